@@ -9,7 +9,7 @@
 #include "runtime/executor/arena.h"
 #include "runtime/executor/executor_options.h"
 #include "runtime/executor/gradient_run.h"
-#include "runtime/executor/mailbox.h"
+#include "runtime/executor/requests.h"
 #include "runtime/executor/waiters.h"
 #include "runtime/executor/waiting_bundle.h"
 #include "runtime/transport/transport.h"

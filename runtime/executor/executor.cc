@@ -37,7 +37,7 @@ Executor::Executor(const ExecutorOptions& options, std::unique_ptr<Transport> tr
       arena_(device),
       links_(options_, *transport_, [this](const ReadyTask& ready) { return outgoing(ready); }),
       stalls_(options.stall),
-      mailbox_(*transport_, waiters_),
+      requests_(*transport_, waiters_),
       streams_(
           *transport_,
           [this](GradientRun& run, TaskId task, Scratch& scratch) {
@@ -77,7 +77,7 @@ Status Executor::open_rounds(Bytes bucket_bytes, const DeviceRounds::Open& open)
 
 Status Executor::adopt(std::vector<std::unique_ptr<GradientRun>> runs) {
   const auto shared = std::make_shared<std::vector<std::unique_ptr<GradientRun>>>(std::move(runs));
-  const auto status = mailbox_.ask<Status>([this, shared] { return take_in(std::move(*shared)); }, kAdoptTime);
+  const auto status = requests_.ask<Status>([this, shared] { return take_in(std::move(*shared)); }, kAdoptTime);
   if (status) return *status;
   return failing() ? failure() : timeout_error("the progress thread has not taken the gradients in");
 }
@@ -92,7 +92,7 @@ Status Executor::take_in(std::vector<std::unique_ptr<GradientRun>> runs) {
 }
 
 void Executor::call(std::function<void()> call) {
-  static_cast<void>(mailbox_.post([this, call = std::move(call)] {
+  static_cast<void>(requests_.post([this, call = std::move(call)] {
     if (!failing()) call();
   }));
 }
@@ -106,7 +106,7 @@ Status Executor::wait(GradientRun& run, std::uint32_t step, Clock::time_point de
   const std::optional<Status> over = waiters_.wait_until(completed, deadline);
   if (completed()) return Status::ok();
   if (over) return *over;
-  const auto lacks = mailbox_.ask<std::string>([this, &run] { return missing(run); }, kAnswerTime);
+  const auto lacks = requests_.ask<std::string>([this, &run] { return missing(run); }, kAnswerTime);
   if (!lacks && failing()) return failure();
   return timeout_error(lacks.value_or("the progress thread is busy with a task, and does not say what is missing"));
 }
@@ -124,7 +124,7 @@ Status Executor::wait_any(std::span<const Awaited> awaited, Clock::time_point de
 }
 
 bool Executor::knows_who_is_late(const GradientRun& run) {
-  return mailbox_.ask<bool>([this, &run] { return lacks_contribution(run); }, kAnswerTime).value_or(true);
+  return requests_.ask<bool>([this, &run] { return lacks_contribution(run); }, kAnswerTime).value_or(true);
 }
 
 Status Executor::wait_until(const std::function<bool()>& ready, Clock::time_point deadline) const {
@@ -137,11 +137,11 @@ Status Executor::wait_all(Clock::time_point deadline) {
 }
 
 void Executor::peer_left(Leaver leaver) {
-  static_cast<void>(mailbox_.post([this, leaver = std::move(leaver)] { leavers_.push_back(leaver); }));
+  static_cast<void>(requests_.post([this, leaver = std::move(leaver)] { leavers_.push_back(leaver); }));
 }
 
 Status Executor::settle(Clock::time_point deadline) {
-  const bool posted = mailbox_.post([this] {
+  const bool posted = requests_.post([this] {
     settling_ = true;
     transport_->settle();
   });
@@ -151,24 +151,24 @@ Status Executor::settle(Clock::time_point deadline) {
 }
 
 Status Executor::serve_others(std::uint32_t steps, Seconds patience) {
-  if (!mailbox_.post([this, steps] { asynchronous_.end_own(steps); })) return failure();
+  if (!requests_.post([this, steps] { asynchronous_.end_own(steps); })) return failure();
   while (true) {
     const std::uint64_t seen = asynchronous_.others_went_on();
     const auto over = waiters_.wait_until([this] { return asynchronous_.all_ended(); }, after(patience));
     if (over) return *over;
     if (asynchronous_.others_went_on() != seen) continue;
-    const auto late = mailbox_.ask<std::string>([this] { return asynchronous_.ranks_under_way(); }, patience);
+    const auto late = requests_.ask<std::string>([this] { return asynchronous_.ranks_under_way(); }, patience);
     return timeout_error(fmt::format("no rank has gone on for {} s after this rank had ended its steps, and {} not",
                                      patience.count(), late.value_or("other ranks have")));
   }
 }
 
 void Executor::want_comparison(std::uint32_t steps) {
-  if (rounds_ != nullptr) static_cast<void>(mailbox_.post([this] { rounds_->forget_step(); }));
+  if (rounds_ != nullptr) static_cast<void>(requests_.post([this] { rounds_->forget_step(); }));
   if (comparison_wanted_.exchange(true)) return;
   // The first comparison needs no notice: no rank goes on without it.
   const std::uint64_t next = comparisons() + 1;
-  if (next > 1) static_cast<void>(mailbox_.post([this, next, steps] { send_notices(next, steps); }));
+  if (next > 1) static_cast<void>(requests_.post([this, next, steps] { send_notices(next, steps); }));
 }
 
 void Executor::end_comparison() {
@@ -177,7 +177,7 @@ void Executor::end_comparison() {
 }
 
 void Executor::fail(Status cause) {
-  if (waiters_.fail(std::move(cause))) mailbox_.wake();
+  if (waiters_.fail(std::move(cause))) requests_.wake();
 }
 
 Status Executor::wait_for_end(Clock::time_point deadline) const {
@@ -193,7 +193,7 @@ bool Executor::stop(Clock::time_point deadline, Clock::time_point patience) {
   if (!stopping_.load()) {
     stop_deadline_ = deadline;
     stopping_.store(true);
-    mailbox_.wake();
+    requests_.wake();
   }
   if (!waiters_.wait_for_end(patience)) {
     fail(aborted("the session was closed"));
@@ -252,7 +252,7 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
   }
   if (rounds_ == nullptr) CASYNC_RETURN_IF_ERROR(make_queues(all));
   // Every gradient at once, in both of the lists that take turns.
-  mailbox_.reserve(runs_.size() + runs.size());
+  requests_.reserve(runs_.size() + runs.size());
   starting_.reserve(runs_.size() + runs.size());
   for (GradientRun* run : all) {
     run->index = static_cast<std::uint32_t>(by_index_.size());

@@ -21,8 +21,8 @@
 #include "runtime/executor/executor_options.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/executor/links.h"
-#include "runtime/executor/mailbox.h"
 #include "runtime/executor/ready_queue.h"
+#include "runtime/executor/requests.h"
 #include "runtime/executor/stall_watch.h"
 #include "runtime/executor/streams.h"
 #include "runtime/executor/task_runner.h"
@@ -71,11 +71,11 @@ class Executor final : private TransportClient, private AsynchronousRanks::Host,
   void call(std::function<void()> call);
 
   /// Starts steps of gradients that are not under way. Any thread.
-  void submit(std::span<const Start> starts) { mailbox_.submit(starts); }
+  void submit(std::span<const Start> starts) { requests_.submit(starts); }
   /// Counts so many gradients as under way whose runs do not exist yet. Any thread.
-  void hold(int gradients) { mailbox_.hold(gradients); }
+  void hold(int gradients) { requests_.hold(gradients); }
   /// Starts gradients that are already counted.
-  void start_held(std::span<const Start> starts) { mailbox_.start_held(starts); }
+  void start_held(std::span<const Start> starts) { requests_.start_held(starts); }
 
   /// Waits until `run` has completed `step`. Timeout says what is missing. Any thread.
   Status wait(GradientRun& run, std::uint32_t step, Clock::time_point deadline);
@@ -256,7 +256,7 @@ class Executor final : private TransportClient, private AsynchronousRanks::Host,
 
   ExecutorCounters counters_;
   Waiters waiters_;
-  Mailbox mailbox_;
+  Requests requests_;
   Streams streams_;
   AsynchronousRanks asynchronous_;
   Bundles bundles_;

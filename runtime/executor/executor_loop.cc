@@ -65,9 +65,9 @@ void Executor::count_allocations() {
 }
 
 bool Executor::take_commands() {
-  const std::vector<Mailbox::Call> calls = mailbox_.take(starting_);
+  const std::vector<Requests::Call> calls = requests_.take(starting_);
   std::exception_ptr thrown;
-  for (const Mailbox::Call& call : calls) {
+  for (const Requests::Call& call : calls) {
     try {
       call();
     } catch (...) {  // the others have their answers all the same
@@ -250,7 +250,7 @@ void Executor::say_stall(Seconds stalled) {
 
 /// Answers the last questions. Nothing can be posted afterwards, so no thread waits for an answer that never comes.
 void Executor::answer_the_last() {
-  for (const Mailbox::Call& call : mailbox_.end()) {
+  for (const Requests::Call& call : requests_.end()) {
     try {
       call();
     } catch (const std::exception&) {  // whoever asked learns of the failure

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "runtime/executor/mailbox.h"
+#include "runtime/executor/requests.h"
 #include "runtime/executor/stall_watch.h"
 #include "runtime/executor/streams.h"
 #include "runtime/session/declarations.h"
@@ -69,65 +69,65 @@ TEST_CASE("waiters: an end without a failure is Aborted, and says if memory is s
   }
 }
 
-TEST_CASE("mailbox: calls and steps are taken once, and after its end nothing is") {
+TEST_CASE("requests: calls and steps are taken once, and after its end nothing is") {
   const std::unique_ptr<Transport> transport = transport_of(180);
   Waiters waiters;
-  Mailbox mailbox(*transport, waiters);
+  Requests requests(*transport, waiters);
   int called = 0;
-  CHECK(mailbox.post([&] { ++called; }));
+  CHECK(requests.post([&] { ++called; }));
   const GradientStart starts[2] = {};
-  mailbox.submit(starts);
-  mailbox.hold(1);
-  mailbox.start_held({starts, 1});
+  requests.submit(starts);
+  requests.hold(1);
+  requests.start_held({starts, 1});
   CHECK(waiters.active() == 3);
   std::vector<GradientStart> taken;
-  for (const Mailbox::Call& call : mailbox.take(taken)) call();
+  for (const Requests::Call& call : requests.take(taken)) call();
   CHECK(called == 1);
   CHECK(taken.size() == 3);
   taken.clear();
-  CHECK(mailbox.take(taken).empty());
+  CHECK(requests.take(taken).empty());
   CHECK(taken.empty());
 
-  CHECK(mailbox.post([&] { ++called; }));
-  for (const Mailbox::Call& call : mailbox.end()) call();
+  CHECK(requests.post([&] { ++called; }));
+  for (const Requests::Call& call : requests.end()) call();
   CHECK(called == 2);
-  CHECK_FALSE(mailbox.post([&] { ++called; }));
-  mailbox.submit(starts);
-  mailbox.hold(7);
+  CHECK_FALSE(requests.post([&] { ++called; }));
+  requests.submit(starts);
+  requests.hold(7);
   CHECK(waiters.active() == 3);
-  mailbox.take(taken);
+  requests.take(taken);
   CHECK(taken.empty());
 }
 
-TEST_CASE("mailbox: a question has the progress thread's answer, or none after a while") {
+TEST_CASE("requests: a question has the progress thread's answer, or none after a while") {
   const std::unique_ptr<Transport> transport = transport_of(181);
   Waiters waiters;
-  Mailbox mailbox(*transport, waiters);
-  CHECK_FALSE(mailbox.ask<int>([] { return 1; }, Seconds(0.01)));  // nobody takes it
+  Requests requests(*transport, waiters);
+  CHECK_FALSE(requests.ask<int>([] { return 1; }, Seconds(0.01)));  // nobody takes it
   std::atomic<bool> over = false;
   std::thread progress([&] {
     std::vector<GradientStart> starts;
     while (!over) {
-      for (const Mailbox::Call& call : mailbox.take(starts)) call();
+      for (const Requests::Call& call : requests.take(starts)) call();
       std::this_thread::yield();
     }
-    mailbox.end();  // drops what has not been taken
+    requests.end();  // drops what has not been taken
   });
-  CHECK(mailbox.ask<int>([] { return 42; }, Seconds(60)) == 42);
+  CHECK(requests.ask<int>([] { return 42; }, Seconds(60)) == 42);
   over = true;
   progress.join();
-  CHECK_FALSE(mailbox.ask<int>([] { return 1; }, Seconds(60)));
+  CHECK_FALSE(requests.ask<int>([] { return 1; }, Seconds(60)));
 }
 
-TEST_CASE("mailbox: a question that is dropped is answered by nothing, at once") {
+TEST_CASE("requests: a question that is dropped is answered by nothing, at once") {
   const std::unique_ptr<Transport> transport = transport_of(182);
   Waiters waiters;
-  Mailbox mailbox(*transport, waiters);
+  Requests requests(*transport, waiters);
   std::thread progress([&] {
-    while (mailbox.end().empty()) std::this_thread::yield();
+    while (requests.end().empty()) std::this_thread::yield();
   });
   const Clock::time_point begun = Clock::now();
-  CHECK_FALSE(mailbox.ask<int>([] { return 1; }, Seconds(60)));
+  CHECK_FALSE(requests.ask<int>([] { return 1; }, Seconds(60)));
   CHECK(Clock::now() < begun + std::chrono::seconds(30));
   progress.join();
 }

@@ -32,12 +32,12 @@ struct GradientStart {
 
 /// What threads of the program leave for the progress thread: steps that begin, and calls. Holding the lock for a push
 /// is the longest that one waits here. Any thread, but for take() and what says otherwise.
-class Mailbox {
+class Requests {
  public:
   using Call = std::function<void()>;
 
   /// Borrows both. The transport is woken by what is left here, and not touched after end().
-  Mailbox(Transport& transport, Waiters& waiters) : transport_(transport), waiters_(waiters) {}
+  Requests(Transport& transport, Waiters& waiters) : transport_(transport), waiters_(waiters) {}
 
   /// Returns false after end(): the call is dropped.
   bool post(Call call);
