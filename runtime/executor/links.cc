@@ -8,7 +8,7 @@
 
 namespace casync::runtime {
 
-Links::Links(const ExecutorOptions& options, Transport& transport, Outgoings outgoing)
+Links::Links(const ExecutorOptions& options, Transport& transport, MakeOutgoing outgoing)
     : options_(options),
       transport_(transport),
       outgoing_(std::move(outgoing)),

@@ -23,10 +23,10 @@ namespace casync::runtime {
 class Links {
  public:
   /// Makes the message of a Send that is ready.
-  using Outgoings = std::function<Outgoing(const ReadyTask&)>;
+  using MakeOutgoing = std::function<Outgoing(const ReadyTask&)>;
 
   /// Borrows all of these.
-  Links(const ExecutorOptions& options, Transport& transport, Outgoings outgoing);
+  Links(const ExecutorOptions& options, Transport& transport, MakeOutgoing outgoing);
 
   /// Sends by credit from now on. Not with a coordinator.
   void set_credit(Bytes bytes, const Topology& topology);
@@ -76,7 +76,7 @@ class Links {
 
   const ExecutorOptions& options_;
   Transport& transport_;
-  const Outgoings outgoing_;
+  const MakeOutgoing outgoing_;
   std::vector<PeerLink> links_;                   ///< by peer
   std::vector<Rank> busy_;                        ///< those with something ready
   Bytes under_way_ = 0;                           ///< handed over for all peers together, and not reported as sent

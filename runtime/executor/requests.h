@@ -30,7 +30,7 @@ struct GradientStart {
   GradientRun* instead = nullptr;  ///< one of run->gossip, which carries this step; null: `run`, or its warm-up
 };
 
-/// What threads of the program leave for the progress thread: steps that begin, and calls. Holding the lock for a push
+/// Steps that begin, and calls, which threads of the program leave for the progress thread. Holding the lock for a push
 /// is the longest that one waits here. Any thread, but for take() and what says otherwise.
 class Requests {
  public:

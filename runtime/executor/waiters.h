@@ -13,7 +13,7 @@
 
 namespace casync::runtime {
 
-/// What threads of the program wait for: gradients under way, and the end with its cause. Any thread.
+/// Gradients under way, and the end with its cause: threads of the program wait for these. Any thread.
 ///
 /// A failure has two moments: fail() stops all work, and end() says that it has stopped. Waiters learn of the failure
 /// at the second one, when callers' memory is theirs again.

@@ -62,7 +62,7 @@ struct Rows {
     for (Elements at = 0; at < rows * n; ++at) sums[at / n * buckets() + bucket[at]] += sign[at] * x[at % n];
     return sums;
   }
-  /// What each row says of an element.
+  /// The estimates of an element, one from each row.
   Doubles said(const Doubles& sums, Elements i) const {
     Doubles said;
     for (Elements row = 0; row < rows; ++row) {
@@ -121,7 +121,7 @@ std::vector<float> heavy_tailed(Elements n, std::uint32_t seed, Elements first, 
   return x;
 }
 
-/// What a step of one rank gives, and what it keeps to do so.
+/// The result of the first step of one rank.
 std::vector<float> step_of(const Codec& codec, const std::vector<float>& x) {
   return Ranks(codec, 1, x.size()).step({x}, 0).front();
 }

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/device/host/host_device.h"
+#include "runtime/device/wrapping_device.h"
 #include "runtime/session/declarations.h"
 #include "tests/runtime/session/wrapped_transport.h"
 
@@ -15,31 +16,13 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 namespace {
 
 /// Counts the buffers that are alive.
-class CountingDevice final : public Device {
+class CountingDevice final : public WrappingDevice {
  public:
-  std::string name() const override { return inner_->name(); }
-  bool is_host() const override { return inner_->is_host(); }
+  CountingDevice() : WrappingDevice(make_host_device()) {}
   Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes, Memory kind) override {
-    Result<std::unique_ptr<DeviceBuffer>> buffer = inner_->allocate(bytes, kind);
+    Result<std::unique_ptr<DeviceBuffer>> buffer = WrappingDevice::allocate(bytes, kind);
     if (!buffer) return buffer.status();
     return std::unique_ptr<DeviceBuffer>(std::make_unique<Counted>(std::move(*buffer), alive));
-  }
-  Status check(DeviceView memory) const override { return inner_->check(memory); }
-  Result<std::unique_ptr<Stream>> make_stream(bool urgent) override { return inner_->make_stream(urgent); }
-  Result<std::unique_ptr<Event>> make_event() override { return inner_->make_event(); }
-  Result<std::unique_ptr<Event>> make_timed_event() override { return inner_->make_timed_event(); }
-  Result<double> seconds_between(const Event& begin, const Event& end) const override {
-    return inner_->seconds_between(begin, end);
-  }
-  Status record(Event& event, void* stream) override { return inner_->record(event, stream); }
-  Status read(DeviceView from, View to) override { return inner_->read(from, to); }
-  Status write(ConstView from, DeviceView to) override { return inner_->write(from, to); }
-  Result<std::unique_ptr<CodecKernels>> kernels(const std::string& codec, const compll::Codec& meaning) override {
-    return inner_->kernels(codec, meaning);
-  }
-  Result<std::unique_ptr<TurnKernels>> turn_kernels(const std::string& codec,
-                                                    const compll::RoundsCodec& meaning) override {
-    return inner_->turn_kernels(codec, meaning);
   }
 
   const std::shared_ptr<int> alive = std::make_shared<int>(0);
@@ -59,8 +42,6 @@ class CountingDevice final : public Device {
     std::unique_ptr<DeviceBuffer> inner_;
     std::shared_ptr<int> alive_;
   };
-
-  std::unique_ptr<Device> inner_ = make_host_device();
 };
 
 /// One rank alone, with one gradient in it.
