@@ -3,13 +3,11 @@
 
 #include "runtime/collective/nccl/nccl_api.h"
 #include "runtime/transport/loopback/factory.h"
-#include "tests/compll/cuda/emulated/driver.h"
 #include "tests/runtime/session/device_runs.h"
 #include "tests/runtime/session/plan_file.h"
-#include "tests/support/nccl/fake_nccl.h"
 #include "tests/support/ranks.h"
 
-/// Sessions over NCCL, which a library of the tests is, on a GPU, which the emulated driver is.
+/// Sessions over NCCL on a GPU.
 namespace casync::test::nccl {
 
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
@@ -18,9 +16,13 @@ using runtime::NcclApi;
 
 using Configure = std::function<void(SessionOptions&)>;
 
+/// Makes NCCL usable: a library of the tests on the emulated driver (emulated_nccl.cc), or this machine's
+/// (real_gpu.cc).
+void use_nccl();
+
 /// Over NCCL, with loopback beside it.
 inline void over_nccl(SessionOptions& options) {
-  fake_nccl::use(gpu_driver());
+  use_nccl();
   options.transport = "nccl";
   options.open_transport = [](const TransportOptions& opened) { return runtime::make_loopback(opened); };
 }

@@ -7,6 +7,7 @@
 #include "tests/compll/cuda/emulated/driver.h"
 #include "tests/runtime/session/gpu.h"
 #include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/plan_file.h"
 #include "tests/runtime/session/wrapped_transport.h"
 #include "tests/support/ranks.h"
 
@@ -55,6 +56,38 @@ TEST_CASE("session on a GPU: a kernel that faults ends the job on all ranks, wit
     CHECK_THAT(complaints, Catch::Contains("rank 0: Unavailable") && Catch::Contains("rank 1: Unavailable"));
     CHECK_THAT(complaints, Catch::Contains("an illegal memory access was encountered (CUDA 700)"));
     CHECK_THAT(complaints, Catch::Contains("gradient layer"));
+  }
+}
+
+TEST_CASE("staleness on a GPU: a device that fails ends the job on all ranks, with the driver's words") {
+  const PlanFile plan("staleness: 1 default { codec { name: \"int4\" } }");
+  const auto configure = [&](SessionOptions& options) {
+    options.plan_file = plan.path();
+    on_gpu(options);
+  };
+  for (const int kernels : {0, 3}) {
+    emulated::mend_device();
+    const std::string complaints =
+        with_sessions(2, configure, [&](Session& session, RankContext& context) -> std::string {
+          Program program;
+          const Result<GradientId> id = declare(session, "layer", 5000);
+          auto floats = program.floats(5000);
+          for (std::uint32_t step = 0; step < 6; ++step) {
+            program.write(floats, contribution(context.rank, 5000, step));
+            const Submission one = program.submission(*id, floats);
+            if (step == 2 && context.rank == 0) emulated::break_after_kernels(kernels);
+            const auto handles = session.submit({&one, 1});
+            const Status status = handles ? session.step().status() : handles.status();
+            if (!status) return status.text();
+          }
+          return "it went well";
+        });
+    emulated::mend_device();
+    INFO(complaints);
+    CHECK_THAT(complaints, !Catch::Contains("it went well"));
+    CHECK_THAT(complaints, Catch::Contains("rank 0: Unavailable") || Catch::Contains("rank 0: PeerFailure: rank 1 "));
+    CHECK_THAT(complaints, Catch::Contains("rank 1: Unavailable") || Catch::Contains("rank 1: PeerFailure: rank 0 "));
+    CHECK_THAT(complaints, Catch::Contains("an illegal memory access was encountered (CUDA 700)"));
   }
 }
 

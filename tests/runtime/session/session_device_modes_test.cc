@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Modes of synchronization on a GPU, which the emulated driver is: the bytes are those of sessions on the host.
+// Modes of synchronization on a GPU: the bytes are those of sessions on the host.
 #include <algorithm>
 #include <barrier>
 #include <catch2/catch.hpp>
@@ -8,8 +8,6 @@
 #include <limits>
 #include <thread>
 
-#include "tests/compll/cuda/emulated/driver.h"
-#include "tests/compll/cuda/emulated/streams.h"
 #include "tests/runtime/session/device_cases.h"
 #include "tests/runtime/session/plan_file.h"
 #include "tests/runtime/session/ways.h"
@@ -19,8 +17,6 @@ using namespace casync::test;          // NOLINT(google-build-using-namespace)
 using namespace casync::test::device;  // NOLINT(google-build-using-namespace)
 
 namespace {
-
-namespace emulated = compll::emulated;
 
 std::function<void(SessionOptions&)> on_gpu_by(const PlanFile& plan) {
   return [&plan](SessionOptions& options) {
@@ -138,34 +134,6 @@ TEST_CASE("staleness on a GPU: a training that is saved goes on, on the host too
   for (int rank = 0; rank < 2; ++rank) {
     CHECK(same_floats(on_gpu_again[rank], through[rank]));
     CHECK(same_floats(on_host[rank], through[rank]));
-  }
-}
-
-TEST_CASE("staleness on a GPU: a device that fails ends the job on all ranks, with the driver's words") {
-  const PlanFile plan("staleness: 1 default { codec { name: \"int4\" } }");
-  for (const int kernels : {0, 3}) {
-    emulated::mend_device();
-    const std::string complaints =
-        with_sessions(2, on_gpu_by(plan), [&](Session& session, RankContext& context) -> std::string {
-          Program program;
-          const Result<GradientId> id = declare(session, "layer", 5000);
-          auto floats = program.floats(5000);
-          for (std::uint32_t step = 0; step < 6; ++step) {
-            program.write(floats, contribution(context.rank, 5000, step));
-            const Submission one = program.submission(*id, floats);
-            if (step == 2 && context.rank == 0) emulated::break_after_kernels(kernels);
-            const auto handles = session.submit({&one, 1});
-            const Status status = handles ? session.step().status() : handles.status();
-            if (!status) return status.text();
-          }
-          return "it went well";
-        });
-    emulated::mend_device();
-    INFO(complaints);
-    CHECK_THAT(complaints, !Catch::Contains("it went well"));
-    CHECK_THAT(complaints, Catch::Contains("rank 0: Unavailable") || Catch::Contains("rank 0: PeerFailure: rank 1 "));
-    CHECK_THAT(complaints, Catch::Contains("rank 1: Unavailable") || Catch::Contains("rank 1: PeerFailure: rank 0 "));
-    CHECK_THAT(complaints, Catch::Contains("an illegal memory access was encountered (CUDA 700)"));
   }
 }
 

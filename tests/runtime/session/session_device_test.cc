@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sessions whose gradients lie on a GPU, which the emulated driver is: the bytes are those of sessions on the host.
+// Sessions whose gradients lie on a GPU: the bytes are those of sessions on the host.
 #include <catch2/catch.hpp>
 #include <limits>
 
