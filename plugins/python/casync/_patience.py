@@ -51,7 +51,10 @@ def in_thread(function: Callable[[], T], abandoned: Callable[[T], object] = lamb
             abandoned(outcome[0][0])
 
     thread = threading.Thread(target=run, name="casync-call", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:  # at the program's end: Python 3.12 and later start no thread there
+        return function()
     try:
         while thread.is_alive():
             thread.join(SLICE_S)
