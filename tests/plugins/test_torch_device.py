@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from casync import errors
-from casync.torch import naming, state
+from casync.torch import fsdp, naming, optimizer, state
 
 PARAMETERS = [torch.nn.Parameter(torch.zeros(3, 2)), torch.nn.Parameter(torch.zeros(5))]
 NAMED = [("weight", PARAMETERS[0]), ("bias", PARAMETERS[1])]
@@ -49,7 +49,7 @@ class Recorder:
         self.session = types.SimpleNamespace(exchanged="gradients")
         self.rank = 1  # rank 0 tells of each step
 
-    def declare(self, name, shape, dtype, position):
+    def declare(self, name, shape, dtype, position=0):
         return position
 
     def submit_bucket(self, ids, address, owner, stream):
@@ -114,6 +114,35 @@ def test_local_sgd_is_refused_by_name(gpu):
     with pytest.raises(errors.Unavailable, match="local_sgd"):
         hook.reduce(Bucket(Buffer()))
     hook.close()
+
+
+def test_an_optimizer_has_its_parameters_on_one_device():
+    weight, bias = torch.nn.Parameter(torch.zeros(3)), torch.nn.Parameter(torch.zeros(3, device="meta"))
+    named, both = [("weight", weight), ("bias", bias)], torch.optim.SGD([weight, bias])
+    with pytest.raises(errors.InvalidArgument, match="bias is on meta, and weight is on cpu"):
+        optimizer.DistributedOptimizer(both, named)
+    with pytest.raises(errors.Unavailable, match="bias is on meta, expected the CPU or a GPU of CUDA"):
+        optimizer.DistributedOptimizer(torch.optim.SGD([bias]), [("bias", bias)])
+
+
+def test_an_optimizer_opens_its_session_on_the_device_of_its_parameters(monkeypatch):
+    monkeypatch.setattr(optimizer, "Synchronizer", Recorder)
+    monkeypatch.setattr(optimizer.launch, "find_store", lambda *_: None)
+    monkeypatch.setattr(optimizer.naming, "device_of", lambda named: torch.device("cuda:1"))
+    with pytest.raises(errors.InvalidArgument, match="weight is on cpu, and the session is on cuda:1"):
+        optimizer.DistributedOptimizer(torch.optim.SGD(PARAMETERS), NAMED)
+    assert Recorder.last.options["device"] == "cuda:1"
+
+
+def test_a_shard_goes_with_its_stream(gpu):
+    hook = state.State(codec="int4")
+    shard = Buffer("cuda:1")
+    shard.shape = (7,)
+    with pytest.raises(RuntimeError, match="backward"):  # it ends the pass's step there
+        fsdp._Step(hook).start("layer", shard)
+    assert Recorder.last.options["device"] == "cuda:1"
+    with pytest.raises(errors.InvalidArgument, match="a tensor is on cuda:0, and the session is on cuda:1"):
+        hook.synchronizer(torch.device("cuda:0"))
 
 
 def test_memory_of_the_cpu_has_no_stream():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of one case of run.py: prints what it saw as JSON."""
+"""One rank of one case of run.py: prints results as JSON, a line each."""
 
 import hashlib
 import json
@@ -17,6 +17,10 @@ from torch.nn.parallel import DistributedDataParallel
 LAYERS, WIDTH = 24, 1024  # 100.8 MB of gradients
 WARM_UP = 5
 RANK, RANKS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
+def tell(result):
+    print("RESULT " + json.dumps(result), flush=True)
 
 
 def import_casync():
@@ -50,9 +54,8 @@ def wait_for(device):
         torch.cuda.synchronize(device)
 
 
-def ddp_step(device, way, seconds=2.0):
+def ddp_step(device, way, seconds):
     """Time of a step: zero_grad, forward and backward pass, until its gradients are averaged."""
-    dist.init_process_group("gloo")
     ddp = DistributedDataParallel(layers(device), bucket_cap_mb=12)
     state = synchronize(ddp, way)
     x = torch.randn(8, WIDTH, device=device)
@@ -73,11 +76,19 @@ def ddp_step(device, way, seconds=2.0):
             times.append(1e3 * (time.monotonic() - start))
         enough[0] = time.monotonic() - begin > seconds
         dist.broadcast(enough, 0)
-    stats = state.stats() if state else {}
+    transport = "gloo"
     if state:
+        transport = state.stats()["transport"].split(" ")[0]
         state.close()
+    return {"min_ms": min(times), "median_ms": statistics.median(times), "steps": len(times), "transport": transport}
+
+
+def ddp_steps(device, ways, seconds=1.5):
+    """The times of several ways, one after the other."""
+    dist.init_process_group("gloo")
+    for way in ways.split(","):
+        tell({"way": way, **ddp_step(device, way, seconds)})
     dist.destroy_process_group()
-    return {"min_ms": min(times), "median_ms": statistics.median(times), "steps": len(times), "transport": stats.get("transport", "gloo")}
 
 
 class Told(torch.autograd.Function):
@@ -109,30 +120,57 @@ def gradients_of(step, rank):
     return [torch.randn(shape, generator=generator) * 10.0 ** (i - 3) for i, shape in enumerate(Net.SHAPES)]
 
 
-def ddp_bytes(device, way, steps=12):
-    """A digest of all gradients that DDP gives: those of a session on the CPU and on a GPU are equal."""
-    dist.init_process_group("gloo")
-    ddp = DistributedDataParallel(Net().to(device), bucket_cap_mb=4)
+def averaged(device, way):
+    """A model without values of its own, a function that averages its gradients for a step, and one that ends it all and
+    returns the residuals by name."""
+    net = Net().to(device)
+    if way.startswith("optimizer-"):
+        casync = import_casync()
+        sgd, named = torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters()
+        optimizer = casync.torch.DistributedOptimizer(sgd, named, codec=way.removeprefix("optimizer-"))
+
+        def average(gradients):
+            if optimizer.casync.last_step is not None:
+                optimizer.step()  # of the step before this one: its gradients have been read
+            optimizer.zero_grad()
+            net(gradients).backward()
+            optimizer.synchronize()
+
+        return net, average, lambda: {}
+    ddp = DistributedDataParallel(net, bucket_cap_mb=4)
     state = synchronize(ddp, way)
+
+    def average(gradients):
+        ddp.zero_grad()
+        ddp(gradients).backward()
+
+    def end():
+        kept = state.state_dict()["gradients"]
+        state.close()
+        return {name: torch.as_tensor(one["residual"]) for name, one in kept.items()}
+
+    return net, average, end
+
+
+def average_bytes(device, way, steps=12):
+    """A digest of all averages and residuals: those of a session on the CPU and on a GPU are equal."""
+    dist.init_process_group("gloo")
+    net, average, end = averaged(device, way)
     digest, wrong = hashlib.sha256(), 0
     for step in range(steps):
-        ddp.zero_grad()
-        ddp([one.to(device) for one in gradients_of(step, RANK)]).backward()
+        average([one.to(device) for one in gradients_of(step, RANK)])
         # Read at once in the stream of the program, which is all that DDP promises.
-        found = [part.grad.cpu() for part in ddp.module.parts]
-        if way == "casync-none" and RANKS == 2:
+        found = [part.grad.cpu() for part in net.parts]
+        if way.endswith("-none") and RANKS == 2:
             both = zip(gradients_of(step, 0), gradients_of(step, 1))
             wrong += sum(not torch.equal(one, (a + b) / 2) for one, (a, b) in zip(found, both))
         for one in found:
             digest.update(one.numpy().tobytes())
-    kept = {}
-    if state:
-        kept = state.state_dict()
-        state.close()
+    kept = end()
     dist.destroy_process_group()
-    for name in sorted(kept.get("gradients", {})):
-        digest.update(torch.as_tensor(kept["gradients"][name]["residual"]).numpy().tobytes())
-    return {"digest": digest.hexdigest(), "wrong": wrong}
+    for name in sorted(kept):
+        digest.update(kept[name].numpy().tobytes())
+    tell({"digest": digest.hexdigest(), "wrong": wrong})
 
 
 GRADIENTS, ELEMENTS = 6, 4 << 20  # of each of the two sessions
@@ -190,20 +228,21 @@ def slowdown(device, codec, seconds=1.5):
     for thread in sessions:
         thread.join()
     again = [backward_ms() for _ in range(30)]
-    return {
-        "alone_ms": statistics.median(alone + again),
-        "beside_ms": statistics.median(beside),
-        "steps_per_s": rate,
-        "mb_per_step": GRADIENTS * ELEMENTS * 4 / 1e6,
-    }
+    tell(
+        {
+            "alone_ms": statistics.median(alone + again),
+            "beside_ms": statistics.median(beside),
+            "steps_per_s": rate,
+            "mb_per_step": GRADIENTS * ELEMENTS * 4 / 1e6,
+        }
+    )
 
 
 def main():
     case, device, way = sys.argv[1:4]
     torch.set_num_threads(1)
     device = torch.device(device)
-    found = {"step": ddp_step, "bytes": ddp_bytes, "slowdown": slowdown}[case](device, way)
-    print("RESULT " + json.dumps(found), flush=True)
+    {"step": ddp_steps, "bytes": average_bytes, "slowdown": slowdown}[case](device, way)
 
 
 if __name__ == "__main__":

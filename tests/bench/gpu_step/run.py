@@ -6,7 +6,7 @@
 
 Needs a PyTorch with CUDA and the package on PYTHONPATH. Exit code 1: a case failed, or bytes differ.
 
-bytes     gradients and residuals of 12 steps through DDP's hook: those on the GPU are those on the CPU
+bytes     averages and residuals of 12 steps by DDP's hook and DistributedOptimizer: those on the GPU are those on the CPU
 step      24 x Linear(1024, 1024), 100.8 MB of gradients, with Gloo, its fp16 hook, and CaSync. With --link the two
           processes are in network namespaces whose link tbf shapes; needs root
 slowdown  a backward pass of matrices in bfloat16 alone, and while two sessions encode, exchange and decode 100 MB
@@ -26,7 +26,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "ddp_step"))
 import network  # noqa: E402
 
-CODECS = ("none", "int8", "int4", "onebit", "topk", "powersgd", "topk_coded")
+AVERAGED = [f"casync-{codec}" for codec in ("none", "int8", "int4", "onebit", "topk", "powersgd", "topk_coded")]
+AVERAGED += ["optimizer-none", "optimizer-int4", "optimizer-topk"]
 WAYS = ("gloo", "fp16", "casync-none", "casync-int8", "casync-int4", "casync-topk", "casync-onebit")
 
 
@@ -45,7 +46,7 @@ def environment(rank, ranks, port, shaped):
 
 
 def run(case, device, way, ranks=2, shaped=False, timeout=90, **more):
-    """What each rank says; or the last lines of the first one that failed, as a string."""
+    """The results of each rank, a list; or the last lines of the first one that failed, as a string."""
     port = random.randrange(20000, 30000)
     processes = []
     for rank in range(ranks):
@@ -62,10 +63,10 @@ def run(case, device, way, ranks=2, shaped=False, timeout=90, **more):
             process.kill()
     found = []
     for process, (output, errors) in zip(processes, outputs):
-        lines = [line for line in output.splitlines() if line.startswith("RESULT ")]
-        if process.returncode != 0 or not lines:
+        if process.returncode != 0:
             return " / ".join(errors.strip().splitlines()[-6:]) or f"exit code {process.returncode}"
-        found.append(json.loads(lines[0].removeprefix("RESULT ")))
+        lines = [line.removeprefix("RESULT ") for line in output.splitlines() if line.startswith("RESULT ")]
+        found.append([json.loads(line) for line in lines])
     return found
 
 
@@ -73,42 +74,38 @@ def verdict_of(on_cpu, on_gpu):
     for found in (on_cpu, on_gpu):
         if isinstance(found, str):
             return found
-    if [one["wrong"] for one in on_gpu] != [0, 0]:
-        return f"{on_gpu[0]['wrong']} gradients are not the mean"
+    if any(result["wrong"] for (result,) in on_gpu):
+        return f"{on_gpu[0][0]['wrong']} gradients are not the mean"
     return SAME if on_gpu == on_cpu else "DIFFER from the CPU's"
 
 
 def compare_bytes(device):
-    print("| codec | transport | gradients and residuals of two ranks |\n|---|---|---|")
+    print("| way | transport | gradients and residuals of two ranks |\n|---|---|---|")
     failed = False
     with concurrent.futures.ThreadPoolExecutor(max(1, os.cpu_count() // 3)) as pool:
-        on_cpu = {codec: pool.submit(run, "bytes", "cpu", f"casync-{codec}") for codec in CODECS}
-        cases = [(codec, transport) for codec in CODECS for transport in ("ucx:tcp", "ucx:shm")]
-        on_gpu = [pool.submit(run, "bytes", device, f"casync-{codec}", CASYNC_TRANSPORT=over) for codec, over in cases]
-        for (codec, transport), found in zip(cases, on_gpu):
-            verdict = verdict_of(on_cpu[codec].result(), found.result())
+        on_cpu = {way: pool.submit(run, "bytes", "cpu", way) for way in AVERAGED}
+        cases = [(way, transport) for way in AVERAGED for transport in ("ucx:tcp", "ucx:shm")]
+        on_gpu = [pool.submit(run, "bytes", device, way, CASYNC_TRANSPORT=transport) for way, transport in cases]
+        for (way, transport), found in zip(cases, on_gpu):
+            verdict = verdict_of(on_cpu[way].result(), found.result())
             failed |= verdict != SAME
-            print(f"| `{codec}` | {transport} | {verdict} |", flush=True)
+            print(f"| {way} | {transport} | {verdict} |", flush=True)
     return failed
 
 
 def time_steps(device, link, ways):
-    failed = False
     shaped = link is not None
     with network.two_hosts() if shaped else contextlib.nullcontext():
         if shaped:
             network.shape(link)
-        print(f"\n| way, {link or 'one host'} | least, ms | median, ms | steps | over |\n|---|---|---|---|---|")
-        for way in ways:
-            found = run("step", device, way, shaped=shaped)
-            if isinstance(found, str):
-                failed = True
-                print(f"| {way} | {found} |", flush=True)
-                continue
-            first = found[0]
-            cells = f"{first['min_ms']:.1f} | {first['median_ms']:.1f} | {first['steps']} | {first['transport']}"
-            print(f"| {way} | {cells} |", flush=True)
-    return failed
+        found = run("step", device, ",".join(ways), shaped=shaped)
+    if isinstance(found, str):
+        print(found)
+        return True
+    print(f"\n| way, {link or 'one host'} | least, ms | median, ms | steps | over |\n|---|---|---|---|---|")
+    for one in found[0]:
+        print(f"| {one['way']} | {one['min_ms']:.1f} | {one['median_ms']:.1f} | {one['steps']} | {one['transport']} |")
+    return False
 
 
 def time_backward(device):
@@ -120,7 +117,7 @@ def time_backward(device):
             failed = True
             print(f"| `{codec}` | {found} |", flush=True)
             continue
-        one = found[0]
+        one = found[0][0]
         slower = 100 * (one["beside_ms"] / one["alone_ms"] - 1)
         print(
             f"| `{codec}` | {one['alone_ms']:.2f} | {one['beside_ms']:.2f} | {slower:.1f} % | {one['steps_per_s']:.1f} of "

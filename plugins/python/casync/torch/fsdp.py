@@ -45,14 +45,15 @@ class _Step:
     def start(self, name: str, tensor: torch.Tensor) -> Handle:
         """Starts averaging a flat tensor in place, under a name, inside of a backward pass. Returns its Handle; the end of
         the pass waits for it."""
-        if tensor.device.type != "cpu":
-            raise errors.Unavailable(f"{name} is on {tensor.device}: this build synchronizes memory of the CPU")
-        synchronizer = self._state.synchronizer()
+        if tensor.device.type not in ("cpu", "cuda"):
+            raise errors.Unavailable(f"{name} is on {tensor.device}, expected the CPU or a GPU of CUDA")
+        synchronizer = self._state.synchronizer(tensor.device)
         identity = synchronizer.declare(name, tensor.shape, naming.dtype_name(tensor, f"gradient {name}"))
         if not self._under_way:
             torch.autograd.Variable._execution_engine.queue_callback(self._end)
             self._under_way = True
-        (handle,) = synchronizer.submit([identity], [tensor.data_ptr()], tensor)
+        stream = naming.stream_of(tensor.device)
+        (handle,) = synchronizer.submit([identity], [tensor.data_ptr()], tensor, stream=stream)
         self._handles.append(handle)
         return handle
 

@@ -45,9 +45,12 @@ class Gradients:
     Belongs to the thread that trains.
     """
 
-    def __init__(self, synchronizer: Synchronizer, passes: int, finish_last: Callable[[], object]) -> None:
-        """`passes`: backward passes of a step; `finish_last()` ends the step before, if that has not been done."""
-        self._synchronizer, self._passes, self._finish_last = synchronizer, passes, finish_last
+    def __init__(
+        self, synchronizer: Synchronizer, device: torch.device, passes: int, finish_last: Callable[[], object]
+    ) -> None:
+        """`device`: the session's. `passes`: backward passes of a step; `finish_last()` ends the step before, if that has
+        not been done."""
+        self._synchronizer, self._device, self._passes, self._finish_last = synchronizer, device, passes, finish_last
         self._names = {}  # parameter -> name
         self._ids = {}  # parameter -> gradient id
         self._passed = {}  # parameter -> backward passes since the last step
@@ -58,8 +61,8 @@ class Gradients:
     def watch(self, name: str, parameter: torch.nn.Parameter, priority: int) -> None:
         """Declares the gradient and submits it from now on. A parameter that is frozen does not matter until it gets a
         gradient."""
-        if parameter.device.type != "cpu":
-            raise errors.Unavailable(f"{name} is on {parameter.device}: this build synchronizes memory of the CPU")
+        if parameter.device != self._device:
+            raise errors.InvalidArgument(f"{name} is on {parameter.device}, and the session is on {self._device}")
         dtype = naming.dtype_name(parameter, f"parameter {name}")
         self._names[parameter] = name
         self._ids[parameter] = self._synchronizer.declare(name, parameter.shape, dtype, priority)
@@ -105,6 +108,7 @@ class Gradients:
             [self._ids[parameter] for parameter in parameters],
             [gradient.data_ptr() for gradient in gradients],
             gradients,
+            stream=naming.stream_of(self._device),
         )
         for parameter, gradient, handle in zip(parameters, gradients, handles):
             self.flights[parameter] = Flight(self._names[parameter], parameter, gradient, handle, gradient._version)
@@ -147,6 +151,8 @@ class Gradients:
     @property
     def local(self) -> LocalSgd:
         """Made at the first step that exchanges no gradients, while parameters are the same on all ranks."""
+        if self._device.type != "cpu":
+            raise errors.Unavailable("local_sgd exchanges parameters in memory of the CPU: leave it out of the plan")
         if self._local is None:
             trained = [(name, parameter) for parameter, name in self._names.items()]
             self._local = LocalSgd(self._synchronizer, trained, [self._ids[parameter] for _, parameter in trained])

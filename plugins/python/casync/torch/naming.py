@@ -48,6 +48,20 @@ def dtype_name(tensor: torch.Tensor, of: str) -> str:
     return _DTYPES[tensor.dtype]
 
 
+def device_of(named: Iterable[tuple[str, torch.nn.Parameter]]) -> torch.device:
+    """The device of parameters, all of which have to be on one. InvalidArgument: two of them are not, with their names.
+    Unavailable: it is neither the CPU nor a GPU of CUDA."""
+    first = None
+    for name, parameter in named:
+        first = first or (name, parameter.device)
+        if parameter.device != first[1]:
+            raise errors.InvalidArgument(f"{name} is on {parameter.device}, and {first[0]} is on {first[1]}")
+    device = torch.device("cpu") if first is None else first[1]
+    if device.type not in ("cpu", "cuda"):
+        raise errors.Unavailable(f"{first[0]} is on {device}, expected the CPU or a GPU of CUDA")
+    return device
+
+
 def stream_of(device: torch.device) -> int | None:
     """The stream in which this thread's work on `device` is queued, as a number of its driver; None on the CPU."""
     return torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else None

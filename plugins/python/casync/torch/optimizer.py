@@ -11,7 +11,7 @@ import torch
 
 from casync import errors, launch
 from casync.synchronizer import Synchronizer
-from casync.torch import saved
+from casync.torch import naming, saved
 from casync.torch.deferred import Deferred
 from casync.torch.gradients import Gradients
 
@@ -47,7 +47,7 @@ def DistributedOptimizer(
 
     Names come from `named_parameters` (model.named_parameters()) or from `model`. With `model`, step() returns at once,
     and the next forward pass waits for each module's parameters when it calls that module. Collective: opens a session;
-    the other arguments are those of casync.Session.
+    on the device of the parameters, which are all on one; the other arguments are those of casync.Session.
     """
     if isinstance(optimizer, Distributed):
         raise errors.InvalidArgument("this optimizer is distributed already")
@@ -59,12 +59,13 @@ def DistributedOptimizer(
         )
     named = list((model.named_parameters() if named_parameters is None else named_parameters))
     _check_names(optimizer, named)
+    device = naming.device_of((name, parameter) for name, parameter in named if parameter.requires_grad)
     options = dict(plan=plan, codec=codec, transport=transport, token=token, timeout=timeout, trace=trace)
-    synchronizer = Synchronizer(store=launch.find_store(timeout, process_group), **options)
+    synchronizer = Synchronizer(store=launch.find_store(timeout, process_group), device=str(device), **options)
     base = type(optimizer)
     distributed = object.__new__(type(base.__name__, (Distributed, base), {"_casync_base": base}))
     distributed.__dict__ = optimizer.__dict__  # one state, whichever of the two objects a program holds
-    distributed.casync = Engine(distributed, synchronizer, named, model, backward_passes_per_step)
+    distributed.casync = Engine(distributed, synchronizer, device, named, model, backward_passes_per_step)
     return distributed
 
 
@@ -91,6 +92,7 @@ class Engine:
         self,
         optimizer: Distributed,
         synchronizer: Synchronizer,
+        device: torch.device,
         named: list[tuple[str, torch.nn.Parameter]],
         model: torch.nn.Module | None,
         passes: int,
@@ -99,7 +101,7 @@ class Engine:
             raise errors.InvalidArgument(f"backward_passes_per_step is {passes}, expected 1 or more")
         self._optimizer, self._synchronizer = optimizer, synchronizer
         self._named = {parameter: (position, name) for position, (name, parameter) in enumerate(named)}
-        self._gradients = Gradients(synchronizer, passes, self.finish)
+        self._gradients = Gradients(synchronizer, device, passes, self.finish)
         self._deferred = None
         self._synchronized = self._skip = self._warned = False
         self.watch(optimizer.__dict__["param_groups"])

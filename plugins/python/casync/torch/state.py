@@ -191,12 +191,16 @@ class State:
         device = None if self._device is None else str(self._device)
         return Synchronizer(store=launch.find_store(self._options["timeout"], group), device=device, **self._options)
 
-    def synchronizer(self) -> Synchronizer:
-        """The session's Synchronizer, for hooks other than DDP's. The first call is collective: it opens the session."""
+    def synchronizer(self, device: torch.device | None = None) -> Synchronizer:
+        """The session's Synchronizer, for hooks other than DDP's. The first call is collective: it opens the session, on
+        `device` (None: the CPU). InvalidArgument: it is on another device."""
         if self._synchronizer is None:
+            self._device = self._device or device
             self._synchronizer = self._join(self._process_group)
             if self._to_load:
                 self._load(self._to_load)
+        if device is not None and self._device is not None and device != self._device:
+            raise errors.InvalidArgument(f"a tensor is on {device}, and the session is on {self._device}")
         return self._synchronizer
 
     def _load(self, state_dict: Mapping[str, Any]) -> None:
