@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <set>
 
 namespace casync::tools {
@@ -26,8 +28,10 @@ double off(const Curve& curve, const Curve::Point& point) {
 
 double rounded(double seconds) {
   if (!(seconds > 0)) return 0;
-  const double unit = std::pow(10, std::floor(std::log10(seconds)) - 3);
-  return std::round(seconds / unit) * unit;
+  // By decimal digits: a multiple of a power of ten would print with seventeen of them.
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.4g", seconds);
+  return std::strtod(digits, nullptr);
 }
 
 Fit fit_curve(const std::vector<Curve::Point>& measured, std::size_t most, double enough) {
