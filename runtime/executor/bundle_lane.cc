@@ -233,12 +233,13 @@ Result<LaneRoom> room_of_bundle(const LaneTasks& tasks, GradientRun& bundle, Tas
 }
 
 Status queue_bundle_task(const LaneTasks& tasks, const LaneRoom& room, DeviceLane& lane) {
-  return BundleQueue(tasks, room, &lane, lane.lists, *lane.run).make(lane.task);
+  const LaneTask& one = lane.tasks[0];
+  return BundleQueue(tasks, room, &lane, lane.lists, *one.run).make(one.task);
 }
 
 TaskOutcome end_bundle_task(const LaneRoom& room, DeviceLane& lane) {
-  GradientRun& bundle = *lane.run;
-  const Primitive& task = bundle.graph.tasks()[TaskGraph::index(lane.task)];
+  GradientRun& bundle = *lane.tasks[0].run;
+  const Primitive& task = bundle.graph.tasks()[TaskGraph::index(lane.tasks[0].task)];
   if (const auto* decode = std::get_if<Decode>(&task)) {
     return {Status::ok(), bundle.state(decode->from).bytes, bundle.state(decode->from).finite};
   }

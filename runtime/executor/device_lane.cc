@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor/device_lane.h"
 
-#include <algorithm>
-
 #include "base/check.h"
 #include "compll/codec/coded/coded_codec.h"
+#include "runtime/executor/batch_lane.h"
 #include "runtime/executor/bundle_lane.h"
 #include "runtime/executor/lane_queue.h"
 #include "runtime/executor/task_runner.h"
@@ -153,20 +152,6 @@ class TaskQueue final : public LaneQueue {
 
 }  // namespace
 
-void LaneRoom::cover(const LaneRoom& other) {
-  vectors = std::max(vectors, other.vectors);
-  kernels = std::max(kernels, other.kernels);
-  pinned = std::max(pinned, other.pinned);
-  plain = std::max(plain, other.plain);
-  terms = std::max(terms, other.terms);
-  calls = std::max(calls, other.calls);
-}
-
-bool LaneRoom::covers(const LaneRoom& other) const {
-  return vectors >= other.vectors && kernels >= other.kernels && pinned >= other.pinned && plain >= other.plain &&
-         terms >= other.terms && calls >= other.calls;
-}
-
 Result<LaneRoom> room_of(const LaneTasks& tasks, GradientRun& run, std::uint32_t task) {
   if (run.parts) return room_of_bundle(tasks, run, TaskId(task));
   const LaneRoom none;
@@ -176,10 +161,12 @@ Result<LaneRoom> room_of(const LaneTasks& tasks, GradientRun& run, std::uint32_t
   return queue.plan();
 }
 
-Status queue_task(const LaneTasks& tasks, const LaneRoom& room, DeviceLane& lane) {
+Status queue_tasks(const LaneTasks& tasks, const LaneRoom& room, DeviceLane& lane) {
   lane.coder->begin();
-  if (lane.run->parts) return queue_bundle_task(tasks, room, lane);
-  return TaskQueue(tasks, room, &lane, lane.lists).make(*lane.run, lane.task);
+  const LaneTask& first = lane.tasks[0];
+  if (lane.tasks.size() > 1) return queue_batch(tasks, room, lane);
+  if (first.run->parts) return queue_bundle_task(tasks, room, lane);
+  return TaskQueue(tasks, room, &lane, lane.lists).make(*first.run, first.task);
 }
 
 }  // namespace casync::runtime

@@ -11,49 +11,34 @@
 #include "runtime/device/device.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/executor/kernel_table.h"
+#include "runtime/executor/lane_room.h"
 #include "runtime/executor/stream_coder.h"
 
 namespace casync::runtime {
 
-/// The sizes of a lane's memory.
-struct LaneRoom {
-  static constexpr Bytes kAlignment = 256;
-  /// A merge of half-precision gradients into another codec widens, decodes, widens a residual, encodes and rounds the
-  /// new one: no task has more batches of calls.
-  static constexpr std::size_t kMostCalls = 5;
-
-  Bytes vectors = 0;                 ///< what tasks read and make on the device
-  Bytes kernels = 0;                 ///< what one call takes there
-  Bytes pinned = 0;                  ///< and what it is filled from
-  Bytes plain = 0;                   ///< payloads that the host still has to work on, in pinned memory
-  std::size_t terms = 0, calls = 0;  ///< the most in LaneLists
-
-  void cover(const LaneRoom& other);
-  bool covers(const LaneRoom& other) const;
-  /// Pinned memory has the head of an identity's payload, what each call is filled from, then plain payloads.
-  Bytes call_at(std::size_t call) const { return kAlignment + call * pinned; }
-  Bytes plain_at() const { return call_at(kMostCalls); }
-  Bytes device_bytes() const { return vectors + kernels; }
-  Bytes pinned_bytes() const { return plain_at() + plain; }
-};
-
-/// The lists of the task under way.
+/// The lists of the tasks under way.
 struct LaneLists {
   std::vector<KernelTerm> terms;
   std::vector<KernelCall> calls;
   std::vector<DeviceView> payloads, sums;
 };
 
-/// A stream and the memory of one task at a time.
+struct LaneTask {
+  GradientRun* run = nullptr;
+  TaskId task{};
+};
+
+/// A stream and the memory of one task at a time, or of several that share a batch of kernels.
 struct DeviceLane {
   std::unique_ptr<Stream> stream;
   std::unique_ptr<Event> end;
   std::unique_ptr<DeviceBuffer> memory, pinned;  ///< a LaneRoom's device_bytes() and pinned_bytes()
   std::shared_ptr<StreamCoder> coder = std::make_shared<StreamCoder>();
   LaneLists lists;
-  GradientRun* run = nullptr;
-  TaskId task{};
+  std::vector<LaneTask> tasks;
   Clock::time_point from;
+  std::size_t ended = 0;  ///< the number of tasks whose end was told
+  Status outcome;         ///< of all of them; once one was told
 };
 
 /// The part that all tasks on lanes have in common.
@@ -67,8 +52,9 @@ struct LaneTasks {
 /// Unavailable: as CodecKernels::room().
 Result<LaneRoom> room_of(const LaneTasks& tasks, GradientRun& run, std::uint32_t task);
 
-/// Queues the lane's task, whose buffers have their memory. `room`: the lane's. Allocates nothing and waits for
-/// nothing. Unavailable: as Stream. DataLoss: a payload that arrived is none of its codec.
-Status queue_task(const LaneTasks& tasks, const LaneRoom& room, DeviceLane& lane);
+/// Queues the lane's tasks, whose buffers have their memory: one, or several of one BatchKind (batch_lane.h). `room`:
+/// the lane's. Allocates nothing and waits for nothing. Unavailable: as Stream. DataLoss: a payload that arrived is
+/// none of its codec.
+Status queue_tasks(const LaneTasks& tasks, const LaneRoom& room, DeviceLane& lane);
 
 }  // namespace casync::runtime

@@ -19,6 +19,11 @@ namespace {
 constexpr std::size_t kLanes = 4;
 constexpr std::chrono::microseconds kRestPause{200};
 
+// Tasks that share kernels: so many, in so much memory of each lane. A kernel of a few MiB takes about as long as a
+// launch.
+constexpr std::size_t kMostTogether = 64;
+constexpr Bytes kVectorsTogether = 32_MiB, kKernelsTogether = 32_MiB, kPinnedTogether = 256_KiB;
+
 /// What a device that failed may still call.
 void keep_for_ever(std::shared_ptr<void> called) {
   static std::mutex mutex;
@@ -47,6 +52,7 @@ Status DeviceTasks::open() {
     if (!end) return end.status();
     lane->stream = std::move(*stream);
     lane->end = std::move(*end);
+    lane->tasks.reserve(kMostTogether);
     lanes_.push_back(std::move(lane));
     free_.push_back(static_cast<std::uint32_t>(i));
   }
@@ -62,12 +68,20 @@ Status DeviceTasks::take_in(std::span<GradientRun* const> runs, const std::funct
     };
     if (Status status = kernels_.take_in(*run); !status) return refused(status);
     const std::size_t tasks = run->rounds ? run->rounds->turns() : run->graph.tasks().size();
+    run->lane_rooms.clear();
     for (std::size_t i = 0; i < tasks; ++i) {
       const Result<LaneRoom> room = room_of(tasks_, *run, static_cast<std::uint32_t>(i));
       if (!room) return refused(room.status());
       all.cover(*room);
+      run->lane_rooms.push_back(*room);
+      if (room->launched == 1) together_.add(*room);
     }
   }
+  all.cover({.vectors = std::min(together_.vectors, kVectorsTogether),
+             .kernels = std::min(together_.kernels, kKernelsTogether),
+             .pinned = std::min(together_.pinned, kPinnedTogether),
+             .terms = std::min(together_.terms, kMostTogether * static_cast<std::size_t>(settings_.ranks + 1)),
+             .calls = std::min(together_.calls, kMostTogether)});
   if (lanes_[0]->memory != nullptr && room_.covers(all)) return Status::ok();
   rest();
   return make_room(all);
@@ -95,15 +109,35 @@ Status DeviceTasks::make_room(const LaneRoom& room) {
   return Status::ok();
 }
 
-Status DeviceTasks::begin(GradientRun& run, TaskId task) {
+void DeviceTasks::add(GradientRun& run, TaskId task) {
+  DeviceLane& lane = *lanes_[free_.back()];
+  if (lane.tasks.empty()) {
+    const Result<bool> ready = run.ready == nullptr ? Result<bool>(true) : run.ready->done();
+    added_ = {batch_kind_of(tasks_, run, task), {}, ready && *ready ? nullptr : run.ready};
+  }
+  if (added_.kind.kernels != nullptr) added_.room.add(run.lane_rooms[TaskGraph::index(task)]);
+  lane.tasks.push_back({&run, task});
+}
+
+bool DeviceTasks::joins(const GradientRun& run, TaskId task) const {
+  if (added_.kind.kernels == nullptr || lanes_[free_.back()]->tasks.size() == kMostTogether) return false;
+  if (batch_kind_of(tasks_, run, task) != added_.kind) return false;
+  LaneRoom both = added_.room;
+  both.add(run.lane_rooms[TaskGraph::index(task)]);
+  if (!room_.covers(both)) return false;
+  if (added_.ready != nullptr) return run.ready == added_.ready;
+  const Result<bool> ready = run.ready == nullptr ? Result<bool>(true) : run.ready->done();
+  return ready && *ready;
+}
+
+Status DeviceTasks::begin() {
   const std::uint32_t at = free_.back();
   DeviceLane& lane = *lanes_[at];
-  lane.run = &run;
-  lane.task = task;
   lane.from = Clock::now();
+  lane.ended = 0;
   free_.pop_back();
   taken_.push_back(at);
-  Status status = queue_task(tasks_, room_, lane);
+  Status status = queue_tasks(tasks_, room_, lane);
   const Status recorded =
       lane.stream->record(*lane.end);  // of a task that is refused half-way, the half that is queued
   if (status.is_ok()) status = recorded;
@@ -113,41 +147,56 @@ Status DeviceTasks::begin(GradientRun& run, TaskId task) {
     return status;
   }
   failed_ = true;
-  return Status(status.code(),
-                "gradient " + run.spec.name + ", step " + std::to_string(run.step) + ": " + status.message());
+  return failure_of(lane, status);
+}
+
+/// A failure of the device, with the gradients that it may belong to.
+Status DeviceTasks::failure_of(const DeviceLane& lane, const Status& status) const {
+  const GradientRun& first = *lane.tasks[0].run;
+  std::string text = "gradient " + first.spec.name;
+  if (const std::size_t more = lane.tasks.size() - 1; more > 0) text += " and " + std::to_string(more) + " more";
+  return Status(status.code(), text + ", step " + std::to_string(first.step) + ": " + status.message());
 }
 
 std::optional<DeviceTasks::Ended> DeviceTasks::take_ended() {
   for (std::size_t i = 0; i < taken_.size(); ++i) {
     DeviceLane& lane = *lanes_[taken_[i]];
-    const Result<bool> done = lane.end->done();
-    if (done && !*done) continue;
-    Ended ended{lane.run, lane.task, {}, lane.from, taken_[i] + 1};
-    if (done) {
-      ended.outcome = outcome_of(lane);
-    } else {
-      failed_ = true;
-      ended.outcome.status =
-          Status(done.status().code(), "gradient " + lane.run->spec.name + ", step " + std::to_string(lane.run->step) +
-                                           ": " + done.status().message());
+    if (lane.ended == 0) {
+      const Result<bool> done = lane.end->done();
+      if (done && !*done) continue;
+      lane.outcome = done.status();
+      if (!done) {
+        failed_ = true;
+        lane.outcome = failure_of(lane, done.status());
+      }
     }
-    free_.push_back(taken_[i]);
-    taken_.erase(taken_.begin() + static_cast<std::ptrdiff_t>(i));
+    const LaneTask one = lane.tasks[lane.ended++];
+    Ended ended{one.run, one.task, {}, lane.from, taken_[i] + 1};
+    if (lane.outcome) {
+      ended.outcome = outcome_of(lane, one);
+    } else {
+      ended.outcome.status = lane.outcome;
+    }
+    if (lane.ended == lane.tasks.size()) {
+      lane.tasks.clear();
+      free_.push_back(taken_[i]);
+      taken_.erase(taken_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
     return ended;
   }
   return std::nullopt;
 }
 
-TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane) const {
-  GradientRun& run = *lane.run;
+TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane, const LaneTask& one) const {
+  GradientRun& run = *one.run;
   if (run.parts) return end_bundle_task(room_, lane);
   if (run.rounds) {
     TaskOutcome outcome;
     if (!run.rounds->is_last()) return outcome;
-    for (const std::unique_ptr<GradientRun>& one : run.rounds->exchanges) outcome.finite &= one->finite;
+    for (const std::unique_ptr<GradientRun>& each : run.rounds->exchanges) outcome.finite &= each->finite;
     return outcome;
   }
-  const Primitive& primitive = run.graph.tasks()[TaskGraph::index(lane.task)];
+  const Primitive& primitive = run.graph.tasks()[TaskGraph::index(one.task)];
   if (const auto* decode = std::get_if<Decode>(&primitive)) {
     return {Status::ok(), run.state(decode->from).bytes, run.state(decode->from).finite};
   }
@@ -160,8 +209,8 @@ TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane) const {
   const std::byte* const head = identity ? lane.pinned->view().data : run.state(to).memory.data;
   outcome.finite = compll::says_finite(head);
   if (merge == nullptr) return outcome;
-  for (const std::optional<BufferId>& one : merge->contributions) {
-    if (one) outcome.finite = outcome.finite && run.state(*one).finite;
+  for (const std::optional<BufferId>& each : merge->contributions) {
+    if (each) outcome.finite = outcome.finite && run.state(*each).finite;
   }
   return outcome;
 }

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "runtime/device/device.h"
+#include "runtime/executor/batch_lane.h"
 #include "runtime/executor/bell.h"
 #include "runtime/executor/device_lane.h"
 #include "runtime/executor/gradient_run.h"
@@ -59,11 +60,17 @@ class DeviceTasks {
   Status take_in(std::span<GradientRun* const> runs, const std::function<void()>& rest);
 
   bool has_room() const { return !free_.empty(); }
-  /// Queues a task, whose buffers have their memory; while there is room.
-  Status begin(GradientRun& run, TaskId task);
+  /// Adds a task, whose buffers have their memory, to those that begin() queues: while there is room, the first one, or
+  /// one that joins().
+  void add(GradientRun& run, TaskId task);
+  /// Returns true if a task can share kernels with those added: they are of one kind, lie in a lane's memory together,
+  /// and none of them has to wait for the gradient of another.
+  bool joins(const GradientRun& run, TaskId task) const;
+  /// Queues the tasks added.
+  Status begin();
   /// A task that has ended since; nothing: none has. A failure of the device ends every task with it.
   std::optional<Ended> take_ended();
-  /// The number of tasks under way.
+  /// The number of lanes whose tasks are under way.
   std::size_t under_way() const { return lanes_.size() - free_.size(); }
 
   /// After a failure or at the end: forgets tasks as they end. Returns false if some are still under way at the
@@ -72,7 +79,8 @@ class DeviceTasks {
 
  private:
   Status make_room(const LaneRoom& room);
-  TaskOutcome outcome_of(DeviceLane& lane) const;
+  Status failure_of(const DeviceLane& lane, const Status& status) const;
+  TaskOutcome outcome_of(DeviceLane& lane, const LaneTask& one) const;
 
   Device& device_;
   const Settings settings_;
@@ -82,7 +90,13 @@ class DeviceTasks {
   std::vector<std::unique_ptr<DeviceLane>> lanes_;
   std::vector<std::uint32_t> free_, taken_;  ///< indices of lanes; taken ones as they began
   LaneRoom room_;                            ///< of each lane
-  bool failed_ = false;                      ///< the device has: it may ring no more
+  LaneRoom together_;                        ///< of all tasks that may share kernels
+  struct {
+    BatchKind kind;
+    LaneRoom room;
+    const Event* ready = nullptr;  ///< not null: the event that all wait for, which is not over
+  } added_;                        ///< the tasks of the lane that begin() takes
+  bool failed_ = false;            ///< the device has: it may ring no more
 };
 
 }  // namespace casync::runtime

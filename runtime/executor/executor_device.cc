@@ -16,9 +16,12 @@ Status Executor::open_device() {
 bool Executor::begin_device_tasks() {
   bool any = false;
   while (device_tasks_->has_room() && !take_stale(compute_) && !failing()) {
-    const ReadyTask ready = compute_.pop();
-    prepare(*ready.run, ready.task);
-    if (Status status = device_tasks_->begin(*ready.run, ready.task); !status) report(std::move(status));
+    do {
+      const ReadyTask ready = compute_.pop();
+      prepare(*ready.run, ready.task);
+      device_tasks_->add(*ready.run, ready.task);
+    } while (!take_stale(compute_) && device_tasks_->joins(*compute_.top().run, compute_.top().task));
+    if (Status status = device_tasks_->begin(); !status) report(std::move(status));
     any = true;
   }
   return any;

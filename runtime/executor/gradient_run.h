@@ -18,6 +18,7 @@
 #include "runtime/device/device.h"
 #include "runtime/executor/answer_batches.h"
 #include "runtime/executor/bundle.h"
+#include "runtime/executor/lane_room.h"
 #include "runtime/executor/rounds_run.h"
 #include "runtime/transport/transport.h"
 
@@ -181,6 +182,7 @@ struct GradientRun {
   std::vector<float> kept_initial;         ///< first value of the floats of each array of `elements`
   std::vector<bool> lies_in_gradient;      ///< per buffer
   std::vector<TaskTraits> traits;          ///< per task
+  std::vector<LaneRoom> lane_rooms;        ///< per task, of a gradient in a device's memory
   std::unique_ptr<RoundsRun> rounds;       ///< null but for a codec of rounds
   std::vector<WarmUp> warm_up;             ///< the runs that replace this one in the first steps, in order
   std::unique_ptr<Bundle> parts;           ///< null but for a bundle

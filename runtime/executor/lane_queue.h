@@ -71,7 +71,8 @@ class LaneQueue : protected KernelQueue {
   template <class Kernels, class Call>
   Status queue_call(Kernels& kernels, const Call& call) {
     plan_.terms = std::max(plan_.terms, lists_.terms.size());
-    plan_.calls = std::max(plan_.calls, lists_.calls.size());
+    plan_.calls = std::max(plan_.calls, std::max<std::size_t>(lists_.calls.size(), 1));
+    ++plan_.launched;
     if (lane_ == nullptr) {
       const Result<KernelRoom> room = kernels.room(call);
       if (!room) return room.status();

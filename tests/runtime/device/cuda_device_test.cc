@@ -3,6 +3,7 @@
 // The CUDA device on the emulated driver.
 #include "runtime/device/cuda/cuda_device.h"
 
+#include "compll/codec/registry.h"
 #include "runtime/device/cuda/factory.h"
 #include "tests/compll/cuda/emulated/driver.h"
 #include "tests/conformance/device_conformance.h"
@@ -40,6 +41,35 @@ TEST_CASE("cuda device: an event carries the failure of a kernel before it, and 
   CHECK_THAT(on.stream->record(*on.event).text(), Catch::Contains("cuEventRecord: " + fault));
   CHECK(device->make_stream(false).status().code() == StatusCode::kUnavailable);
   emulated::mend_device();
+}
+
+TEST_CASE("cuda device: a batch takes no more room than its calls alone, of every codec") {
+  const auto device = std::move(open_gpu("cuda:0")).value();
+  const auto at = runtime::DeviceView::of(nullptr, 0);
+  for (const std::string& name : compll::codec_names()) {
+    const std::unique_ptr<compll::Codec> codec = std::move(compll::make_codec(name)).value();
+    const auto kernels = std::move(device->kernels(name, *codec)).value();
+    for (const auto function :
+         {runtime::KernelFunction::kEncode, runtime::KernelFunction::kMerge, runtime::KernelFunction::kDecode}) {
+      if (function == runtime::KernelFunction::kEncode && codec->info().identity) continue;
+      INFO(name << ", function " << static_cast<int>(function));
+      const std::vector<runtime::KernelTerm> terms(3, {at, at});
+      std::vector<runtime::KernelCall> batch;
+      runtime::KernelRoom alone;
+      for (const Elements n : {Elements{1}, Elements{700}, Elements{5000}, Elements{5000}, Elements{300'000}}) {
+        runtime::KernelCall& call = batch.emplace_back();
+        call.function = function;
+        call.n = n;
+        if (function != runtime::KernelFunction::kEncode) call.terms = terms;
+        const runtime::KernelRoom one = std::move(kernels->room({&call, 1})).value();
+        alone.device += one.device;
+        alone.pinned += one.pinned;
+        const runtime::KernelRoom all = std::move(kernels->room(batch)).value();
+        CHECK(all.device <= alone.device);
+        CHECK(all.pinned <= alone.pinned);
+      }
+    }
+  }
 }
 
 TEST_CASE("cuda device: no memory is an error that says how much was asked for") {

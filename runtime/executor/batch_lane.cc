@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor/batch_lane.h"
+
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "casync/graph/access.h"
+#include "compll/codec/coded/coded_codec.h"
+#include "runtime/executor/lane_queue.h"
+#include "runtime/executor/task_runner.h"
+
+namespace casync::runtime {
+namespace {
+
+using Use = GradientRun::KeptBy;
+
+const Primitive& primitive_of(const LaneTask& one) { return one.run->graph.tasks()[TaskGraph::index(one.task)]; }
+
+/// The buffer of the task's payload, which has its codec.
+BufferId encoded_buffer(const Primitive& primitive) {
+  if (const auto* decode = std::get_if<Decode>(&primitive)) return decode->from;
+  return *written_buffer(primitive);
+}
+
+/// A sum on its way to the owner is a contribution there, as a gradient is.
+Use use_of(const GradientRun& run, BufferId to) { return run.hop_of(to) == Hop::kFirst ? Use::kEncode : Use::kMerge; }
+
+class BatchQueue final : public LaneQueue {
+ public:
+  BatchQueue(const LaneTasks& tasks, const LaneRoom& room, DeviceLane* lane, LaneLists& lists)
+      : LaneQueue(tasks, room, lane, lists), scale_(tasks.scale) {}
+
+  Status make(std::vector<LaneTask>& batch) {
+    CASYNC_RETURN_IF_ERROR(wait_for_all(batch));
+    for (const LaneTask& one : batch) {
+      if (Status status = add(*one.run, primitive_of(one)); !status) {
+        batch.assign(1, LaneTask(one));  // the error is told of these
+        return status;
+      }
+    }
+    give_terms(batch);
+    CASYNC_RETURN_IF_ERROR(launch_all(batch[0].run->codec_of(encoded_buffer(primitive_of(batch[0]))), lists_.calls));
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const std::optional<BufferId> made = written_buffer(primitive_of(batch[i]));
+      if (made) CASYNC_RETURN_IF_ERROR(download(lists_.calls[i].payload, batch[i].run->state(*made).memory));
+    }
+    return Status::ok();
+  }
+
+ private:
+  Status add(GradientRun& run, const Primitive& primitive) {
+    if (const auto* encode = std::get_if<Encode>(&primitive)) return add(run, *encode);
+    if (const auto* merge = std::get_if<Merge>(&primitive)) return add(run, *merge);
+    return add(run, std::get<Decode>(primitive));
+  }
+
+  Status add(GradientRun& run, const Encode& encode) {
+    KernelCall call = call_of(run, KernelFunction::kEncode, run.codec_of(encode.to), Use::kEncode, encode.from);
+    call.in = run.device_memory(encode.from);
+    call.payload = take_vector(run.bound_of(encode.to));
+    lists_.calls.push_back(call);
+    return Status::ok();
+  }
+
+  Status add(GradientRun& run, const Merge& merge) {
+    for (const std::optional<BufferId>& one : merge.contributions) {
+      if (one) {
+        CASYNC_RETURN_IF_ERROR(bring(run, *one));
+      } else {
+        lists_.terms.push_back({{}, run.device_memory(merge.local)});
+      }
+    }
+    const Slice slice = run.slice_of(merge.to);
+    KernelCall call = call_of(run, KernelFunction::kMerge, run.codec_of(merge.to), use_of(run, merge.to), slice);
+    call.scale = merge.last ? run.scale_or(scale_) : 1.0f;
+    call.out = take_vector(slice.count * sizeof(float));
+    call.payload = take_vector(run.bound_of(merge.to));
+    lists_.calls.push_back(call);
+    return Status::ok();
+  }
+
+  Status add(GradientRun& run, const Decode& decode) {
+    CASYNC_RETURN_IF_ERROR(bring(run, decode.from));
+    KernelCall call;
+    call.function = KernelFunction::kDecode;
+    call.n = decode.to.count;
+    call.out = run.device_memory(decode.to);
+    lists_.calls.push_back(call);
+    return Status::ok();
+  }
+
+  /// Copies a payload to the device once it has been checked, and lists it as a term.
+  Status bring(GradientRun& run, BufferId from) {
+    CASYNC_RETURN_IF_ERROR(check_payload(run, from));
+    const GradientRun::BufferState& state = run.state(from);
+    const DeviceView payload = take_vector(run.bound_of(from));
+    lists_.terms.push_back(run.codec_of(from).info().identity ? KernelTerm{{}, payload} : KernelTerm{payload, {}});
+    return upload({state.memory.data, state.bytes}, payload);
+  }
+
+  /// Gives each call its terms, which are listed in the order of the tasks.
+  void give_terms(std::span<const LaneTask> batch) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      std::size_t count = std::holds_alternative<Decode>(primitive_of(batch[i])) ? 1 : 0;
+      if (const auto* merge = std::get_if<Merge>(&primitive_of(batch[i]))) count = merge->contributions.size();
+      lists_.calls[i].terms = {lists_.terms.data() + at, count};
+      at += count;
+    }
+    CASYNC_CHECK(at == lists_.terms.size());
+  }
+
+  /// Gradients that were submitted together share an event.
+  Status wait_for_all(std::span<const LaneTask> batch) {
+    const Event* last = nullptr;
+    for (const LaneTask& one : batch) {
+      if (std::exchange(last, one.run->ready) != one.run->ready) CASYNC_RETURN_IF_ERROR(wait_for(*one.run));
+    }
+    return Status::ok();
+  }
+
+  const float scale_;
+};
+
+}  // namespace
+
+BatchKind batch_kind_of(const LaneTasks& tasks, const GradientRun& run, TaskId task) {
+  BatchKind alone;
+  if (run.parts || run.rounds || !run.is_float32()) return alone;
+  const LaneRoom& room = run.lane_rooms[TaskGraph::index(task)];
+  if (room.launched != 1 || room.plain != 0) return alone;
+  const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
+  const BufferId buffer = encoded_buffer(primitive);
+  const compll::Codec& codec = run.codec_of(buffer);
+  if (codec.info().identity || compll::coding_of(codec) != nullptr) return alone;
+  BatchKind kind{&tasks.kernels.of(codec), KernelFunction::kDecode, run.step, false};
+  if (std::holds_alternative<Decode>(primitive)) return kind;
+  const bool merges = std::holds_alternative<Merge>(primitive);
+  kind.function = merges ? KernelFunction::kMerge : KernelFunction::kEncode;
+  const Use use = merges ? use_of(run, buffer) : Use::kEncode;
+  kind.keeps = codec.info().states != 0 && !run.device_kept(codec, use, run.slice_of(buffer)).in.is_null();
+  return kind.keeps && run.residual_memory() != ResidualMemory::kTwoBuffers ? alone : kind;
+}
+
+Status queue_batch(const LaneTasks& tasks, const LaneRoom& room, DeviceLane& lane) {
+  return BatchQueue(tasks, room, &lane, lane.lists).make(lane.tasks);
+}
+
+}  // namespace casync::runtime
