@@ -49,7 +49,11 @@ class CodecCosts {
   double upload(Elements n) const { return upload_.empty() ? 0 : upload_.at(code_bytes(n)); }
   double download(Elements n) const { return download_.empty() ? 0 : download_.at(code_bytes(n)); }
 
-  // Seconds, the launch included; 0 if there is nothing to do.
+  /// True if codecs run on a device, whose kernels serve several tasks at once.
+  bool on_device() const { return !upload_.empty(); }
+
+  // Seconds, the launch included; 0 if there is nothing to do. Of 0 elements: the part that tasks share if one batch of
+  // kernels serves them.
   double encode(Elements n) const;
   double decode(Elements n) const;
   /// Adds n elements of each of `contributions`, encoded so, and encodes the sum with `to`. Curves are those of the

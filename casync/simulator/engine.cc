@@ -169,10 +169,10 @@ void Engine::start_codec(Rank rank) {
   const bool one_thread = scenario_.profile.processors == 1;
   if (one_thread) start_messages(rank);
   if (!own.codec.running && !own.ready.empty() && !(one_thread && own.messages.running)) {
-    own.codec_task = own.ready.pop().task;
+    const UrgentTask next = own.ready.pop();
+    own.codec_task = next.task;
     own.codec_began = now_;
-    const FlatTask& task = tasks_[own.codec_task];
-    start(own.codec, (scenario_.profile.task_s + task.seconds) * slowness_of(rank), codec_rate(rank, task.verb),
+    start(own.codec, seconds_of(own, next) * slowness_of(rank), codec_rate(rank, tasks_[next.task].verb),
           Event::Kind::kCodec, rank);
   }
   if (!one_thread) start_messages(rank);
@@ -180,6 +180,16 @@ void Engine::start_codec(Rank rank) {
     change_rate(own.codec, codec_rate(rank, tasks_[own.codec_task].verb), Event::Kind::kCodec, rank);
   }
   change_rate(own.training, training_rate(rank), Event::Kind::kTraining, rank);
+}
+
+/// The seconds of a codec task that begins now.
+double Engine::seconds_of(RankState& own, const UrgentTask& next) const {
+  const FlatTask& task = tasks_[next.task];
+  const double seconds = scenario_.profile.task_s + task.seconds;
+  if (task.shared_s <= 0) return seconds;
+  const bool shares =
+      own.kernels.takes(task.codec, static_cast<std::uint8_t>(task.verb), next.arrival, arrivals_, now_);
+  return shares ? seconds - static_cast<double>(task.shared_s) : seconds;
 }
 
 /// The rate of a codec task, slowed by the rank's training if that runs. A task's fixed cost counts as encoding.
@@ -210,6 +220,7 @@ double Engine::training_rate(Rank rank) const {
 void Engine::end_codec(Rank rank) {
   RankState& own = state(rank);
   own.codec.running = false;
+  own.kernels.ended = now_;
   const std::uint32_t task = std::exchange(own.codec_task, kNoTask);
   const double took = now_ - own.codec_began, task_s = scenario_.profile.task_s;
   const double task_part = task_s > 0 ? took * task_s / (task_s + tasks_[task].seconds) : 0;

@@ -76,6 +76,7 @@ class Engine {
     bool blocked = false;
     std::uint32_t codec_task = kNoTask;
     double codec_began = 0, messages_began = 0;
+    SharedKernels kernels;
     std::deque<MessageWork> message_work;  ///< first come, first served; the first one runs
     UrgentQueue ready;
     bool dirty = false;
@@ -121,6 +122,7 @@ class Engine {
   void end_codec(Rank rank);
   void start_copy(Rank rank, Copies& copies, Event::Kind kind, float FlatTask::*seconds);
   std::uint32_t end_copy(Rank rank, Copies& copies, float FlatTask::*seconds);
+  double seconds_of(RankState& own, const UrgentTask& next) const;
   double slowness_of(Rank rank) const;
   double codec_rate(Rank rank, TaskVerb verb) const;
   double messages_rate(Rank rank) const;

@@ -65,6 +65,29 @@ class EventQueue {
   std::uint64_t pushed_ = 0;
 };
 
+/// Codec tasks of a device that one batch of kernels serves: they follow each other, are of one codec and verb, and
+/// were ready when the first of them began (runtime/executor/batch_lane.h).
+struct SharedKernels {
+  static constexpr int kMost = 64;
+
+  std::uint32_t codec = 0;
+  std::uint8_t verb = 0;
+  int tasks = 0;
+  std::uint64_t before = 0;  ///< arrivals of those that were ready
+  double ended = -1;         ///< the last one
+
+  /// Returns true if a task joins those; else it is the first of others. `arrivals`: so far.
+  bool takes(std::uint32_t its_codec, std::uint8_t its_verb, std::uint64_t arrival, std::uint64_t arrivals,
+             double now) {
+    if (tasks < kMost && codec == its_codec && verb == its_verb && arrival < before && ended == now) {
+      ++tasks;
+      return true;
+    }
+    *this = {its_codec, its_verb, 1, arrivals, -1};
+    return false;
+  }
+};
+
 /// A task that could run, ordered as the executor's ready queue orders them.
 struct UrgentTask {
   int priority = 0;           ///< smaller first

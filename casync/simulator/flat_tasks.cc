@@ -2,6 +2,7 @@
 #include "casync/simulator/flat_tasks.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <tuple>
 
@@ -49,13 +50,22 @@ struct Price {
     return used.facts().identity && !copies ? TaskVerb::kInstant : verb;
   }
 
+  /// `together_s`: the seconds of no elements.
+  void share(const CodecCosts& used, double together_s) const {
+    if (!used.on_device()) return;
+    flat.shared_s = static_cast<float>(std::min(together_s, flat.seconds));
+    flat.codec = static_cast<std::uint32_t>(std::hash<std::string>{}(used.facts().name));
+  }
+
   void operator()(const Encode& task) {
     flat.seconds = codec(task.to).encode(task.from.count);
+    share(codec(task.to), codec(task.to).encode(0));
     flat.download_s = static_cast<float>(codec(task.to).download(task.from.count));
     flat.verb = unless_instant(codec(task.to), TaskVerb::kEncode);
   }
   void operator()(const Decode& task) {
     flat.seconds = codec(task.from).decode(task.to.count);
+    share(codec(task.from), codec(task.from).decode(0));
     flat.upload_s = static_cast<float>(codec(task.from).upload(task.to.count));
     flat.verb = unless_instant(codec(task.from), TaskVerb::kDecode);
   }
@@ -67,6 +77,7 @@ struct Price {
       if (part) flat.upload_s += static_cast<float>(codec(*part).upload(n));
     }
     flat.seconds = CodecCosts::merge(n, contributions, codec(task.to));
+    share(codec(task.to), CodecCosts::merge(0, contributions, codec(task.to)));
     flat.download_s = static_cast<float>(codec(task.to).download(n));
     flat.verb = TaskVerb::kMerge;
   }

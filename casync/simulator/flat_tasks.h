@@ -24,12 +24,14 @@ inline constexpr std::uint32_t kNoTask = ~std::uint32_t{0};
 
 /// A task of any rank, in as few bytes as possible: there are millions.
 struct FlatTask {
-  double seconds = 0;     ///< of an encode, merge or decode
-  float upload_s = 0;     ///< of copies to the device that encodes, ahead of its work
-  float download_s = 0;   ///< of the copy from it
-  Bytes bytes = 0;        ///< of a send
-  std::uint32_t run = 0;  ///< rank * gradients + gradient
-  std::uint32_t hop = 0;  ///< position on its way: larger is more urgent
+  double seconds = 0;       ///< of an encode, merge or decode
+  float shared_s = 0;       ///< of `seconds`, the part that tasks of one codec and verb share in a batch on a device
+  std::uint32_t codec = 0;  ///< tells codecs apart
+  float upload_s = 0;       ///< of copies to the device that encodes, ahead of its work
+  float download_s = 0;     ///< of the copy from it
+  Bytes bytes = 0;          ///< of a send
+  std::uint32_t run = 0;    ///< rank * gradients + gradient
+  std::uint32_t hop = 0;    ///< position on its way: larger is more urgent
   std::uint32_t message_hop = 0;
   std::uint32_t partition = 0;
   std::uint32_t peer_task = kNoTask;  ///< of a send: the recv it ends in, and the reverse; or its representative's

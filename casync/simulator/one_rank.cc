@@ -66,6 +66,7 @@ void OneRank::reset() {
   milestone_ = 0;
   blocked_ = false;
   codec_ready_ = {};
+  kernels_ = {};
   ports_[0] = ports_[1] = {};
   items_.clear();
   left_.assign(gradients, 0);
@@ -124,6 +125,7 @@ void OneRank::happen(const Event& event) {
     case Event::Kind::kCodec: {
       if (event.version != at_codec_.version) break;
       at_codec_.running = false;
+      kernels_.ended = now_;
       const Stage& stage = stage_of(codec_item_);
       const double took = now_ - codec_began_;
       const double task_part = stage.tasks_s > 0 ? took * stage.tasks_s / stage.seconds : 0;
@@ -267,7 +269,7 @@ void OneRank::start_codec() {
   if (one_thread()) start_messages();
   // Stages that take no time delay nobody: they are over at once, and may make more ready.
   while (!at_codec_.running && !codec_ready_.empty()) {
-    const std::uint32_t item = codec_ready_.top().task;
+    const auto [priority, hop, arrival, item] = codec_ready_.top();
     const Stage& stage = stage_of(item);
     if (one_thread() && at_messages_.running && stage.seconds > 0) break;
     codec_ready_.pop();
@@ -277,7 +279,10 @@ void OneRank::start_codec() {
     }
     codec_item_ = item;
     codec_began_ = now_;
-    start(at_codec_, stage.seconds, rate(stage), Event::Kind::kCodec);
+    const bool shares =
+        stage.shared_s > 0 && kernels_.takes(outlines_[items_[item].gradient]->codec,
+                                             static_cast<std::uint8_t>(stage.kind), arrival, arrivals_, now_);
+    start(at_codec_, stage.seconds - (shares ? stage.shared_s : 0), rate(stage), Event::Kind::kCodec);
   }
   if (!one_thread()) start_messages();
   if (at_codec_.running) change_rate(at_codec_, rate(stage_of(codec_item_)), Event::Kind::kCodec);

@@ -102,6 +102,7 @@ class OneRank {
   double blocked_since_ = 0, codec_began_ = 0, messages_began_ = 0;
   std::uint32_t codec_item_ = 0;
   UrgentQueue codec_ready_;
+  SharedKernels kernels_;
   Port ports_[2];
   bool messages_work_ = false;            ///< they take processor time
   std::deque<MessageWork> message_work_;  ///< first come, first served; the first one runs

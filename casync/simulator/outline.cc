@@ -42,8 +42,8 @@ double double_tree_crossing(int ranks, int nodes) {
 }  // namespace
 
 void repeat(Stage& stage, double times) {
-  for (double* busy : {&stage.seconds, &stage.tasks_s, &stage.receive_s, &stage.work.send_s, &stage.work.receive_s,
-                       &stage.bytes, &stage.messages}) {
+  for (double* busy : {&stage.seconds, &stage.tasks_s, &stage.shared_s, &stage.receive_s, &stage.work.send_s,
+                       &stage.work.receive_s, &stage.bytes, &stage.messages}) {
     *busy *= times;
   }
   stage.message_s = std::min(stage.message_s, stage.seconds);

@@ -33,6 +33,7 @@ struct Stage {
   std::uint32_t hop = 0;
   double seconds = 0;              ///< in which the codec, or the sending port, is busy
   double tasks_s = 0;              ///< of the codec's seconds, the tasks' fixed cost (Profile::task_s); of kTasks all
+  double shared_s = 0;             ///< of the codec's seconds, the part that gradients share in a batch on a device
   double receive_s = 0;            ///< in which the receiving port is busy with as many messages
   bool joins = false;              ///< small messages of all gradients have one receiver, and may leave as one
   double message_s = 0;            ///< of `seconds`, the fixed cost of one message: those that join save it
@@ -52,6 +53,7 @@ struct Outline {
   int rounds = 1;  ///< one after the other, each with as many partitions as ranks, or all there are
   int lumps = 1;   ///< of each round: the pieces in which it is encoded, sent and decoded
   std::vector<Stage> stages;
+  std::uint32_t codec = 0;  ///< tells codecs apart
 
   /// Seconds that one rank is busy in one step, over all stages.
   double codec_s() const;

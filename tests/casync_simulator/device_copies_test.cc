@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "tests/casync_simulator/scenarios.h"
@@ -54,6 +55,32 @@ TEST_CASE("simulator: copies both ways and codecs are resources beside each othe
     CHECK(step >= std::max(uploads, downloads) * (1 - 1e-6));
     CHECK(step <= std::max(uploads, downloads) + 6 * part * (up + down));
   }
+}
+
+TEST_CASE("simulator: on a device, gradients that are ready together share the fixed cost of a codec's kernels") {
+  constexpr std::size_t kGradients = 40;
+  constexpr double kFixed = 1e-4, kElement = 1e-9;
+  constexpr Elements kElements = 1000;
+  Profile profile = ideal(1e-3);  // nothing arrives while gradients are encoded
+  profile.launch_s = kFixed / 2;
+  profile.codecs["half"].encode = Curve::affine(kFixed / 2, kElement);
+  const auto encoding = [&](const Profile& on, const char* second) {
+    Scenario scenario = one_gradient(2, kElements, by_ps(2, "half"), on);
+    for (std::size_t g = 1; g < kGradients; ++g) {
+      scenario.training.gradients.push_back(scenario.training.gradients[0]);
+      scenario.training.gradients.back().spec.name += std::to_string(g);
+      scenario.decisions.push_back(by_ps(2, g % 2 == 1 ? second : "half"));
+    }
+    return simulated(scenario).parts.encode_s;
+  };
+  const auto close = [](double a, double b) { return std::abs(a - b) <= 1e-5 * b; };  // the shared part is a float
+  const double work = kGradients * kElements / 2 * kElement;  // a rank encodes the partitions of the other
+  CHECK(close(encoding(profile, "half"), kGradients * kFixed + work));
+  profile.upload = profile.download = Curve::affine(1e-9, 0);
+  CHECK(close(encoding(profile, "half"), kFixed + work));
+  // No other codec joins them; those of equal priority take turns.
+  profile.codecs["byte"] = profile.codecs["half"];
+  CHECK(close(encoding(profile, "byte"), kGradients * kFixed + work));
 }
 
 }  // namespace casync

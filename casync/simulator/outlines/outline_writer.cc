@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <string>
 
 namespace casync {
 namespace {
@@ -32,6 +34,7 @@ OutlineWriter::OutlineWriter(const Decision& decision, Elements elements, const 
   rounds_ = std::max(1.0, partitions / owners_);
   of_round_ = partitions / rounds_;
   share_ = of_round_ / owners_;
+  made_.codec = static_cast<std::uint32_t>(std::hash<std::string>{}(cost(Hop::kFirst).facts().name));
   made_.rounds = static_cast<int>(std::clamp(std::ceil(rounds_ - 1e-9), 1.0, kLumps / 2.0));
   made_.lumps = static_cast<int>(std::clamp(std::floor(of_round_), 1.0, static_cast<double>(kLumps) / made_.rounds));
 }
@@ -72,9 +75,24 @@ double OutlineWriter::arriving_from(bool between, Bytes bytes, int peers) const 
 
 Stage& OutlineWriter::codec(Kind kind, double times, double seconds, double then) {
   const double task_s = times * profile_.task_s;
-  made_.stages.push_back(
-      {.kind = kind, .hop = hop_, .seconds = times * seconds + task_s, .tasks_s = task_s, .then_s = then});
+  made_.stages.push_back({.kind = kind,
+                          .hop = hop_,
+                          .seconds = times * seconds + task_s,
+                          .tasks_s = task_s,
+                          .shared_s = times * std::min(seconds, shared_s(kind)),
+                          .then_s = then});
   return made_.stages.back();
+}
+
+/// The seconds of a task without elements, which those in a batch share.
+double OutlineWriter::shared_s(Kind kind) const {
+  const CodecCosts& first = cost(Hop::kFirst);
+  if (!first.on_device()) return 0;
+  switch (kind) {
+    case Kind::kEncode: return first.encode(0);
+    case Kind::kMerge: return CodecCosts::merge_alike(0, 1, first, nullptr, cost(Hop::kSecond));
+    default: return cost(Hop::kSecond).decode(0);
+  }
 }
 
 Stage& OutlineWriter::gathering(double times, double seconds, double then) {

@@ -66,6 +66,7 @@ class OutlineWriter {
   void with_owners(Bytes bytes, bool from_owner);
 
  private:
+  double shared_s(Kind kind) const;
   const CodecCosts& cost(Hop hop) const { return costs_[static_cast<std::size_t>(hop)]; }
   const Link& link(bool between) const { return between ? profile_.between : profile_.inside; }
   double on_wire(bool between, Bytes bytes) const { return link(between).wire.at(static_cast<double>(bytes)); }
