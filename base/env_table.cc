@@ -57,6 +57,9 @@ constexpr EnvironmentVariable kTable[] = {
      "Time limit of the C++ compiler and of NVRTC for one text, in seconds.", 0.1, 3600},
     {"CASYNC_INCLUDE_DIR", Type::kDirectory, "relative to the library",
      "Headers that compiled codecs include: `compll`, `base` and `hwy`."},
+    {"CASYNC_KERNEL_DIR", Type::kDirectory, "relative to the library",
+     "Kernels of built-in codecs for GPUs, compiled when the library was built. A folder without any makes NVRTC "
+     "compile all."},
     {"CASYNC_NVRTC", Type::kFile, "searched for",
      "The library `libnvrtc.so.13` that compiles kernels. When unset: that of the loader, the Python package, or a "
      "CUDA "

@@ -3,6 +3,10 @@
 #
 # casync_cuda_text(OUTPUT SOURCE [PARAMETERS name=value ...]): from a codec's .cll file to its kernels' text in the
 # build folder, whose path arrives in OUTPUT.
+#
+# casync_shipped_kernels(OUTPUT ARCHITECTURE CODEC): from a built-in codec to its compiled kernels in the folder that is
+# shipped beside the library, whose path arrives in OUTPUT. NVRTC compiles them, the one that tools/setup has installed
+# unless CASYNC_NVRTC names another.
 if(CASYNC_WITH_CUDA)
   include(CheckLanguage)
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
@@ -55,4 +59,18 @@ function(casync_cuda_text output source)
     DEPENDS compllc ${source}
     COMMENT "Writing the kernels of the codec ${name}")
   set(${output} ${text} PARENT_SCOPE)
+endfunction()
+
+file(GLOB CASYNC_CUDA_HEADERS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/compll/ops/cuda/*)
+list(APPEND CASYNC_CUDA_HEADERS ${PROJECT_SOURCE_DIR}/compll/ops/sizes.h)
+function(casync_shipped_kernels output architecture codec)
+  set(folder ${PROJECT_BINARY_DIR}/lib/casync/kernels)
+  set(file ${folder}/${architecture}/${codec})
+  add_custom_command(OUTPUT ${file}
+    COMMAND ${CMAKE_COMMAND} -E env VIRTUAL_ENV=${CASYNC_VENV_DIR}/plain
+      $<TARGET_FILE:casync_ship_kernels> ${folder} ${architecture} ${codec}
+    COMMAND ${CMAKE_COMMAND} -E touch ${file}
+    DEPENDS casync_ship_kernels casync_compile_kernels ${CASYNC_CUDA_HEADERS}
+    COMMENT "Compiling the kernels of the codec ${codec} for ${architecture}")
+  set(${output} ${file} PARENT_SCOPE)
 endfunction()

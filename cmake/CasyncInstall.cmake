@@ -54,6 +54,9 @@ endif()
 # What NVRTC runs in: see compll/cuda/kernel_compiler.h.
 install(TARGETS casync_compile_kernels RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/casync)
 
+# Kernels, if the target shipped_kernels has made them: see compll/cuda/shipped_kernels.h.
+install(DIRECTORY ${PROJECT_BINARY_DIR}/lib/casync/kernels DESTINATION ${CMAKE_INSTALL_LIBDIR}/casync OPTIONAL)
+
 if(TARGET casync_tool)
   set_target_properties(casync_tool PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS casync_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

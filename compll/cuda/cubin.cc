@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "compll/cuda/kernel_compiler.h"
+#include "compll/cuda/shipped_kernels.h"
 #include "compll/load/cache.h"
 #include "compll/load/digest.h"
 #include "compll/load/headers.h"
@@ -62,12 +63,9 @@ struct Made {
 };
 
 Result<Made> made(const Making& making, const std::string& kernel) {
-  // --fmad: docs/language.md promises that nothing is contracted.
-  // Generic lambdas cannot be marked as device code in any other way.
-  std::vector<std::string> options = {"--std=c++20", "--fmad=false", "--device-as-default-execution-space",
-                                      "--define-macro=COMPLL_HAS_ALL=0", "--define-macro=COMPLL_HAS_" + kernel + "=1"};
-  // Takes a third less time: the text itself says what to inline and unroll. Not every NVRTC 12 knows the option.
-  if (making.compiler.has_fast_compile()) options.emplace_back("--Ofast-compile=min");
+  std::vector<std::string> options = making.compiler.options();
+  options.emplace_back("--define-macro=COMPLL_HAS_ALL=0");
+  options.push_back("--define-macro=COMPLL_HAS_" + kernel + "=1");
   DigestWriter digest;
   digest.add(making.text).add(making.architecture).add(making.headers.digest).add(making.compiler.name());
   for (const std::string& option : options) digest.add(option);
@@ -76,7 +74,7 @@ Result<Made> made(const Making& making, const std::string& kernel) {
     if (auto code = read_entry(entry_path(*making.folder, name, kEnding), name)) return Made{*code, false};
   }
   options.push_back("--include-path=" + making.headers.folder);
-  Result<std::string> code = making.compiler.compiled(making.text, kernel, making.architecture, options);
+  Result<std::string> code = making.compiler.compiled(making.text, {&kernel, 1}, making.architecture, options);
   if (!code) {
     return Status(code.status().code(), code.status().message() + kept_text(making.folder, name, making.text));
   }
@@ -85,15 +83,13 @@ Result<Made> made(const Making& making, const std::string& kernel) {
   return Made{std::move(*code), true};
 }
 
-}  // namespace
-
-Result<Cubin> cubin_of(const std::string& text, std::span<const std::string> kernels, const std::string& architecture) {
+/// Compiled by this machine's NVRTC, now or earlier.
+Result<Cubin> compiled(const CudaCodecText& codec, const std::string& architecture, const Headers& headers) {
   const Result<const KernelCompiler*> compiler = KernelCompiler::find();
   if (!compiler) return compiler.status();
-  const Result<Headers> headers = find_cuda_headers();
-  if (!headers) return headers.status();
   const Result<fs::path> folder = cache_folder();
-  const Making making{**compiler, *headers, folder, text, architecture};
+  const Making making{**compiler, headers, folder, text_of(codec), architecture};
+  const std::vector<std::string> kernels = kernels_of(codec);
   std::vector<std::future<Result<Made>>> all;
   for (const std::string& kernel : kernels) {
     // No launch policy: without a free thread the calling one compiles.
@@ -110,6 +106,21 @@ Result<Cubin> cubin_of(const std::string& text, std::span<const std::string> ker
     cubin.code.push_back(std::move(one->code));
   }
   return status ? Result<Cubin>(std::move(cubin)) : status;
+}
+
+}  // namespace
+
+Result<Cubin> cubin_of(const CudaCodecText& codec, const std::string& architecture) {
+  const Result<Headers> headers = find_cuda_headers();
+  if (!headers) return headers.status();
+  using Kind = ShippedKernels::Kind;
+  const ShippedKernels shipped = ShippedKernels::find();
+  auto code = shipped.code_on(architecture, Kind::kMachineCode, codec, headers->digest);
+  if (code) return Cubin{{std::move(*code)}, false, "the build of casync"};
+  Result<Cubin> made = compiled(codec, architecture, *headers);
+  if (made || made.status().code() != StatusCode::kUnavailable) return made;
+  code = shipped.code_on(architecture, Kind::kPtx, codec, headers->digest);
+  return code ? Cubin{{std::move(*code)}, false, "the build of casync to PTX"} : std::move(made);
 }
 
 }  // namespace casync::compll

@@ -3,10 +3,20 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/status.h"
 
 namespace casync::compll {
+
+/// The options that every NVRTC compiles kernels with.
+// --fmad: docs/language.md promises that nothing is contracted.
+// Generic lambdas cannot be marked as device code in any other way.
+inline constexpr const char* kKernelOptions[] = {"--std=c++20", "--fmad=false", "--device-as-default-execution-space"};
+
+/// Returns true for `compute_90`, whose code is PTX, which a driver compiles; false for `sm_90`.
+inline bool is_virtual(std::string_view architecture) { return architecture.starts_with("compute_"); }
 
 /// NVRTC in a process of its own (compile_kernels.h), so that it can neither crash this one nor hold it up. Its threads
 /// may compile at the same time.
@@ -18,15 +28,15 @@ class KernelCompiler {
   static Result<const KernelCompiler*> find();
 
   const std::string& name() const { return name_; }  ///< `NVRTC 13.0`
-  bool has_fast_compile() const;                     ///< it knows --Ofast-compile
+  std::vector<std::string> options() const;          ///< kKernelOptions, and what only newer ones know
 
-  /// Compiles `kernel` of a text to machine code for an architecture, `sm_90`. After a crash it tries once more, in a
-  /// new process, whose memory lies elsewhere. Unavailable: NVRTC does not know an option, such as the architecture; no
-  /// folder for its files. CompileError: NVRTC refuses the text, crashed five times, or made what is no code of this
-  /// kernel. Timeout: it took over CASYNC_COMPILE_SEC. Internal: NVRTC says that it failed. InvalidArgument: that
-  /// variable is no number. Each names the kernel.
-  Result<std::string> compiled(const std::string& text, const std::string& kernel, const std::string& architecture,
-                               std::span<const std::string> options) const;
+  /// Compiles kernels of a text to machine code for an architecture, `sm_90`, or to PTX, `compute_90`. After a crash it
+  /// tries once more, in a new process, whose memory lies elsewhere. Unavailable: NVRTC does not know an option, such
+  /// as the architecture; no folder for its files. CompileError: NVRTC refuses the text, crashed five times, or made
+  /// what is no code of these kernels. Timeout: it took over CASYNC_COMPILE_SEC. Internal: NVRTC says that it failed.
+  /// InvalidArgument: that variable is no number. Each names the kernels.
+  Result<std::string> compiled(const std::string& text, std::span<const std::string> kernels,
+                               const std::string& architecture, std::span<const std::string> options) const;
 
  private:
   static Result<KernelCompiler> start();

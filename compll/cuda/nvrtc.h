@@ -19,8 +19,9 @@ class Nvrtc {
 
   const std::string& version() const { return version_; }  ///< `13.0`
 
-  /// Compiles CUDA C++ to a device's machine code. CompileError: NVRTC's messages about the text. Unavailable: NVRTC
-  /// does not know an option, such as the architecture. Internal: NVRTC itself fails.
+  /// Compiles CUDA C++ to a device's machine code; for a virtual architecture, `compute_90`, to PTX with a zero at its
+  /// end. CompileError: NVRTC's messages about the text. Unavailable: NVRTC does not know an option, such as the
+  /// architecture. Internal: NVRTC itself fails.
   Result<std::string> compiled(const std::string& text, std::span<const std::string> options) const;
 
  private:
@@ -38,8 +39,10 @@ class Nvrtc {
   Code (*compile_)(Handle program, int count, const char* const* options) = nullptr;
   Code (*log_size_)(Handle program, std::size_t* size) = nullptr;
   Code (*log_)(Handle program, char* log) = nullptr;
-  Code (*cubin_size_)(Handle program, std::size_t* size) = nullptr;
+  Code (*cubin_size_)(Handle program, std::size_t* size) = nullptr;  ///< 0 for a virtual architecture
   Code (*cubin_)(Handle program, char* cubin) = nullptr;
+  Code (*ptx_size_)(Handle program, std::size_t* size) = nullptr;
+  Code (*ptx_)(Handle program, char* ptx) = nullptr;
   Code (*end_)(Handle* program) = nullptr;
   const char* (*error_text_)(Code error) = nullptr;
 };

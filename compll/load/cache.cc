@@ -13,6 +13,7 @@
 #include <cstring>
 #include <ctime>
 #include <thread>
+#include <utility>
 
 #include "base/env.h"
 #include "compll/load/digest.h"
@@ -132,13 +133,22 @@ std::optional<std::string> read_entry(const fs::path& path, const std::string& d
   struct stat info = {};
   if (!file.open() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
   if (info.st_uid != ::geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return std::nullopt;
-  if (info.st_size < static_cast<off_t>(kSealBytes) || info.st_size > kMostEntry) return std::nullopt;
-  std::string content(static_cast<std::size_t>(info.st_size), '\0');
-  if (!read_all(file.get(), content)) return std::nullopt;
-  const std::string seal = content.substr(content.size() - kSealBytes);
-  content.resize(content.size() - kSealBytes);
-  if (seal != seal_of(content, digest)) return std::nullopt;
-  return content;
+  if (info.st_size > kMostEntry) return std::nullopt;
+  std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
+  if (!read_all(file.get(), bytes)) return std::nullopt;
+  return unsealed(std::move(bytes), digest);
+}
+
+std::string sealed(std::string_view content, const std::string& digest) {
+  return std::string(content) + seal_of(content, digest);
+}
+
+std::optional<std::string> unsealed(std::string bytes, const std::string& digest) {
+  if (bytes.size() < kSealBytes) return std::nullopt;
+  const std::string seal = bytes.substr(bytes.size() - kSealBytes);
+  bytes.resize(bytes.size() - kSealBytes);
+  if (seal != seal_of(bytes, digest)) return std::nullopt;
+  return bytes;
 }
 
 bool is_entry(const fs::path& path, const std::string& digest) { return read_entry(path, digest).has_value(); }

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "base/unique_fd.h"
@@ -29,6 +30,10 @@ std::optional<std::string> read_entry(const std::filesystem::path& path, const s
 /// Returns true if there is such an entry. Reads all of it: a shared object that was cut off would end the process, not
 /// the loading.
 bool is_entry(const std::filesystem::path& path, const std::string& digest);
+
+/// An entry's bytes of this content, and the content of an entry's bytes, if they are whole and of this digest.
+std::string sealed(std::string_view content, const std::string& digest);
+std::optional<std::string> unsealed(std::string bytes, const std::string& digest);
 
 /// Makes a shared object that was just compiled an entry, without naming it so. Unavailable: it cannot be written.
 Status seal_entry(const std::filesystem::path& path, const std::string& digest);

@@ -26,9 +26,10 @@ execute_process(COMMAND ${WORK_DIR}/moved/${LIBDIR}/casync/compile_kernels RESUL
 if(NOT code EQUAL 43)
   message(FATAL_ERROR "compile_kernels without arguments ended with ${code}, expected 43")
 endif()
-file(GLOB sources RELATIVE ${BUILD_DIR}/lib/casync/include ${BUILD_DIR}/lib/casync/include/compll/ops/cuda/*)
+file(GLOB sources RELATIVE ${BUILD_DIR}/lib/casync
+  ${BUILD_DIR}/lib/casync/include/compll/ops/cuda/* ${BUILD_DIR}/lib/casync/kernels/*/*)
 foreach(file IN LISTS sources)
-  if(NOT EXISTS ${WORK_DIR}/moved/${LIBDIR}/casync/include/${file})
+  if(NOT EXISTS ${WORK_DIR}/moved/${LIBDIR}/casync/${file})
     message(FATAL_ERROR "${file} was not installed")
   endif()
 endforeach()

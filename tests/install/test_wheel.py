@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+KERNELS = Path(os.environ["CASYNC_BUILD_DIR"]) / "lib/casync/kernels"
 UCX_PACKAGES = [ROOT / ".deps" / name for name in ("libucx", "libucx_cu13.libs")] + [*ROOT.glob(".deps/libucx*.dist-info")]
 OTHER_PYTHONS = sorted(path.parents[1] for path in ROOT.glob(".venv/python3.*/bin/python"))
 ONE_RANK = """
@@ -169,6 +170,16 @@ def test_the_command_answers(venv):
     found = json.loads(run(venv / "bin/casync", "doctor", "--json", cwd="/"))
     assert found
     assert "doctor" in run(venv / "bin/casync", "--help", cwd="/")
+
+
+@pytest.mark.skipif(not KERNELS.exists(), reason="NVRTC, with which the build compiles kernels")
+def test_kernels_for_gpus_came_along_and_are_usable(venv):
+    package = next(venv.glob("lib/python*/site-packages/casync"))
+    files = [file.relative_to(KERNELS) for file in KERNELS.glob("*/*")]
+    assert files and all((package / "lib/casync/kernels" / file).read_bytes() == (KERNELS / file).read_bytes() for file in files)
+    found = json.loads(run(venv / "bin/casync", "doctor", "--json", cwd="/"))["findings"]
+    [shipped] = [finding for finding in found if finding["name"] == "shipped kernels"]
+    assert "sm_90: " in shipped["value"] and shipped["state"] == "note", shipped
 
 
 @pytest.mark.parametrize("transport", ["loopback", "ucx"])

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 
 import emulated_gpu
@@ -54,6 +55,41 @@ def test_a_gpu_gives_the_bytes_of_the_cpu(codec):
         assert gpu_state.keys() == cpu_state.keys()
         for name in cpu_state:
             assert gpu_state[name].tobytes() == cpu_state[name].tobytes()
+
+
+def without_nvrtc(tmp_path, *codecs):
+    """The environment of a machine that has the kernels of these codecs from the library, and no NVRTC."""
+    folder = tmp_path / "kernels/sm_90"
+    folder.mkdir(parents=True)
+    for codec in codecs:
+        shutil.copy(pathlib.Path(os.environ["CASYNC_TOOL"]).parents[1] / "lib/casync/kernels/sm_90" / codec, folder)
+    variables = {"NVRTC": "/nowhere", "KERNEL_DIR": folder.parent, "CACHE_DIR": tmp_path / "cache"}
+    return {**emulated_gpu.environment(), **{f"CASYNC_{name}": str(value) for name, value in variables.items()}}
+
+
+@emulated_gpu.needed
+def test_kernels_that_were_shipped_need_no_nvrtc(tmp_path):
+    env = without_nvrtc(tmp_path, "int4", "sum")
+    on_gpu = ranks.values(__file__, "results", 2, env=env, codec="int4", device="cuda:0")
+    on_cpu = ranks.values(__file__, "results", 2, codec="int4", device=None)
+    for (gpu, _), (cpu, _) in zip(on_gpu, on_cpu):
+        assert [one.tobytes() for one in gpu] == [one.tobytes() for one in cpu]
+    for outcome in ranks.outcomes(__file__, "results", 2, env=env, codec="int8", device="cuda:0"):
+        assert outcome.error == "Unavailable"
+        assert "codec `int8`: CASYNC_NVRTC=/nowhere is no library that can be loaded" in outcome.message
+
+
+@emulated_gpu.needed
+def test_a_file_of_shipped_kernels_that_is_damaged_or_another_codecs_is_not_used(tmp_path):
+    env = without_nvrtc(tmp_path, "int4", "sum")
+    folder = tmp_path / "kernels/sm_90"
+    shutil.copy(folder / "sum", folder / "int8")
+    damaged = bytearray((folder / "int4").read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (folder / "int4").write_bytes(damaged)
+    for codec in ("int4", "int8"):
+        (outcome,) = ranks.outcomes(__file__, "results", 1, env=env, codec=codec, device="cuda:0")
+        assert outcome.error == "Unavailable" and f"codec `{codec}`: CASYNC_NVRTC=/nowhere" in outcome.message
 
 
 @emulated_gpu.needed

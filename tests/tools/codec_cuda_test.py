@@ -17,13 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 DRIVER, FAKE = sys.argv[2:4]
 NVRTC = next(Path(sys.prefix).glob("lib/python*/site-packages/nvidia/*/lib/libnvrtc.so.1[23]"), None)
 INT4 = ROOT / "compll/codecs/int4.cll"
+SHIPPED = Path(sys.argv[1]).parents[1] / "lib/casync/kernels"
 
 
 CACHE = os.environ.get("CASYNC_CACHE_DIR", "")
 
 
 def check(*arguments, file=INT4, cache=CACHE, **variables):
-    env = {"LD_LIBRARY_PATH": DRIVER, "CASYNC_NVRTC": str(NVRTC), "CASYNC_CACHE_DIR": cache, **variables}
+    env = {"LD_LIBRARY_PATH": DRIVER, "CASYNC_NVRTC": str(NVRTC), "CASYNC_CACHE_DIR": cache, "CASYNC_KERNEL_DIR": "/nowhere", **variables}
     return casync("codec", "check", file, "--seconds", "0", *arguments, env=env, timeout=200)
 
 
@@ -66,6 +67,16 @@ def test_kernels_are_found_in_the_cache():
             result = check("--device", "cuda", "--json", cache=cache)
             claim(made in json.loads(result.stdout)["cuda"], made, result.stdout)
         claim([p.suffix for p in Path(cache).iterdir()] == 3 * [".cubin"], "an entry for each kernel", *Path(cache).iterdir())
+
+
+def test_kernels_that_were_shipped_need_no_nvrtc():
+    with temporary_folder() as cache:
+        without = {"cache": cache, "CASYNC_NVRTC": "/nowhere", "CASYNC_KERNEL_DIR": str(SHIPPED)}
+        cuda = json.loads(check("--device", "cuda", "--json", **without).stdout)["cuda"]
+        claim(cuda["holds"] and "found_compiled_ms" in cuda, "found", cuda)
+        claim(cuda["compiler"] == "the build of casync for sm_90", "where from", cuda)
+        other = check("--device", "cuda", file=ROOT / "tests/compll/program/kept.cll", **without)
+        ends_with(1, other, "a codec that was not shipped")
 
 
 def test_what_is_missing_is_said_and_is_an_error_where_it_was_asked_for():

@@ -43,7 +43,7 @@ def row(file, report, said):
     found = failures(report, said)
     if report is None:
         return f"| `{file.stem}` | | | {said.strip().splitlines()[0]} |"
-    compiled = report.get("compiled_ms", 0)
+    compiled = report.get("compiled_ms", report.get("found_compiled_ms", 0))
     notes = sum(p["state"] == "note" for p in report["properties"])
     return f"| `{file.stem}` | {compiled:.0f} | {len(report['properties'])}, {notes} | {'; '.join(found) or 'all hold'} |"
 
@@ -66,7 +66,7 @@ def main():
         print("skipped:", said.strip())
         return SKIPPED
     print(f"On {first['device'] if first else '?'}, compiled by {first['compiler'] if first else '?'}.\n")
-    print("| codec | compiled, ms | properties, of them notes | |\n|---|---|---|---|")
+    print("| codec | compiled or found, ms | properties, of them notes | |\n|---|---|---|---|")
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         others = pool.map(lambda file: check(options.program, file, 0), codecs[1:])

@@ -124,7 +124,7 @@ def test_doctor_finds_what_it_needs_and_speaks_json():
     report = json.loads(result.stdout)
     claim(result.returncode == (0 if report["healthy"] else 1), "1 when something is broken", result.stdout)
     found = {finding["name"]: finding for finding in report["findings"]}
-    for name in ("casync", "abi", "transport ucx", "transport loopback", "plan reader", "codecs", "codec compiler", "codec headers", "processor",
+    for name in ("casync", "abi", "transport ucx", "transport loopback", "plan reader", "codecs", "codec compiler", "codec headers", "shipped kernels", "kernel compiler", "processor",
                  "instruction sets", "locked memory", "open files", "shared memory", "lo", "listen on 127.0.0.1",
                  "net.core.rmem_max", "CASYNC_LINK"):
         claim(name in found, f"doctor looks at {name}", sorted(found))

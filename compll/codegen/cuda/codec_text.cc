@@ -22,10 +22,13 @@ const std::string& text_of(const CudaCodecText& codec) {
   return std::visit([](const auto& each) -> const std::string& { return each.text; }, codec);
 }
 
+const std::string& name_of(const CudaCodecText& codec) {
+  return std::visit([](const auto& each) -> const std::string& { return each.codec; }, codec);
+}
+
 std::vector<std::string> kernels_of(const CudaCodecText& codec) {
   std::vector<std::string> all = std::visit([](const auto& each) { return each.kernels; }, codec);
-  const auto name = std::visit([](const auto& each) { return each.codec; }, codec);
-  if (!std::holds_alternative<CudaText>(codec)) all.push_back("casync_" + name + "_sizes");
+  if (!std::holds_alternative<CudaText>(codec)) all.push_back("casync_" + name_of(codec) + "_sizes");
   return all;
 }
 

@@ -22,6 +22,7 @@ using CudaCodecText = std::variant<CudaRounds, CudaText, CudaWhole>;
 Result<CudaCodecText> cuda_codec_text(const Program& program, const Source& source);
 
 const std::string& text_of(const CudaCodecText& codec);
+const std::string& name_of(const CudaCodecText& codec);
 
 /// The names of all its kernels, also of the one that computes sizes.
 std::vector<std::string> kernels_of(const CudaCodecText& codec);

@@ -135,7 +135,7 @@ class CudaDevice final : public Device {
     Result<compll::CudaCodecText> text = kernel_text(codec, info);
     if (!text) return text.status();
     auto modules = modules_of(*text);
-    if (!modules) return modules.status();
+    if (!modules) return Status(modules.status().code(), "codec `" + codec + "`: " + modules.status().message());
     return make(*device_, calls_, *modules, *text, info);
   }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr int kOldest = 12000;
 
 Result<std::vector<std::string>> compiled(const compll::CudaCodecText& text, const std::string& architecture) {
-  Result<compll::Cubin> cubin = compll::cubin_of(text_of(text), kernels_of(text), architecture);
+  Result<compll::Cubin> cubin = compll::cubin_of(text, architecture);
   if (!cubin) return cubin.status();
   return std::move(cubin->code);
 }

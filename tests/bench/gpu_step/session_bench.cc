@@ -236,7 +236,7 @@ const DriverApi& gpu_driver() { return Watch::only().driver(); }
 Result<std::unique_ptr<runtime::Device>> open_gpu(const std::string&) {
   const auto compiled = [](const compll::CudaCodecText& text,
                            const std::string& architecture) -> Result<std::vector<std::string>> {
-    Result<compll::Cubin> cubin = compll::cubin_of(compll::text_of(text), compll::kernels_of(text), architecture);
+    Result<compll::Cubin> cubin = compll::cubin_of(text, architecture);
     if (!cubin) return cubin.status();
     return std::move(cubin->code);
   };

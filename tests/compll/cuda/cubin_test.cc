@@ -13,8 +13,12 @@
 #include <vector>
 
 #include "compll/codegen/cuda/codec_text.h"
+#include "compll/cuda/built_in_text.h"
 #include "compll/cuda/kernel_compiler.h"
+#include "compll/cuda/shipped_kernels.h"
 #include "compll/lang/front_end.h"
+#include "compll/load/elf_file.h"
+#include "compll/load/headers.h"
 #include "tests/compll/support/programs.h"
 #include "tests/environment/scoped_variable.h"
 #include "tests/support/temporary_directory.h"
@@ -67,7 +71,7 @@ void check_compiled(const std::string& name, const std::string& program_text) {
   const CudaCodecText text = text_of_program(name, program_text);
   const std::vector<std::string> kernels = kernels_of(text);
   CHECK((kernels.back() == "casync_" + name + "_sizes") == !std::holds_alternative<CudaText>(text));
-  const Result<Cubin> cubin = cubin_of(text_of(text), kernels, "sm_90");
+  const Result<Cubin> cubin = cubin_of(text, "sm_90");
   REQUIRE(cubin.status().text() == "OK");
   REQUIRE(cubin->code.size() == kernels.size());
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -80,13 +84,14 @@ void check_compiled(const std::string& name, const std::string& program_text) {
 const std::string kSmall = "#include \"compll/ops/cuda/program.cuh\"\nextern \"C\" __global__ void small() {}\n";
 
 Result<Cubin> small_cubin(const std::string& text = kSmall, const std::string& architecture = "sm_90") {
-  return cubin_of(text, std::vector<std::string>{"small"}, architecture);
+  return cubin_of(CudaText{"small", text, {}, false, false, {"small"}}, architecture);
 }
 
 }  // namespace
 
 TEST_CASE("cubin: every codec becomes machine code with its kernels") {
   skip_without_nvrtc();
+  const ScopedVariable not_shipped("CASYNC_KERNEL_DIR", "/nowhere");
   for (const std::string& name : written_names()) check_compiled(name, source_of(name));
   for (const std::string& name : written_round_names()) check_compiled(name, source_of(name));
 }
@@ -123,6 +128,32 @@ TEST_CASE("cubin: an entry that is not as it was made is made again") {
   CHECK(again->built);
   CHECK(again->code == code);
   CHECK_FALSE(small_cubin()->built);
+}
+
+TEST_CASE("cubin: the build has shipped a codec with all of its kernels") {
+  skip_without_nvrtc();
+  const Result<CudaCodecText> text = built_in_text("int4");
+  const Result<Headers> headers = find_cuda_headers();
+  const auto code = ShippedKernels(CASYNC_KERNELS).code(*text, headers->digest, "sm_90");
+  REQUIRE(code);
+  CHECK(check_elf(*code, kCudaMachine).is_ok());
+  for (const std::string& kernel : kernels_of(*text)) {
+    CHECK(code->find(".text." + kernel + '\0') != std::string::npos);
+  }
+}
+
+TEST_CASE("cubin: for a virtual architecture NVRTC makes PTX") {
+  skip_without_nvrtc();
+  const KernelCompiler& compiler = **KernelCompiler::find();
+  std::vector<std::string> options = compiler.options();
+  options.push_back("--include-path=" + find_cuda_headers()->folder);
+  const std::vector<std::string> kernels = {"small"};
+  const Result<std::string> ptx = compiler.compiled(kSmall, kernels, "compute_90", options);
+  REQUIRE(ptx.status().text() == "OK");
+  CHECK(ptx->find(".target sm_90") != std::string::npos);
+  const std::vector<std::string> others = {"small", "large"};
+  CHECK_THAT(compiler.compiled(kSmall, others, "compute_90", options).status().message(),
+             Catch::StartsWith("kernels small, large: NVRTC 1") && Catch::Contains("made what is no such kernel"));
 }
 
 TEST_CASE("cubin: a cache that cannot be used is done without") {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A library with NVRTC's interface that misbehaves as FAKE_NVRTC says: `early crash` (asked for its version), `crash`,
-// `crash once PATH` (until PATH is there), `hang`, `exit`, `refuse`, `nonsense`, `cut off`, `other kernel`. Otherwise
-// it makes the object file of a kernel `small`.
+// `crash once PATH` (until PATH is there), `hang`, `exit`, `refuse`, `unknown option`, `nonsense`, `cut off`, `other
+// kernel`. Otherwise it makes the object file of a kernel `small`.
 #include <elf.h>
 #include <unistd.h>
 
@@ -71,7 +71,7 @@ CASYNC_EXPORT int nvrtcCompileProgram(void*, int, const char* const*) {
     std::ofstream(path, std::ios::app) << "called\n";
     if (!again) crash();
   }
-  return wish() == "refuse" ? 6 : 0;
+  return wish() == "refuse" ? 6 : wish() == "unknown option" ? 5 : 0;
 }
 CASYNC_EXPORT int nvrtcGetProgramLogSize(void*, std::size_t* size) {
   *size = 9;
@@ -90,5 +90,10 @@ CASYNC_EXPORT int nvrtcGetCUBIN(void*, char* cubin) {
   std::memcpy(cubin, bytes.data(), bytes.size());
   return 0;
 }
+CASYNC_EXPORT int nvrtcGetPTXSize(void*, std::size_t* size) {
+  *size = 0;
+  return 0;
+}
+CASYNC_EXPORT int nvrtcGetPTX(void*, char*) { return 0; }
 CASYNC_EXPORT int nvrtcDestroyProgram(void**) { return 0; }
 CASYNC_EXPORT const char* nvrtcGetErrorString(int) { return "an error"; }

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "compll/cuda/cubin.h"
+#include "compll/cuda/shipped_kernels.h"
+#include "compll/load/headers.h"
 #include "tests/environment/scoped_variable.h"
 #include "tests/support/temporary_directory.h"
 
@@ -24,7 +26,8 @@ class Fake {
         library_("CASYNC_NVRTC", CASYNC_FAKE_NVRTC),
         wish_("FAKE_NVRTC", wish.c_str()) {}
 
-  Result<Cubin> cubin() const { return cubin_of("the text\n", std::vector<std::string>{"small"}, "sm_90"); }
+  Result<Cubin> cubin() const { return cubin_of(text(), "sm_90"); }
+  static CudaCodecText text() { return CudaText{"small", "the text\n", {}, false, false, {"small"}}; }
   Status refusal() const { return cubin().status(); }
   const std::string& folder() const { return folder_.path(); }
 
@@ -96,6 +99,18 @@ TEST_CASE("kernel compiler: one that hangs is ended after CASYNC_COMPILE_SEC") {
   CHECK(status.code() == StatusCode::kTimeout);
   CHECK_THAT(status.message(), Catch::Contains("kernel small: NVRTC 13.0 was not ready after 0.3 s "
                                                "(CASYNC_COMPILE_SEC) and was ended"));
+}
+
+TEST_CASE("kernel compiler: PTX that was shipped is for where NVRTC does not know the architecture") {
+  const test::TemporaryDirectory folder;
+  const ScopedVariable place("CASYNC_KERNEL_DIR", folder.path().c_str());
+  REQUIRE(ShippedKernels(folder.path()).write(Fake::text(), find_cuda_headers()->digest, "compute_80", "ptx").is_ok());
+  CHECK(Fake("work").cubin()->compiler == "NVRTC 13.0");
+  const Result<Cubin> ptx = Fake("unknown option").cubin();
+  REQUIRE(ptx.status().text() == "OK");
+  CHECK(ptx->code == std::vector<std::string>{"ptx"});
+  CHECK(ptx->compiler == "the build of casync to PTX");
+  CHECK(Fake("refuse").refusal().code() == StatusCode::kCompileError);
 }
 
 TEST_CASE("kernel compiler: without a folder for its files, or with seconds that are no number, it says so") {

@@ -39,7 +39,7 @@ Result<Loaded> load(const compll::Program& program, const compll::Source& source
   auto device = compll::CudaDevice::open(**driver);
   if (!device) return device.status();
   begin = Clock::now();
-  const Result<compll::Cubin> cubin = compll::cubin_of(text_of(*text), kernels_of(*text), (*device)->architecture());
+  const Result<compll::Cubin> cubin = compll::cubin_of(*text, (*device)->architecture());
   if (!cubin) return cubin.status();
   auto modules = (*device)->load(cubin->code);
   if (!modules) return modules.status();

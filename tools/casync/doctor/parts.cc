@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "casync/planner/plan_file.h"
 #include "compll/codec/codec.h"
+#include "compll/cuda/built_in_text.h"
+#include "compll/cuda/kernel_compiler.h"
+#include "compll/cuda/shipped_kernels.h"
 #include "compll/load/headers.h"
 #include "compll/load/system_compiler.h"
 #include "runtime/transport/transport.h"
@@ -64,6 +68,43 @@ void look_at_codec_files(Findings& findings) {
                       headers ? headers->folder : "not found", headers.status().message()});
 }
 
+/// The codec's text, or nothing if the library has no codec of this name.
+const compll::CudaCodecText* text_of_codec(const std::string& codec) {
+  static std::map<std::string, Result<compll::CudaCodecText>> known;
+  const auto& text = known.try_emplace(codec, compll::built_in_text(codec)).first->second;
+  return text ? &*text : nullptr;
+}
+
+/// Looks for the kernels of built-in codecs that came with the library. Only sessions on a GPU need any.
+void look_at_shipped_kernels(Findings& findings) {
+  const compll::ShippedKernels shipped = compll::ShippedKernels::find();
+  const Result<compll::Headers> headers = compll::find_cuda_headers();
+  Finding finding{"parts", "shipped kernels", State::kNote, "", headers.status().message()};
+  std::size_t refused = 0;
+  for (const std::string& architecture : shipped.architectures()) {
+    std::size_t usable = 0;
+    for (const std::string& codec : shipped.codecs(architecture)) {
+      const compll::CudaCodecText* const text = headers ? text_of_codec(codec) : nullptr;
+      const bool good = text != nullptr && shipped.code(*text, headers->digest, architecture);
+      good ? ++usable : ++refused;
+    }
+    finding.value += (finding.value.empty() ? "" : ", ") + architecture + ": " + std::to_string(usable) + " codecs";
+  }
+  if (finding.value.empty()) finding.value = "none: NVRTC compiles all";
+  if (refused != 0 && headers) {
+    finding.state = State::kWarn;
+    finding.hint = std::to_string(refused) + " files are damaged or of another build; NVRTC compiles these codecs";
+  }
+  findings.push_back(finding);
+}
+
+/// Looks for the compiler of all other kernels.
+void look_at_kernel_compiler(Findings& findings) {
+  const Result<const compll::KernelCompiler*> compiler = compll::KernelCompiler::find();
+  findings.push_back(
+      {"parts", "kernel compiler", State::kNote, compiler ? (*compiler)->name() : "none", compiler.status().message()});
+}
+
 }  // namespace
 
 void look_at_versions(Findings& findings) {
@@ -82,6 +123,8 @@ void look_at_parts(Findings& findings) {
   look_at_plan_reader(findings);
   look_at_codecs(findings);
   look_at_codec_files(findings);
+  look_at_shipped_kernels(findings);
+  look_at_kernel_compiler(findings);
 }
 
 }  // namespace casync::tools
