@@ -58,11 +58,12 @@ class CodecKernels {
   virtual Launches encode(Segments segments, const EncodeContext& context, LaunchMemory& memory) const = 0;
   /// Encodes `scale` times `in`, which is a sum of decoded vectors.
   virtual Launches encode_sum(Segments segments, const EncodeContext& context, LaunchMemory& memory) const = 0;
-  /// Encodes `scale` times the sum of `contributions`. `out` has room for n floats.
+  /// Encodes `scale` times the sum of `contributions`. `out` has room for n floats, and is float32.
   virtual Launches merge(Segments segments, const EncodeContext& context, LaunchMemory& memory) const = 0;
-  /// Writes the sum of `contributions` to `out`, or adds it.
+  /// Writes the sum of `contributions` to `out`, or adds it. Where `out` has half precision, kernels of whole vectors
+  /// take one contribution.
   virtual Launches decode(Segments segments, bool add, LaunchMemory& memory) const = 0;
-  /// Computes `out` from `in`; the two may be the same.
+  /// Computes `out` from `in`, which is float32; the two may be the same.
   virtual Launches result(Segments segments, const EncodeContext& context, LaunchMemory& memory) const = 0;
 };
 

@@ -46,7 +46,7 @@ class TileKernels final : public CodecKernels {
 
   Launches encode_sum(Segments segments, const EncodeContext& context, LaunchMemory& memory) const override {
     terms_.clear();
-    for (const cuda::Segment& each : segments) terms_.push_back({nullptr, each.in});
+    for (const cuda::Segment& each : segments) terms_.push_back({nullptr, each.in, each.in_type});
     const cuda::Contribution* const given = memory.give_all(terms_);
     sums_.assign(segments.begin(), segments.end());
     for (std::size_t i = 0; i < sums_.size(); ++i) {

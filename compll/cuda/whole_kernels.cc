@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "compll/cuda/codec_kernels.h"
 #include "compll/cuda/settings.h"
 #include "compll/cuda/staged_kernels.h"
@@ -42,7 +43,10 @@ class WholeKernels final : public CodecKernels {
   Launches merge(Segments segments, const EncodeContext& context, LaunchMemory& memory) const override {
     Launches all = decode(segments, false, memory);
     sums_.assign(segments.begin(), segments.end());
-    for (cuda::Segment& each : sums_) each.in = each.out;
+    for (cuda::Segment& each : sums_) {
+      each.in = each.out;
+      each.in_type = each.out_type;
+    }
     for (const ReadyLaunch& each : encode_sum(sums_, context, memory)) all.push_back(each);
     return all;
   }
@@ -50,6 +54,8 @@ class WholeKernels final : public CodecKernels {
   Launches decode(Segments segments, bool add, LaunchMemory& memory) const override {
     ReadyLaunch made = start(kDecode, segments, {}, memory);
     for (const cuda::Segment& each : segments) {
+      // Of several, each sum would be rounded.
+      CASYNC_CHECK(each.out_type == cuda::ElementType::kFloat32 || each.contribution_count <= 1);
       made.launch.contributions = std::max(made.launch.contributions, each.contribution_count);
     }
     made.launch.add = add;
@@ -76,6 +82,7 @@ class WholeKernels final : public CodecKernels {
     rests_.assign(segments.begin(), segments.end());
     for (std::size_t i = 0; i < rests_.size(); ++i) {
       rests_[i].out = rests_[i].residual_out;
+      rests_[i].out_type = cuda::ElementType::kFloat32;
       rests_[i].contributions = given == nullptr ? nullptr : given + i;
       rests_[i].contribution_count = 1;
     }

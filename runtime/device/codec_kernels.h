@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
@@ -18,26 +19,30 @@ enum class KernelFunction : std::uint8_t {
   kEncodeSum,  ///< payload = E(scale * in), `in` being a sum of what was decoded
   kMerge,      ///< payload = E(scale * the sum of the terms)
   kDecode,     ///< out = the sum of the terms
-  kResult,     ///< out = what becomes of `out`
+  kResult,     ///< out = what becomes of `in`, a decoded vector of float32; the two may be the same
 };
 
 /// One term of a sum: a payload of the codec, checked, or raw elements.
 struct KernelTerm {
   DeviceView payload;
   DeviceView raw;  ///< not null: this, and not `payload`
+  DType raw_type = DType::kFloat32;
 };
 
 /// A function applied to a vector, all of which lies in the device's memory. Payloads begin at multiples of 16
-/// bytes.
+/// bytes. Kernels widen elements of half precision as they read them, and round each result once, as
+/// compll::from_float32 does.
 struct KernelCall {
   KernelFunction function = KernelFunction::kEncode;
   Elements n = 0;
   DeviceView in;
+  DType in_type = DType::kFloat32;  ///< any of kEncode
   std::span<const KernelTerm> terms;
   float scale = 1;
   DeviceView payload;
-  DeviceView out;                ///< of merge: room for n floats
-  DeviceView kept_in, kept_out;  ///< what the codec keeps, as compll::Residual; null where it keeps nothing
+  DeviceView out;                    ///< of merge: room for n floats
+  DType out_type = DType::kFloat32;  ///< any of kResult, and of kDecode with one term
+  DeviceView kept_in, kept_out;      ///< what the codec keeps, as compll::Residual; null where it keeps nothing
   Elements kept_stride = 0;
   compll::EncodeContext context;
 };

@@ -58,8 +58,7 @@ class BatchQueue final : public LaneQueue {
   }
 
   Status add(GradientRun& run, const Encode& encode) {
-    KernelCall call = call_of(run, KernelFunction::kEncode, run.codec_of(encode.to), Use::kEncode, encode.from);
-    call.in = run.device_memory(encode.from);
+    KernelCall call = encode_call(run, run.codec_of(encode.to), encode.from);
     call.payload = take_vector(run.bound_of(encode.to));
     lists_.calls.push_back(call);
     return Status::ok();
@@ -70,7 +69,7 @@ class BatchQueue final : public LaneQueue {
       if (one) {
         CASYNC_RETURN_IF_ERROR(bring(run, *one));
       } else {
-        lists_.terms.push_back({{}, run.device_memory(merge.local)});
+        lists_.terms.push_back(own_term(run, merge.local));
       }
     }
     const Slice slice = run.slice_of(merge.to);
@@ -84,11 +83,7 @@ class BatchQueue final : public LaneQueue {
 
   Status add(GradientRun& run, const Decode& decode) {
     CASYNC_RETURN_IF_ERROR(bring(run, decode.from));
-    KernelCall call;
-    call.function = KernelFunction::kDecode;
-    call.n = decode.to.count;
-    call.out = run.device_memory(decode.to);
-    lists_.calls.push_back(call);
+    lists_.calls.push_back(decode_call(decode.to, {}, decoded(run, decode.to)));
     return Status::ok();
   }
 
@@ -129,7 +124,7 @@ class BatchQueue final : public LaneQueue {
 
 BatchKind batch_kind_of(const LaneTasks& tasks, const GradientRun& run, TaskId task) {
   BatchKind alone;
-  if (run.parts || run.rounds || !run.is_float32()) return alone;
+  if (run.parts || run.rounds) return alone;
   const LaneRoom& room = run.lane_rooms[TaskGraph::index(task)];
   if (room.launched != 1 || room.plain != 0) return alone;
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];

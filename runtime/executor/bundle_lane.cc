@@ -58,8 +58,7 @@ class BundleQueue final : public LaneQueue {
       for (std::size_t i = 0; i < bundle_.part_count(); ++i) add_sum(i, 1, parts.of(made, i));
     } else {
       for (std::size_t i = 0; i < bundle_.part_count(); ++i) {
-        KernelCall call = call_of(member(i), KernelFunction::kEncode, codec, Use::kEncode, all_of(member(i)));
-        call.in = member(i).device_memory(all_of(member(i)));
+        KernelCall call = encode_call(member(i), codec, all_of(member(i)));
         call.payload = parts.of(made, i);
         lists_.calls.push_back(call);
       }

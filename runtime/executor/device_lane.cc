@@ -38,11 +38,8 @@ class TaskQueue final : public LaneQueue {
   Status encode(const Encode& encode) {
     const compll::Codec& codec = run_->codec_of(encode.to);
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
-    DeviceView in;
-    CASYNC_RETURN_IF_ERROR(read_gradient(*run_, encode.from, &in));
-    if (codec.info().identity) return download(in, run_->state(encode.to).memory);
-    KernelCall call = call_of(*run_, KernelFunction::kEncode, codec, Use::kEncode, encode.from);
-    call.in = in;
+    if (codec.info().identity) return download(run_->device_memory(encode.from), run_->state(encode.to).memory);
+    KernelCall call = encode_call(*run_, codec, encode.from);
     return make_payload(codec, encode.to, call);
   }
 
@@ -56,20 +53,14 @@ class TaskQueue final : public LaneQueue {
 
   Status decode(const Decode& decode) {
     const compll::Codec& codec = run_->codec_of(decode.from);
-    const DeviceView out = decoded(*run_, decode.to);
+    const Decoded out = decoded(*run_, decode.to);
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
     if (lane_ != nullptr) CASYNC_RETURN_IF_ERROR(check_payload(*run_, decode.from));
-    if (codec.info().identity) {
-      CASYNC_RETURN_IF_ERROR(upload(decode.from, out));
+    if (codec.info().identity && out.dtype == DType::kFloat32) {
+      CASYNC_RETURN_IF_ERROR(upload(decode.from, out.memory));
     } else {
-      lists_.terms.assign(1, {});
-      CASYNC_RETURN_IF_ERROR(bring(decode.from, &lists_.terms[0].payload));
-      KernelCall call;
-      call.function = KernelFunction::kDecode;
-      call.n = decode.to.count;
-      call.terms = lists_.terms;
-      call.out = out;
-      CASYNC_RETURN_IF_ERROR(launch(codec, call));
+      CASYNC_RETURN_IF_ERROR(bring_term(decode.from));
+      CASYNC_RETURN_IF_ERROR(launch(codec, decode_call(decode.to, lists_.terms, out)));
     }
     return end_decode(*run_, decode.to, out);
   }
@@ -79,22 +70,21 @@ class TaskQueue final : public LaneQueue {
     for (const std::optional<BufferId>& one : merge.contributions) {
       if (!one) {
         CASYNC_RETURN_IF_ERROR(wait_for(*run_));
-        DeviceView local;
-        CASYNC_RETURN_IF_ERROR(read_gradient(*run_, merge.local, &local));
-        lists_.terms.push_back({{}, local});
+        lists_.terms.push_back(own_term(*run_, merge.local));
         continue;
       }
       if (lane_ != nullptr) CASYNC_RETURN_IF_ERROR(check_payload(*run_, *one));
-      const compll::Codec& codec = run_->codec_of(*one);
-      DeviceView at;
-      CASYNC_RETURN_IF_ERROR(bring(*one, &at));
-      if (codec.info().identity) {
-        lists_.terms.push_back({{}, at});
-      } else {
-        lists_.terms.push_back({at, {}});
-        *in = &codec;
-      }
+      CASYNC_RETURN_IF_ERROR(bring_term(*one));
+      if (const compll::Codec& codec = run_->codec_of(*one); !codec.info().identity) *in = &codec;
     }
+    return Status::ok();
+  }
+
+  /// Copies a payload to the device, and lists it as a term. An identity's is raw elements, of float32.
+  Status bring_term(BufferId from) {
+    DeviceView at;
+    CASYNC_RETURN_IF_ERROR(bring(from, &at));
+    lists_.terms.push_back(run_->codec_of(from).info().identity ? KernelTerm{{}, at} : KernelTerm{at, {}});
     return Status::ok();
   }
 

@@ -42,13 +42,11 @@ Status KernelQueue::launch_keeping(const GradientRun& run, const compll::Codec& 
   return round(*run.codecs.kept, compll::kept_context(call.context), call.kept_out, out);
 }
 
-Status KernelQueue::read_gradient(const GradientRun& run, Slice slice, DeviceView* floats) {
-  const DeviceView memory = run.device_memory(slice);
-  if (run.is_float32()) {
-    *floats = memory;
-    return Status::ok();
-  }
-  return widen(run.codec(Hop::kRaw), memory, floats);
+KernelCall KernelQueue::encode_call(const GradientRun& run, const compll::Codec& codec, Slice slice) const {
+  KernelCall call = call_of(run, KernelFunction::kEncode, codec, Use::kEncode, slice);
+  call.in = run.device_memory(slice);
+  call.in_type = run.spec.dtype;
+  return call;
 }
 
 /// Decodes elements of two bytes, of which the codec's payloads are.
@@ -78,25 +76,35 @@ Status KernelQueue::round(const compll::Codec& codec, const compll::EncodeContex
   return copy(call.payload.slice(kDevicePayloadHead, memory.size()), memory);
 }
 
-DeviceView KernelQueue::decoded(const GradientRun& run, Slice slice) {
-  return run.is_float32() ? run.device_memory(slice) : take_vector(slice.count * sizeof(float));
+KernelQueue::Decoded KernelQueue::decoded(const GradientRun& run, Slice slice) {
+  if (run.is_float32() || !run.codec(Hop::kFirst).info().has_result) return {run.device_memory(slice), run.spec.dtype};
+  return {take_vector(slice.count * sizeof(float)), DType::kFloat32};
+}
+
+KernelCall KernelQueue::decode_call(Slice slice, std::span<const KernelTerm> term, const Decoded& to) const {
+  KernelCall call;
+  call.function = KernelFunction::kDecode;
+  call.n = slice.count;
+  call.terms = term;
+  call.out = to.memory;
+  call.out_type = to.dtype;
+  return call;
 }
 
 KernelCall KernelQueue::result_call(const GradientRun& run, Slice slice, DeviceView floats) const {
   KernelCall call = call_of(run, KernelFunction::kResult, run.codec(Hop::kFirst), Use::kResult, slice);
   call.context = {settings_.seed, run.key, run.step, slice.first};
   if (run.keeps_bfloat16()) call.kept_in = call.kept_out = {};  // those are residuals, of which no result is made
-  call.out = floats;
+  call.in = floats;
+  call.out = run.device_memory(slice);
+  call.out_type = run.spec.dtype;
   return call;
 }
 
-Status KernelQueue::end_decode(const GradientRun& run, Slice slice, DeviceView floats) {
+Status KernelQueue::end_decode(const GradientRun& run, Slice slice, const Decoded& from) {
   const compll::Codec& first = run.codec(Hop::kFirst);
-  if (first.info().has_result) {
-    CASYNC_RETURN_IF_ERROR(launch_keeping(run, first, result_call(run, slice, floats)));
-  }
-  if (run.is_float32()) return Status::ok();
-  return round(run.codec(Hop::kRaw), {}, floats, run.device_memory(slice));
+  if (!first.info().has_result) return Status::ok();
+  return launch_keeping(run, first, result_call(run, slice, from.memory));
 }
 
 Status KernelQueue::begin_merge(const GradientRun& run, const Merge& merge, std::span<const KernelTerm> terms,
@@ -133,7 +141,8 @@ Status KernelQueue::turn(const GradientRun& run, std::uint32_t number) {
   call.number = number;
   call.rows = rounds.rows;
   call.columns = rounds.columns;
-  CASYNC_RETURN_IF_ERROR(read_gradient(run, all, &call.gradient));
+  call.gradient = run.device_memory(all);
+  if (!run.is_float32()) CASYNC_RETURN_IF_ERROR(widen(run.codec(Hop::kRaw), call.gradient, &call.gradient));
   call.exchanged = {exchanged.data(), rounds.exchanged.size()};
   call.kept_in = run.kept_data[run.committed];
   call.kept_out = run.kept_data[1 - run.committed];

@@ -12,8 +12,8 @@
 
 namespace casync::runtime {
 
-/// The part of a gradient's tasks on a device that does not depend on the way in which payloads travel: reading and
-/// writing gradients of half precision, sums of contributions, turns. Who derives from it says where vectors lie and
+/// The part of a gradient's tasks on a device that does not depend on the way in which payloads travel: gradients' own
+/// elements, what codecs keep, sums of contributions, turns. Who derives from it says where vectors lie and
 /// where kernels and copies are queued; before a step it may only find out how much room they take.
 ///
 /// Threads: the progress thread. Errors: those of the derived class.
@@ -44,19 +44,28 @@ class KernelQueue {
   KernelCall call_of(const GradientRun& run, KernelFunction function, const compll::Codec& codec,
                      GradientRun::KeptBy use, Slice slice) const;
 
-  /// Gives a slice of the gradient as float32: its own memory, or its elements of half precision, widened. The codec of
-  /// their type widens them, whose payload is a head and the elements.
-  Status read_gradient(const GradientRun& run, Slice slice, DeviceView* floats);
-  /// The memory for a decoded slice as float32: the gradient's own, or a vector that end_decode() rounds into it.
-  DeviceView decoded(const GradientRun& run, Slice slice);
-  /// The call that applies the codec's `result` to a decoded slice.
+  /// The call that encodes a slice of the gradient. The caller sets `payload`.
+  KernelCall encode_call(const GradientRun& run, const compll::Codec& codec, Slice slice) const;
+  /// A slice of the gradient as a term of a sum.
+  KernelTerm own_term(const GradientRun& run, Slice slice) const {
+    return {{}, run.device_memory(slice), run.spec.dtype};
+  }
+  /// Memory for a decoded slice: the gradient's own, or float32 for a result of half precision that end_decode() makes.
+  struct Decoded {
+    DeviceView memory;
+    DType dtype = DType::kFloat32;
+  };
+  Decoded decoded(const GradientRun& run, Slice slice);
+  /// The call that decodes one payload into it.
+  KernelCall decode_call(Slice slice, std::span<const KernelTerm> term, const Decoded& to) const;
+  /// The call that applies the codec's `result` to a decoded slice, and makes the gradient's elements.
   KernelCall result_call(const GradientRun& run, Slice slice, DeviceView floats) const;
   /// True if codes of `in` are codes of `out`.
   bool are_alike(const compll::Codec& in, const compll::Codec& out) const {
     return &kernels_.of(in) == &kernels_.of(out);
   }
-  /// Applies the codec's `result` to a decoded slice, and rounds it to the gradient's type.
-  Status end_decode(const GradientRun& run, Slice slice, DeviceView floats);
+  /// Applies the codec's `result` to a decoded slice, if it has one.
+  Status end_decode(const GradientRun& run, Slice slice, const Decoded& from);
   /// Makes the call that encodes the sum of `terms` for `merge`. `in`: the codec of those that are codes; null: none
   /// is.
   Status begin_merge(const GradientRun& run, const Merge& merge, std::span<const KernelTerm> terms,
@@ -65,6 +74,8 @@ class KernelQueue {
   Status turn(const GradientRun& run, std::uint32_t number);
 
  private:
+  /// Passes of their own over elements of two bytes, by the codec of their type, whose payload is a head and the
+  /// elements: for turns, and for what is kept as bfloat16.
   Status widen(const compll::Codec& codec, DeviceView elements, DeviceView* floats);
   Status round(const compll::Codec& codec, const compll::EncodeContext& context, DeviceView floats, DeviceView memory);
 

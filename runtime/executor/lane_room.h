@@ -10,9 +10,9 @@ namespace casync::runtime {
 /// The sizes of a lane's memory.
 struct LaneRoom {
   static constexpr Bytes kAlignment = 256;
-  /// A merge of half-precision gradients into another codec widens, decodes, widens a residual, encodes and rounds the
-  /// new one: no task has more batches of calls.
-  static constexpr std::size_t kMostCalls = 5;
+  /// A merge into another codec decodes, widens a residual, encodes and rounds the new one: no task has more batches of
+  /// calls.
+  static constexpr std::size_t kMostCalls = 4;
 
   Bytes vectors = 0;                 ///< what tasks read and make on the device
   Bytes kernels = 0;                 ///< what one call takes there

@@ -238,11 +238,8 @@ Status RoundBucket::queue_task(GradientRun& run, std::uint32_t gradient, TaskId 
 /// Elements that travel as they are say nothing of themselves: the merge looks.
 Status RoundBucket::encode(GradientRun& run, std::uint32_t gradient, const Encode& encode) {
   const compll::Codec& codec = run.codec_of(encode.to);
-  DeviceView in;
-  CASYNC_RETURN_IF_ERROR(read_gradient(run, encode.from, &in));
-  if (codec.info().identity) return copy(in, message(run, gradient, encode.to));
-  KernelCall call = call_of(run, KernelFunction::kEncode, codec, Use::kEncode, encode.from);
-  call.in = in;
+  if (codec.info().identity) return copy(run.device_memory(encode.from), message(run, gradient, encode.to));
+  KernelCall call = encode_call(run, codec, encode.from);
   return make_payload(run, gradient, encode.to, codec, call);
 }
 
@@ -251,14 +248,10 @@ Status RoundBucket::merge(GradientRun& run, std::uint32_t gradient, const Merge&
   terms_.clear();
   for (const std::optional<BufferId>& one : merge.contributions) {
     if (!one) {
-      DeviceView local;
-      CASYNC_RETURN_IF_ERROR(read_gradient(run, merge.local, &local));
-      terms_.push_back({{}, local});
-    } else if (run.codec_of(*one).info().identity) {
-      terms_.push_back({{}, message(run, gradient, *one)});
+      terms_.push_back(own_term(run, merge.local));
     } else {
-      terms_.push_back({payload(gradient, *one), {}});
-      in = &run.codec_of(*one);
+      terms_.push_back(term(run, gradient, *one));
+      if (const compll::Codec& codec = run.codec_of(*one); !codec.info().identity) in = &codec;
     }
   }
   KernelCall call;
@@ -268,17 +261,12 @@ Status RoundBucket::merge(GradientRun& run, std::uint32_t gradient, const Merge&
 
 Status RoundBucket::decode(GradientRun& run, std::uint32_t gradient, const Decode& decode) {
   const compll::Codec& codec = run.codec_of(decode.from);
-  const DeviceView out = decoded(run, decode.to);
-  if (codec.info().identity) {
-    CASYNC_RETURN_IF_ERROR(copy(message(run, gradient, decode.from), out));
+  const Decoded out = decoded(run, decode.to);
+  if (codec.info().identity && out.dtype == DType::kFloat32) {
+    CASYNC_RETURN_IF_ERROR(copy(message(run, gradient, decode.from), out.memory));
   } else {
-    terms_.assign(1, {payload(gradient, decode.from), {}});
-    KernelCall call;
-    call.function = KernelFunction::kDecode;
-    call.n = decode.to.count;
-    call.terms = terms_;
-    call.out = out;
-    CASYNC_RETURN_IF_ERROR(launch(codec, call));
+    terms_.assign(1, term(run, gradient, decode.from));
+    CASYNC_RETURN_IF_ERROR(launch(codec, decode_call(decode.to, terms_, out)));
   }
   return end_decode(run, decode.to, out);
 }
@@ -355,6 +343,12 @@ DeviceView RoundBucket::message(const GradientRun& run, std::uint32_t gradient, 
   const DeviceView whole = payload(gradient, buffer);
   const Bytes head = head_of(run.codec_of(buffer));
   return whole.slice(head, whole.size() - head);
+}
+
+/// A payload as a term of a sum. An identity's is raw elements, of float32.
+KernelTerm RoundBucket::term(const GradientRun& run, std::uint32_t gradient, BufferId buffer) const {
+  if (run.codec_of(buffer).info().identity) return {{}, message(run, gradient, buffer)};
+  return {payload(gradient, buffer), {}};
 }
 
 DeviceView RoundBucket::slot(std::uint32_t gradient, std::size_t at) const {

@@ -95,6 +95,7 @@ class RoundBucket final : private KernelQueue {
   /// A buffer's payload as kernels have it, and as it travels: without the head of an identity's.
   DeviceView payload(std::uint32_t gradient, BufferId buffer) const;
   DeviceView message(const GradientRun& run, std::uint32_t gradient, BufferId buffer) const;
+  KernelTerm term(const GradientRun& run, std::uint32_t gradient, BufferId buffer) const;
   DeviceView slot(std::uint32_t gradient, std::size_t at) const;
   /// The elements of all-reduce `exchange` of a gradient: its own, or what its codec exchanges.
   static DeviceView reduced(const GradientRun& run, std::uint32_t exchange);

@@ -35,8 +35,8 @@ std::string cuda_address(const cuda_whole::Routine& plan, const Address& address
   switch (address.base) {
     case Address::Base::kWorkspace: break;
     case Address::Base::kInput: return "part.input(" + own + ")";
-    case Address::Base::kGiven: return "in_global(part.segment.in)";
-    case Address::Base::kResult: return "in_global(part.segment.out)";
+    case Address::Base::kGiven: return "part.given()";
+    case Address::Base::kResult: return "part.made()";
     case Address::Base::kStateIn:
       return exchanges ? "part.kept_in(layout.state" + index + ")" : "part.state_in(" + index + ")";
     case Address::Base::kStateOut:

@@ -96,8 +96,7 @@ void CudaWorks::write_work(const cuda_whole::Give& work) {
 }
 
 void CudaWorks::write_work(const cuda_whole::GiveCopied& work) {
-  const std::string text =
-      "fill(part, n, Array<float>{" + cuda_address(text_.plan, work.from) + "}, in_global(part.segment.out));";
+  const std::string text = "give(part, Array<float>{" + cuda_address(text_.plan, work.from) + "});";
   if (text_.plan.role == cuda_whole::Role::kTurn) return text_.out.line(text);  // in a stage of its own
   text_.out.line("__syncthreads();");
   text_.out.line(text + "  // last: it may be what was read");

@@ -36,25 +36,31 @@ struct Matrix {
   COMPLL_ANYWHERE constexpr operator uint64_t() const { return rows * columns; }  // NOLINT: where only n counts
 };
 
+/// The type of a gradient's elements.
+enum class ElementType : uint32_t { kFloat32, kFloat16, kBFloat16 };
+
 /// One term of a sum: a payload of the codec, or raw elements.
 struct Contribution {
   const unsigned char* payload = nullptr;
-  const float* raw = nullptr;  ///< when not null, this and not `payload`
+  const void* raw = nullptr;  ///< when not null, this and not `payload`
+  ElementType raw_type = ElementType::kFloat32;
 };
 
-/// One vector to encode, to merge or to decode. Payloads begin at a multiple of 16 bytes; floats may lie anywhere, and
-/// are fastest at a multiple of 16.
+/// One vector to encode, to merge or to decode. Payloads begin at a multiple of 16 bytes; elements may lie anywhere,
+/// and are fastest at a multiple of 16, of 8 if they have two bytes.
 struct Segment {
   uint64_t n = 0;
-  const float* in = nullptr;                    ///< encode: the elements; result: the decoded vector, maybe `out`
+  const void* in = nullptr;                     ///< encode: the elements; result: the decoded vector, maybe `out`
   const Contribution* contributions = nullptr;  ///< merge and decode: the terms of the sum, in this order
   uint32_t contribution_count = 0;
-  uint32_t first_tile = 0, tile_count = 1;  ///< tiles of earlier segments, and its own: place_tiles
-  float scale = 1;                          ///< merge: the sum is multiplied by it
+  uint32_t first_tile = 0, tile_count = 1;       ///< tiles of earlier segments, and its own: place_tiles
+  float scale = 1;                               ///< merge: the sum is multiplied by it
+  ElementType in_type = ElementType::kFloat32;   ///< of `in`: encode. Turns and results read float32
+  ElementType out_type = ElementType::kFloat32;  ///< of `out`: decode and result. The last turn writes float32
   const float* residual_in = nullptr;
   float* residual_out = nullptr;
   unsigned char* payload = nullptr;  ///< encode and merge: the code's address
-  float* out = nullptr;              ///< decode and result
+  void* out = nullptr;  ///< decode and result; merge of programs that need the whole vector: room for the sum
   const float* states_in = nullptr;  ///< arrays of n floats that the codec keeps, `state_stride` floats apart
   float* states_out = nullptr;       ///< their new values; null: the caller does not want them. The two do not overlap
   uint64_t state_stride = 0;

@@ -175,7 +175,7 @@ __device__ __forceinline__ void statistics_of_tile(const Launch& launch) {
   });
 }
 
-/// out = the sum of the decoded contributions, or out += each.
+/// out = the sum of the decoded contributions, or out += each. It is rounded once, to the type of `out`.
 template <class Codec>
 __device__ __forceinline__ void decode_tile(const Launch& launch) {
   using Decoder = typename Codec::Decoder;
@@ -183,40 +183,38 @@ __device__ __forceinline__ void decode_tile(const Launch& launch) {
   const typename Decoder::Sections at(segment.n, launch.codec.log2_block);
   const uint32_t tile = tile_of(unit_of(Codec::kHasBlocks, Codec::kOrdered, launch.codec.block));
   const uint64_t first = uint64_t{blockIdx.x - segment.first_tile} * tile, end = least(first + tile, segment.n);
-  float* const out = in_global(segment.out);
+  const Results out(segment.out, segment.out_type);
   const auto exactly = [&](uint64_t i) {
     const uint32_t rest = i < end ? static_cast<uint32_t>(least<uint64_t>(end - i, 4)) : 0;
     Quad<float> sum = {};
-    if (launch.add) sum = load_floats(out + i, rest);
+    if (launch.add) sum = out.quad<Exact>(i, rest);
     add_decoded<Decoder>(sum, !launch.add, launch.codec, at, segment, i, rest);
-    store_floats(sum, out + i, rest);
+    out.store(sum, i, rest);
   };
   constexpr uint32_t kRowOfBlock = 4 * kThreads;
   // A transform needs all threads of a warp, also those that have nothing to do.
   const uint32_t behind = Decoder::kTurns ? 4 * (threadIdx.x % kLanes) : 0;
-  uint64_t i = first + 4 * threadIdx.x;
-  if (end == first + tile && is_aligned(out)) {
+  const bool is_whole = end == first + tile && out.is_aligned();
+  const uint32_t rows = is_whole ? kRowsAtOnce : 1;
 #pragma unroll 1
-    for (; i < end; i += kRowsAtOnce * kRowOfBlock) {
+  for (uint64_t i = first + 4 * threadIdx.x; i < (is_whole ? end : end + behind); i += rows * kRowOfBlock) {
+    if (is_whole) {
       Rows sums;
 #pragma unroll
-      for (uint32_t r = 0; r < kRowsAtOnce; ++r) {
-        sums[r] = kNothing;
-        if (launch.add) sums[r] = load_word<Quad<float>>(out + i + r * kRowOfBlock);
-      }
+      for (uint32_t r = 0; r < kRowsAtOnce; ++r) sums[r] = kNothing;
+      if (launch.add) out.rows(sums, i, kRowOfBlock);
       add_decoded_rows<Decoder>(sums, launch.codec, at, segment, i, kRowOfBlock);
       bool nan = false;
 #pragma unroll
       for (uint32_t r = 0; r < kRowsAtOnce; ++r) nan = nan || has_nan(sums[r]);
       if (Decoder::kTurns) nan = __any_sync(kWholeWarp, nan);
-#pragma unroll
-      for (uint32_t r = 0; r < kRowsAtOnce && !nan; ++r) store_aligned(sums[r], out + i + r * kRowOfBlock);
-#pragma unroll 1
-      for (uint32_t r = 0; r < kRowsAtOnce && nan; ++r) exactly(i + r * kRowOfBlock);
+      if (!nan) {
+        out.store_rows(sums, i, kRowOfBlock);
+        continue;
+      }
     }
-  } else {
 #pragma unroll 1
-    for (; i < end + behind; i += kRowOfBlock) exactly(i);
+    for (uint32_t r = 0; r < rows; ++r) exactly(i + r * kRowOfBlock);
   }
 }
 
@@ -225,7 +223,7 @@ template <class Codec, class Result>
 __device__ __forceinline__ void result_of_tile(const Launch& launch) {
   for_tile<Codec, Gradient>(launch, [](const auto& work, const Gradient& decoded) {
     const uint64_t first = uint64_t{blockIdx.x - work.segment.first_tile} * tile_of(work.unit);
-    float* const out = in_global(work.segment.out);
+    const Results out(work.segment.out, work.segment.out_type);
 #pragma unroll 1
     for (uint64_t i = first + 4 * threadIdx.x; i < work.end; i += 4 * kThreads) {
       const uint32_t rest = static_cast<uint32_t>(least<uint64_t>(work.end - i, 4));
@@ -234,7 +232,7 @@ __device__ __forceinline__ void result_of_tile(const Launch& launch) {
 #pragma unroll
         for (uint32_t s = 0; s < Codec::kStates; ++s) states[s] = work.state(s, i, rest);
       }
-      store_floats(Result::quad(work, decoded.quad(i, rest), states, i), out + i, rest);
+      out.store(Result::quad(work, decoded.quad(i, rest), states, i), i, rest);
       if constexpr (Codec::kStates != 0) {
 #pragma unroll
         for (uint32_t s = 0; s < Codec::kStates; ++s) work.keep_state(s, states[s], i, rest);

@@ -162,14 +162,21 @@ struct Part {
   }
   /// The vector to encode: where the residual will be, the input itself, or in memory.
   __device__ bool is_input_made() const {
-    return segment.residual_in != nullptr || segment.residual_out != nullptr || segment.scale != 1;
+    return segment.residual_in != nullptr || segment.residual_out != nullptr || segment.scale != 1 ||
+           segment.in_type != ElementType::kFloat32;
   }
   __device__ float* made_input(uint64_t otherwise) const {
     return segment.residual_out != nullptr ? in_global(segment.residual_out) : at<float>(otherwise);
   }
   __device__ const float* input(uint64_t otherwise) const {
-    return is_input_made() ? made_input(otherwise) : in_global(segment.in);
+    return is_input_made() ? made_input(otherwise) : given();
   }
+  /// `in` as float32, which a turn and a result have.
+  __device__ const float* given() const { return in_global(static_cast<const float*>(segment.in)); }
+  /// The memory of what a turn makes.
+  __device__ float* made() const { return in_global(static_cast<float*>(segment.out)); }
+  /// The memory of what is decoded, and of a result.
+  __device__ Results out() const { return {segment.out, segment.out_type}; }
   __device__ RandomStream random() const { return {launch.seed, segment.gradient, launch.step, segment.first}; }
 
   /// The program's sizes and places of the segment: a reference to shared memory, or a value if there is no room.

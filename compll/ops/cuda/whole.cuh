@@ -173,27 +173,49 @@ __device__ __forceinline__ float given(const Part& part, float before, float val
   return part.adds ? add(before, value) : part.launch.subtract ? subtract(before, value) : value;
 }
 
+/// Loads elements of an array ahead of using any of them.
+template <class A>
+__device__ __forceinline__ void take_some(float (&x)[kAhead], const A& array, uint64_t i) {
+#pragma unroll
+  for (uint32_t k = 0; k < kAhead; ++k) x[k] = array(i + k * kThreads);
+}
+__device__ __forceinline__ void take_some(float (&x)[kAhead], const Elements& array, uint64_t i) {
+  array.some<Exact>(x, i, kThreads);
+}
+
+/// Gives elements that the tile itself has, rounded to the type of `out`.
 template <class A>
 __device__ __forceinline__ void give(const Part& part, const A& array) {
-  float* const out = in_global(part.segment.out);
-  if (!part.adds && !part.launch.subtract) return fill(part, part.n, array, out);
-  struct Both {
-    float before, value;
-  };
-  for_each(part, part.n, [&](uint64_t i) -> Both { return {out[i], array(i)}; },
-           [&](uint64_t i, const Both& both) { out[i] = given(part, both.before, both.value); });
+  const Results out = part.out();
+  const bool changes = part.adds || part.launch.subtract;
+  const uint64_t end = part.end(part.n);
+  uint64_t i = part.begin(part.n) + threadIdx.x;
+#pragma unroll 1
+  for (; i + (kAhead - 1) * kThreads < end; i += kAhead * kThreads) {
+    float x[kAhead];
+    take_some(x, array, i);
+    if (changes) {
+      float before[kAhead];
+      out.some<Exact>(before, i, kThreads);
+#pragma unroll
+      for (uint32_t k = 0; k < kAhead; ++k) x[k] = given(part, before[k], x[k]);
+    }
+    out.store_some(x, i, kThreads);
+  }
+#pragma unroll 1
+  for (; i < end; i += kThreads) out[i] = changes ? given(part, out[i], array(i)) : array(i);
 }
 
 /// Gives zeros, to be followed a stage later by values at places, of which none occurs twice.
 __device__ __forceinline__ void give_zeros(const Part& part) {
   if (part.adds || part.launch.subtract) return;
-  fill(part, part.n, [](uint64_t) { return 0.0f; }, in_global(part.segment.out));
+  give(part, [](uint64_t) { return 0.0f; });
 }
 
 /// Changes elements at places, of which none occurs twice, by the values of the same indices.
-template <class T, class P, class V, class Change>
+template <class T, class P, class V, class Out, class Change>
 __device__ __forceinline__ void change_at(const Part& part, uint64_t count, const P& places, const V& values,
-                                          uint64_t size, T* out, const Change& change) {
+                                          uint64_t size, const Out& out, const Change& change) {
   const uint64_t end = part.end(count);
 #pragma unroll 1
   for (uint64_t first = part.begin(count) + threadIdx.x; first < end; first += kAhead * kThreads) {
@@ -215,8 +237,8 @@ __device__ __forceinline__ void change_at(const Part& part, uint64_t count, cons
 }
 template <class P, class V>
 __device__ __forceinline__ void give_at(const Part& part, uint64_t count, const P& places, const V& values) {
-  change_at(part, count, places, values, part.n, in_global(part.segment.out),
-            [&](float before, float value) { return given(part, before, value); });
+  change_at<float>(part, count, places, values, part.n, part.out(),
+                   [&](float before, float value) { return given(part, before, value); });
 }
 
 // Moving elements. Places of which none occurs twice are set in any order.
@@ -224,12 +246,12 @@ __device__ __forceinline__ void give_at(const Part& part, uint64_t count, const 
 template <class T, class P, class V>
 __device__ __forceinline__ void set_at(const Part& part, uint64_t count, const P& places, const V& values, uint64_t size,
                                        T* out) {
-  change_at(part, count, places, values, size, out, [](T, T value) { return value; });
+  change_at<T>(part, count, places, values, size, out, [](T, T value) { return value; });
 }
 template <class T, class P, class V, class Add>
 __device__ __forceinline__ void add_at(const Part& part, uint64_t count, const P& places, const V& values, uint64_t size,
                                        T* out, const Add& add) {
-  change_at(part, count, places, values, size, out, add);
+  change_at<T>(part, count, places, values, size, out, add);
 }
 /// Finds the last index of places that may occur twice: stores that index plus one.
 template <class P>
@@ -273,7 +295,8 @@ __device__ __forceinline__ void result_by_stages(const Launch& launch) {
   });
 }
 
-/// Decodes one contribution after the other. Raw elements are one stage: later contributions wait for it.
+/// Decodes one contribution after the other, and rounds each sum to the type of `out`. Raw elements are one stage: later
+/// contributions wait for it.
 template <class Function>
 __device__ __forceinline__ void decode_by_stages(const Launch& launch) {
   take_turns<typename Function::Geometry>(launch, launch.contributions * Function::kStages, [](Part& part) {
@@ -287,7 +310,7 @@ __device__ __forceinline__ void decode_by_stages(const Launch& launch) {
     part.adds = part.launch.add || (contribution != 0 && !part.launch.subtract);
     part.wait();
     if (!is_raw) return Function::stage(stage, part, in_global(from.payload));
-    give(part, Array<float>{in_global(from.raw)});
+    give(part, Elements(from.raw, from.raw_type));
     if (part.is_last()) part.end_turn(Function::kStages);
   });
 }

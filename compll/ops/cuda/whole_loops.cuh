@@ -88,7 +88,7 @@ template <uint32_t kOverflow = 0x7f800000u>
 class Input {
  public:
   __device__ __forceinline__ Input(const Part& part, uint64_t otherwise, Held<float>& held)
-      : in_(in_global(part.segment.in)),
+      : in_(part.segment.in, part.segment.in_type),
         residual_(in_global(part.segment.residual_in)),
         out_(part.is_input_made() ? part.made_input(otherwise) : nullptr),
         has_residual_(part.segment.residual_in != nullptr),
@@ -99,8 +99,7 @@ class Input {
 
   /// A warp's whole batch, from this thread's element on. False: it has a NaN, and has to be taken row by row.
   __device__ __forceinline__ bool take(uint64_t i) {
-#pragma unroll
-    for (uint32_t k = 0; k < kAhead; ++k) x_[k] = in_[i + k * kLanes];
+    in_.some<Plain>(x_, i, kLanes);
     if (has_residual_) {
       float more[kAhead];
 #pragma unroll
@@ -126,7 +125,7 @@ class Input {
 
   /// Takes one element of a row and puts it at hand: NaN has the bits that it has on the CPU.
   __device__ __forceinline__ void take_row(uint64_t i) {
-    float x = in_[i];
+    float x = in_(i);
     if (scale_ != 1) x = multiply(x, scale_);
     if (has_residual_) x = add(x, residual_[i]);
     top_ = max(top_, bits(x) & 0x7fffffffu);
@@ -140,7 +139,7 @@ class Input {
   }
 
  private:
-  const float* const in_;
+  const Elements in_;
   const float* const residual_;
   float* const out_;
   const bool has_residual_, is_made_;

@@ -4,16 +4,12 @@
 // contributions, with the residual.
 #pragma once
 
-#include "compll/ops/cuda/packing.cuh"
+#include "compll/ops/cuda/elements.cuh"
 #include "compll/ops/cuda/random.cuh"
 #include "compll/ops/cuda/reducers.cuh"
 
 namespace casync::compll::cuda {
 
-/// Rows that a warp loads at once.
-inline constexpr uint32_t kRowsAtOnce = 4;
-/// The four neighbours of a thread in each of so many rows.
-using Rows = Quad<float>[kRowsAtOnce];
 inline constexpr Quad<float> kNothing = {{-0.0f, -0.0f, -0.0f, -0.0f}};
 
 COMPLL_BOTH bool has_nan(const Quad<float>& x) {
@@ -24,18 +20,15 @@ COMPLL_BOTH bool has_nan(const Quad<float>& x) {
 class Gradient {
  public:
   static constexpr bool kTurns = false;
-  __device__ Gradient(const Launch&, const Segment& segment) : in_(in_global(segment.in)) {}
-  __device__ bool is_aligned() const { return cuda::is_aligned(in_); }
+  __device__ Gradient(const Launch&, const Segment& segment) : in_(segment.in, segment.in_type) {}
+  __device__ bool is_aligned() const { return in_.is_aligned(); }
   __device__ void ask_for(uint64_t, uint64_t) const {}
-  __device__ Quad<float> quad(uint64_t i, uint32_t rest) const { return load_floats(in_ + i, rest); }
-  /// Whole rows from i on, at a multiple of 16 bytes; `stride` elements apart.
-  __device__ __forceinline__ void rows(Rows& x, uint64_t i, uint32_t stride) const {
-#pragma unroll
-    for (uint32_t r = 0; r < kRowsAtOnce; ++r) x[r] = load_word<Quad<float>>(in_ + i + r * stride);
-  }
+  __device__ Quad<float> quad(uint64_t i, uint32_t rest) const { return in_.quad<Exact>(i, rest); }
+  /// Whole rows from i on, aligned; `stride` elements apart. A NaN may have other bits.
+  __device__ __forceinline__ void rows(Rows& x, uint64_t i, uint32_t stride) const { in_.rows(x, i, stride); }
 
  private:
-  const float* in_;
+  const Elements in_;
 };
 
 /// sum = the decoded contributions in their order, or sum += each. `at`: the places of each one's sections.
@@ -47,7 +40,7 @@ __device__ __forceinline__ void add_decoded(Quad<float>& sum, bool begins_empty,
   for (uint32_t c = 0; c < segment.contribution_count; ++c) {
     const Contribution& from = in_global(segment.contributions)[c];
     const Quad<float> own = from.raw != nullptr
-                                ? load_floats(in_global(from.raw) + i, rest)
+                                ? Elements(from.raw, from.raw_type).template quad<Exact>(i, rest)
                                 : Decoder(settings, at, from.payload, segment.n).template quad<Exact>(i, 0, rest);
 #pragma unroll
     for (uint32_t k = 0; k < 4; ++k) sum[k] = begins_empty && c == 0 ? own[k] : add(sum[k], own[k]);
@@ -64,8 +57,7 @@ __device__ __forceinline__ void add_decoded_rows(Rows& sums, const Settings& set
     const Contribution from = in_global(segment.contributions)[c];
     Rows own;
     if (from.raw != nullptr) {
-#pragma unroll
-      for (uint32_t r = 0; r < kRowsAtOnce; ++r) own[r] = load_floats(in_global(from.raw) + i + r * stride, 4);
+      Elements(from.raw, from.raw_type).rows_anywhere(own, i, stride);
     } else {
       const Decoder decoder(settings, at, from.payload, segment.n);
 #pragma unroll

@@ -19,6 +19,15 @@ T* pointer(DeviceView view) {
   return reinterpret_cast<T*>(view.address());
 }
 
+cuda::ElementType element_type(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32: break;
+    case DType::kFloat16: return cuda::ElementType::kFloat16;
+    case DType::kBFloat16: return cuda::ElementType::kBFloat16;
+  }
+  return cuda::ElementType::kFloat32;
+}
+
 /// Fills the memory of the launches and queues them.
 Status launch(const compll::Launches& launches, LaunchRoom& memory, const CudaCalls& calls, Stream& stream) {
   CASYNC_RETURN_IF_ERROR(memory.fill(stream));
@@ -74,9 +83,11 @@ class CudaKernels final : public CodecKernels {
     segment.gradient = call.context.gradient;
     segment.first = call.context.first;
     segment.scale = call.scale;
-    segment.in = pointer<const float>(call.function == KernelFunction::kResult ? call.out : call.in);
+    segment.in = pointer<const void>(call.in);
+    segment.in_type = element_type(call.in_type);
     segment.payload = pointer<unsigned char>(call.payload);
-    segment.out = pointer<float>(call.out);
+    segment.out = pointer<void>(call.out);
+    segment.out_type = element_type(call.out_type);
     if (!call.kept_in.is_null()) give_kept(call, segment);
     return segment;
   }
@@ -86,7 +97,8 @@ class CudaKernels final : public CodecKernels {
     contributions_.clear();
     for (const KernelCall& call : batch) {
       for (const KernelTerm& term : call.terms) {
-        contributions_.push_back({pointer<unsigned char>(term.payload), pointer<const float>(term.raw)});
+        contributions_.push_back(
+            {pointer<unsigned char>(term.payload), pointer<const void>(term.raw), element_type(term.raw_type)});
       }
     }
     if (contributions_.empty()) return;
@@ -150,8 +162,8 @@ class CudaTurns final : public TurnKernels {
     segment.n = call.rows * call.columns;
     segment.rows = call.rows;
     segment.columns = call.columns;
-    segment.in = pointer<const float>(call.gradient);
-    segment.out = pointer<float>(call.out);
+    segment.in = pointer<const void>(call.gradient);
+    segment.out = pointer<void>(call.out);
     segment.states_in = pointer<const float>(call.kept_in);
     segment.states_out = pointer<float>(call.kept_out);
     segment.scratch = pointer<float>(call.scratch);

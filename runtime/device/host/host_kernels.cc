@@ -7,6 +7,7 @@
 
 #include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/payload.h"
+#include "compll/ops/cpu/convert.h"
 #include "runtime/device/host/host_view.h"
 
 namespace casync::runtime {
@@ -32,7 +33,8 @@ class HostKernels final : public CodecKernels {
   void run(const KernelCall& call) {
     switch (call.function) {
       case KernelFunction::kEncode:
-        end(codec_.encode(floats(call.in), call.n, kept(call), call.context, payload(call)), call);
+        end(codec_.encode(widened(call.in, call.in_type, call.n, in_), call.n, kept(call), call.context, payload(call)),
+            call);
         break;
       case KernelFunction::kEncodeSum:
         end(codec_.encode_sum(floats(call.in), call.scale, call.n, kept(call), call.context, payload(call)), call);
@@ -43,9 +45,28 @@ class HostKernels final : public CodecKernels {
         break;
       case KernelFunction::kDecode: decode(call); break;
       case KernelFunction::kResult:
-        codec_.result(floats(call.out), call.n, kept(call), call.context, floats(call.out));
+        codec_.result(floats(call.in), call.n, kept(call), call.context, floats_for(call));
+        round_into(call);
         break;
     }
+  }
+
+  /// The elements as float32: themselves, or in `memory`.
+  static const float* widened(DeviceView view, DType dtype, Elements n, std::vector<float>& memory) {
+    if (dtype == DType::kFloat32) return floats(view);
+    memory.resize(n);
+    compll::to_float32(dtype, host_view(view).data, n, memory.data());
+    return memory.data();
+  }
+  /// The memory of results: the call's, or that from which round_into() rounds them.
+  float* floats_for(const KernelCall& call) {
+    if (call.out_type == DType::kFloat32) return floats(call.out);
+    out_.resize(call.n);
+    return out_.data();
+  }
+  void round_into(const KernelCall& call) const {
+    if (call.out_type == DType::kFloat32) return;
+    compll::from_float32(out_.data(), call.n, call.out_type, host_view(call.out).data);
   }
 
   static compll::Residual kept(const KernelCall& call) {
@@ -59,24 +80,32 @@ class HostKernels final : public CodecKernels {
   }
   void take_terms(const KernelCall& call) {
     terms_.clear();
-    for (const KernelTerm& term : call.terms) terms_.push_back({host_view(term.payload), floats(term.raw)});
+    raw_.resize(call.terms.size());
+    for (std::size_t i = 0; i < call.terms.size(); ++i) {
+      const KernelTerm& term = call.terms[i];
+      terms_.push_back({host_view(term.payload), widened(term.raw, term.raw_type, call.n, raw_[i])});
+    }
   }
   void decode(const KernelCall& call) {
-    float* const out = floats(call.out);
+    float* const out = floats_for(call);
     bool begun = false;
     for (const KernelTerm& term : call.terms) {
       if (!term.raw.is_null()) {
-        for (Elements i = 0; i < call.n; ++i) out[i] = begun ? out[i] + floats(term.raw)[i] : floats(term.raw)[i];
+        const float* const raw = widened(term.raw, term.raw_type, call.n, in_);
+        for (Elements i = 0; i < call.n; ++i) out[i] = begun ? out[i] + raw[i] : raw[i];
       } else {
         const ConstView code = host_view(term.payload);
         begun ? codec_.decode_add(code, call.n, out) : codec_.decode(code, call.n, out);
       }
       begun = true;
     }
+    round_into(call);
   }
 
   const compll::Codec& codec_;
   std::vector<compll::Contribution> terms_;
+  std::vector<float> in_, out_;  ///< of half precision, widened and not yet rounded
+  std::vector<std::vector<float>> raw_;
 };
 
 class HostTurns final : public TurnKernels {

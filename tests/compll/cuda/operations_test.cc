@@ -9,6 +9,7 @@
 
 #include "compll/interpreter/bit_sections.h"
 #include "compll/interpreter/reductions.h"
+#include "compll/ops/cpu/convert.h"
 #include "compll/ops/cuda/program.cuh"
 #include "compll/ops/random.h"
 
@@ -272,6 +273,49 @@ TEST_CASE("cuda operations: a NaN has the bits that it has here") {
   }
 }
 #endif
+
+TEST_CASE("cuda operations: half precision is widened and rounded as the host does it") {
+  const std::pair<DType, cuda::ElementType> types[] = {{DType::kFloat16, cuda::ElementType::kFloat16},
+                                                       {DType::kBFloat16, cuda::ElementType::kBFloat16}};
+  for (const auto& [dtype, type] : types) {
+    INFO(name_of(dtype));
+    std::vector<std::uint16_t> codes(65536);
+    for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::uint16_t>(i);
+    std::vector<float> values(codes.size());
+    to_float32(dtype, codes.data(), codes.size(), values.data());
+    const cuda::Elements elements(codes.data(), type);
+    std::size_t different = 0;
+    for (std::size_t i = 0; i < codes.size(); ++i) different += cuda::bits(elements(i)) != cuda::bits(values[i]);
+    CHECK(different == 0);
+    // Each value, both neighbours as floats, what lies between it and the next value, and its neighbours.
+    std::vector<float> all = floats();
+    for (const float x : values) {
+      const float half_a_step =
+          std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) + (dtype == DType::kFloat16 ? 0x1000u : 0x8000u));
+      for (const float y : {x, x + 0x1p-25f, half_a_step}) {
+        for (const std::uint32_t by : {0u, 1u, ~0u})
+          all.push_back(std::bit_cast<float>(std::bit_cast<std::uint32_t>(y) + by));
+      }
+    }
+    std::vector<std::uint16_t> expected(all.size()), made(all.size());
+    from_float32(all.data(), all.size(), dtype, expected.data());
+    const cuda::Results results(made.data(), type);
+    for (std::size_t i = 0; i < all.size(); ++i) results[i] = all[i];
+    CHECK(made == expected);
+    // Four at a time, from any address on.
+    for (std::size_t first : {0, 1, 2, 3, 4}) {
+      for (std::uint32_t rest = 0; rest < 6; ++rest) {
+        std::vector<std::uint16_t> few(12, 0x1234), wanted = few;
+        const cuda::Quad<float> quad = {{1.5f, -0.0f, 3e38f, 0x1p-25f}};
+        cuda::Results(few.data(), type).store(quad, first, rest);
+        from_float32(quad.v, std::min(rest, 4u), dtype, wanted.data() + first);
+        CHECK(few == wanted);
+        const cuda::Quad<float> back = elements.quad<cuda::Exact>(15360 + first, rest);
+        for (std::uint32_t k = 0; k < 4; ++k) CHECK(back[k] == (k < rest ? values[15360 + first + k] : 0.0f));
+      }
+    }
+  }
+}
 
 TEST_CASE("cuda operations: the random numbers are those of the CPU") {
   for (const std::uint64_t first : {0ull, 1ull, 2ull, 3ull, 0x3ffffffffull, 0xfffffffffffffff0ull}) {

@@ -279,7 +279,7 @@ TEST_CASE("cuda text: a turn takes one launch, and a stage for whatever needs wh
   CHECK(count(made->text, "__global__") == 4);
   CHECK(count(made->text, "static void stage_") == 7);
   // The gradient and what was left of the last one are read once, and their sum is written once.
-  CHECK(count(made->text, "in_global(part.segment.in)") == 1);
+  CHECK(count(made->text, "part.given()") == 1);
   CHECK(count(made->text, "products_of_rows(part, n, Filling{m_8, m_8_filled}") == 1);
   CHECK(cuda_launches(*program, source) == "on a GPU: turn 0: 1 launch of 3 stages, turn 1: 1 of 3, turn 2: 1\n");
   CHECK(cuda_whole_text(*program, source).status().message() == path + ": `synchronize` is compiled by turns");

@@ -95,6 +95,54 @@ TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothi
   }
 }
 
+TEST_CASE("session on a GPU: half precision takes no pass of its own, neither a launch nor a copy more than float32") {
+  const PlanFile hops("default { codec { name: \"topk\" } second_hop { name: \"int8\" } strategy: ps partitions: 2 }");
+  using Calls = std::pair<std::uint64_t, std::uint64_t>;
+  const auto calls_of = [&](const std::string& codec, DType dtype) {
+    std::barrier meet(2);
+    const auto calls = [] { return Calls(emulated::calls("cuLaunchKernel"), emulated::calls("cuMemcpyDtoDAsync_v2")); };
+    Calls before, after;
+    const std::string complaints = with_sessions(
+        2,
+        [&](SessionOptions& options) {
+          if (codec.empty()) options.plan_file = hops.path();
+          if (!codec.empty()) options.codec = CodecChoice{codec, {}};
+          on_gpu(options);
+        },
+        [&](Session& session, RankContext& context) -> std::string {
+          Program program;
+          const GradientId id = *session.declare({"g", dtype, {100, 52}, 0});
+          auto elements = program.floats(5200, dtype);
+          std::string bad;
+          for (std::uint32_t step = 0; step < 5; ++step) {
+            meet.arrive_and_wait();
+            if (step == 2 && context.rank == 0) before = calls();
+            meet.arrive_and_wait();
+            program.write(elements, contribution(context.rank, elements.count, step));
+            const Submission one = program.submission(id, elements);
+            Status status = session.submit({&one, 1}).status();
+            if (status) status = session.step().status();
+            if (bad.empty() && !status) bad = status.text();
+          }
+          meet.arrive_and_wait();
+          if (context.rank == 0) after = calls();
+          meet.arrive_and_wait();
+          return bad;
+        });
+    CHECK(complaints == "");
+    return Calls(after.first - before.first, after.second - before.second);
+  };
+  for (const char* codec : {"int4", "topk", "diana", "lossless", ""}) {
+    INFO(codec);
+    const Calls of_floats = calls_of(codec, DType::kFloat32);
+    CHECK(of_floats.first > 0);
+    CHECK(calls_of(codec, DType::kFloat16) == of_floats);
+    CHECK(calls_of(codec, DType::kBFloat16) == of_floats);
+  }
+  // Turns work on float32: the gradient is widened ahead of each, and the result rounded.
+  CHECK(calls_of("powersgd", DType::kBFloat16) > calls_of("powersgd", DType::kFloat32));
+}
+
 TEST_CASE("session on a GPU: submit waits for nothing, and the reduction for what the program's stream writes") {
   struct Gate {
     std::atomic<bool> open{false};

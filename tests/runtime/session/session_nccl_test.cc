@@ -62,6 +62,24 @@ TEST_CASE("session over nccl: gradients in half precision have the bytes of thos
   }
 }
 
+TEST_CASE("session over nccl: half precision takes no pass of its own, neither a launch nor a copy more than float32") {
+  const auto calls_of = [](const char* codec, DType dtype) {
+    const auto calls = [] {
+      return compll::emulated::calls("cuLaunchKernel") + compll::emulated::calls("cuMemcpyDtoDAsync_v2");
+    };
+    const std::uint64_t before = calls();
+    AllSeen seen;
+    CHECK(run(2, true, plan_of(codec), seen, gaussians, dtype) == "");
+    return calls() - before;
+  };
+  for (const char* codec : {"int4", "topk", "diana"}) {
+    INFO(codec);
+    const std::uint64_t of_floats = calls_of(codec, DType::kFloat32);
+    CHECK(calls_of(codec, DType::kFloat16) == of_floats);
+    CHECK(calls_of(codec, DType::kBFloat16) == of_floats);
+  }
+}
+
 TEST_CASE("session over nccl: what a codec exchanges in its turns is all-reduced") {
   for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
     CHECK(compare(1, plan_of("powersgd"), gaussians, dtype) == "");

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "compll/ops/cpu/convert.h"
+
 namespace casync::compll::test {
 namespace {
 
@@ -99,6 +101,17 @@ double CudaDevice::end_timing() {
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, static_cast<cudaEvent_t>(begin_), static_cast<cudaEvent_t>(end_)), "time");
   return milliseconds / 1e3;
+}
+
+std::byte* elements(KernelDevice& device, Elements n, const std::vector<float>& values, DType dtype) {
+  const std::size_t width = bytes_of(dtype);
+  std::byte* const at = device.allocate(n * width);
+  std::vector<std::byte> some(values.size() * width);
+  from_float32(values.data(), values.size(), dtype, some.data());
+  for (Elements i = 0; i < n && !values.empty(); i += values.size()) {
+    device.upload(at + i * width, some.data(), std::min<Elements>(values.size(), n - i) * width);
+  }
+  return at;
 }
 
 double median_of_some(const std::unique_ptr<double[]>& times, int count) {

@@ -3,7 +3,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/units.h"
 #include "tests/compll/cuda/support/device.h"
 
 namespace casync::compll::test {
@@ -44,6 +47,9 @@ class CudaDevice final : public KernelDevice {
   void* begin_ = nullptr;  ///< events
   void* end_ = nullptr;
 };
+
+/// Memory of n elements of this type, with these values one time after the other, or with any if there are none.
+std::byte* elements(KernelDevice& device, Elements n, const std::vector<float>& values, DType dtype);
 
 double median_of_some(const std::unique_ptr<double[]>& times, int count);
 

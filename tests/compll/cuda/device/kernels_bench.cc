@@ -17,6 +17,7 @@
 #include "tests/compll/cuda/device/turn_batch.h"
 #include "tests/compll/cuda/device/whole_batch.h"
 #include "tests/compll/cuda/support/codecs.h"
+#include "tests/compll/cuda/support/element_type.h"
 #include "tests/compll/support/inputs.h"
 
 namespace casync::compll::test {
@@ -28,7 +29,9 @@ constexpr std::uint32_t kMerged = kExplainedMerge;
 /// So many vectors of n elements, in the device's memory, with all that encode, decode and merge take.
 class Batch {
  public:
-  Batch(CudaDevice& device, const cuda::Kernels& kernels, const Codec& meaning, std::uint32_t count, Elements n)
+  /// `dtype`: of what encode reads and decode writes.
+  Batch(CudaDevice& device, const cuda::Kernels& kernels, const Codec& meaning, std::uint32_t count, Elements n,
+        DType dtype = DType::kFloat32)
       : device_(device), kernels_(kernels) {
     device.reset();
     payload_bytes_ = meaning.encoded_bound(n);
@@ -36,7 +39,8 @@ class Batch {
     for (std::uint32_t i = 0; i < count; ++i) {
       cuda::Segment segment;
       segment.n = n;
-      segment.in = floats(n, values);
+      segment.in = elements(device, n, values, dtype);
+      segment.in_type = segment.out_type = element_type(dtype);
       if (meaning.info().feedback) {
         segment.residual_in = floats(n, values);
         segment.residual_out = floats(n, {});
@@ -70,11 +74,7 @@ class Batch {
 
  private:
   float* floats(Elements n, const std::vector<float>& values) {
-    std::byte* at = device_.allocate(n * sizeof(float));
-    for (Elements i = 0; i < n && !values.empty(); i += values.size()) {
-      device_.upload(at + i * sizeof(float), values.data(), std::min<Elements>(values.size(), n - i) * sizeof(float));
-    }
-    return reinterpret_cast<float*>(at);
+    return reinterpret_cast<float*>(elements(device_, n, values, DType::kFloat32));
   }
 
   cuda::Launch launch_of(const Codec& meaning) {
@@ -160,7 +160,7 @@ void print_row(const std::string& name, Batches& batch, double copy, const Least
 void print_table(CudaDevice& device, const std::string& root, const std::vector<std::string>& wanted,
                  std::uint32_t count, Elements n) {
   const double copy = copy_speed(device, count * n);
-  const double elements = static_cast<double>(count) * static_cast<double>(n);
+  const double all = static_cast<double>(count) * static_cast<double>(n);
   std::printf("\n## %u x %llu elements\n\nA copy of as many floats moves %.0f GB/s.\n\n", count,
               static_cast<unsigned long long>(n), copy / 1e9);
   std::printf("| codec | bytes an element | encode | decode | merge of %u | of the copy |\n", kMerged);
@@ -169,13 +169,51 @@ void print_table(CudaDevice& device, const std::string& root, const std::vector<
     if (!is_wanted(root, kernels->name, wanted)) continue;
     const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
     Batch batch(device, *kernels, without_coding(*meaning), count, n);
-    print_row(kernels->name, batch, copy, least_bytes_of(root, kernels->name), elements);
+    print_row(kernels->name, batch, copy, least_bytes_of(root, kernels->name), all);
   }
   for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) {
     if (!is_wanted(root, kernels->name, wanted)) continue;
     const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
     WholeBatch batch(device, *kernels, without_coding(*meaning), count, n, kMerged);
-    print_row(kernels->name, batch, copy, least_bytes_of(root, kernels->name), elements);
+    print_row(kernels->name, batch, copy, least_bytes_of(root, kernels->name), all);
+  }
+}
+
+/// One codec's line: encode and decode of gradients of this type. Elements of two bytes have two less.
+template <class Batches>
+void print_types(const std::string& name, Batches& batch, double copy, const LeastBytes& least, double elements,
+                 DType dtype) {
+  const double bytes_less = dtype == DType::kFloat32 ? 0 : 2;
+  const double bytes[] = {least.encode - bytes_less, least.decode - bytes_less};
+  const double seconds[] = {batch.encode(), batch.decode()};
+  std::printf("| `%s` | %s | %.2f, %.2f |", name.c_str(), std::string(name_of(dtype)).c_str(), bytes[0], bytes[1]);
+  for (int i = 0; i < 2; ++i) {
+    std::printf(" %.0f GB/s, %.1f us |", bytes[i] * elements / seconds[i] / 1e9, seconds[i] * 1e6);
+  }
+  std::printf(" %.2f, %.2f |\n", bytes[0] * elements / seconds[0] / copy, bytes[1] * elements / seconds[1] / copy);
+  std::fflush(stdout);
+}
+
+void print_halves(CudaDevice& device, const std::string& root, const std::vector<std::string>& wanted, Elements n) {
+  const double copy = copy_speed(device, n);
+  std::printf("\n## Half precision, %llu elements\n\n", static_cast<unsigned long long>(n));
+  std::printf("| codec | gradient | bytes an element | encode | decode | of the copy |\n|---|---|---|---|---|---|\n");
+  const std::vector<std::string> shown = {"int8", "int4", "onebit", "topk"};
+  const auto is_shown = [&](const char* name) {
+    return is_wanted(root, name, wanted) && std::find(shown.begin(), shown.end(), name) != shown.end();
+  };
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    for (const cuda::Kernels* kernels : kernels_of_codecs()) {
+      if (!is_shown(kernels->name)) continue;
+      Batch batch(device, *kernels, *meaning_of(root, kernels->name, {}), 1, n, dtype);
+      print_types(kernels->name, batch, copy, least_bytes_of(root, kernels->name), static_cast<double>(n), dtype);
+    }
+    for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) {
+      if (!is_shown(kernels->name)) continue;
+      WholeBatch batch(device, *kernels, *meaning_of(root, kernels->name, {}), 1, n, kMerged, cuda::kLargestWholeTile,
+                       dtype);
+      print_types(kernels->name, batch, copy, least_bytes_of(root, kernels->name), static_cast<double>(n), dtype);
+    }
   }
 }
 
@@ -259,6 +297,7 @@ int run(const std::string& what, const std::string& root, const std::vector<std:
   print_table(*device, root, wanted, 1, kMany);
   print_table(*device, root, wanted, 1, kSome);
   print_table(*device, root, wanted, 200, 1024);
+  print_halves(*device, root, wanted, kMany);
   if (is_wanted(root, "powersgd", wanted)) print_turns(*device, root);
   return 0;
 }

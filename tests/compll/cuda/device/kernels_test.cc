@@ -45,8 +45,9 @@ std::vector<Parameters> settings(const cuda::WholeKernels&, const Codec& codec) 
   return all;
 }
 
-Comparison comparison(bool is_small) {
-  if (is_small) return {{1, 17, 129}, {130}, {}};
+Comparison comparison(bool is_small, DType dtype) {
+  if (is_small) return {{1, 17, 129}, {130}, {}, {}, dtype};
+  if (dtype != DType::kFloat32) return {{1, 17, 300}, {130, 4100}, {100003}, {0, 5, 2, 3, 4100}, dtype};
   return {{0, 1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 511, 513, 1000, 4097},
           {0, 1, 130, 4099, 9001},
           {100003, 1000003},
@@ -84,13 +85,21 @@ std::unique_ptr<RoundsCodec> meaning_for(const cuda::RoundsKernels& kernels, con
 }
 
 template <class Kernels>
-std::string compared(const Kernels& kernels, const Codec& meaning, CudaDevice& device, bool is_small) {
-  return difference(kernels, meaning, device, comparison(is_small));
+std::string compared(const Kernels& kernels, const Codec& meaning, CudaDevice& device, bool is_small, DType dtype) {
+  return difference(kernels, meaning, device, comparison(is_small, dtype));
 }
-std::string compared(const cuda::RoundsKernels& kernels, const RoundsCodec& meaning, CudaDevice& device,
-                     bool is_small) {
+std::string compared(const cuda::RoundsKernels& kernels, const RoundsCodec& meaning, CudaDevice& device, bool is_small,
+                     DType) {
   return difference(kernels, meaning, device, shapes(is_small));
 }
+
+/// The types of gradients to try with these parameters. Turns have float32.
+template <class Kernels>
+std::vector<DType> dtypes(const Kernels&, const Parameters& parameters) {
+  if (!parameters.empty()) return {DType::kFloat32};
+  return {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
+}
+std::vector<DType> dtypes(const cuda::RoundsKernels&, const Parameters&) { return {DType::kFloat32}; }
 
 /// Each of these codecs that is wanted; how many failed.
 template <class Kernels>
@@ -100,12 +109,15 @@ int compare_all(const std::vector<const Kernels*>& all, CudaDevice& device, bool
   for (const Kernels* kernels : all) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), kernels->name) == wanted.end()) continue;
     for (const Parameters& parameters : settings(*kernels, *meaning_for(*kernels, root, {}))) {
-      const std::string found = compared(*kernels, *meaning_for(*kernels, root, parameters), device, is_small);
-      std::printf("%s", kernels->name);
-      for (const auto& [name, value] : parameters) std::printf(", %s %g", name.c_str(), value);
-      std::printf(": %s\n", found.empty() ? "the interpreter's bytes" : found.c_str());
-      std::fflush(stdout);
-      failed += found.empty() ? 0 : 1;
+      for (const DType dtype : dtypes(*kernels, parameters)) {
+        const std::string found = compared(*kernels, *meaning_for(*kernels, root, parameters), device, is_small, dtype);
+        std::printf("%s", kernels->name);
+        for (const auto& [name, value] : parameters) std::printf(", %s %g", name.c_str(), value);
+        if (dtype != DType::kFloat32) std::printf(", %s", std::string(name_of(dtype)).c_str());
+        std::printf(": %s\n", found.empty() ? "the interpreter's bytes" : found.c_str());
+        std::fflush(stdout);
+        failed += found.empty() ? 0 : 1;
+      }
     }
   }
   return failed;

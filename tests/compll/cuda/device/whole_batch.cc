@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "tests/compll/cuda/support/element_type.h"
 #include "tests/compll/support/inputs.h"
 
 namespace casync::compll::test {
 
 WholeBatch::WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, const Codec& meaning, std::uint32_t count,
-                       Elements n, std::uint32_t merged, std::uint32_t largest_tile)
+                       Elements n, std::uint32_t merged, std::uint32_t largest_tile, DType dtype)
     : device_(device), kernels_(kernels), largest_tile_(largest_tile), payload_bytes_(meaning.encoded_bound(n)) {
   device.reset();
   const std::vector<double>& parameters = meaning.info().values;
@@ -25,7 +26,8 @@ WholeBatch::WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, co
   for (std::uint32_t i = 0; i < count; ++i) {
     cuda::Segment segment;
     segment.n = n;
-    segment.in = floats(n, values);
+    segment.in = elements(device, n, values, dtype);
+    segment.in_type = element_type(dtype);
     segment.out = floats(n, {});
     (has_residual ? segment.residual_in : segment.states_in) = floats(arrays * n, values);
     (has_residual ? segment.residual_out : segment.states_out) = floats(arrays * n, {});
@@ -40,13 +42,17 @@ WholeBatch::WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, co
     encode.push_back(segment);
   }
   encode_ = launch_of(encode, kernels.encode);
-  decode_ = sum_ = launch_of(encode, kernels.decode);
+  sum_ = launch_of(encode, kernels.decode);
+  std::vector<cuda::Segment> decode = encode;
+  for (cuda::Segment& segment : decode) segment.out_type = element_type(dtype);
+  decode_ = launch_of(decode, kernels.decode);
   decode_.contributions = 1;
   sum_.contributions = merged;
   std::vector<cuda::Segment> residual = encode, merge = encode;
   for (cuda::Segment& segment : residual) segment.out = segment.residual_out;
   for (cuda::Segment& segment : merge) {
     segment.in = segment.out;
+    segment.in_type = segment.out_type;
     segment.scale = 1.0f / static_cast<float>(merged);
     segment.payload = reinterpret_cast<unsigned char*>(device.allocate(payload_bytes_));
   }
@@ -57,11 +63,7 @@ WholeBatch::WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, co
 }
 
 float* WholeBatch::floats(Elements n, const std::vector<float>& values) {
-  std::byte* const at = device_.allocate(n * sizeof(float));
-  for (Elements i = 0; i < n && !values.empty(); i += values.size()) {
-    device_.upload(at + i * sizeof(float), values.data(), std::min<Elements>(values.size(), n - i) * sizeof(float));
-  }
-  return reinterpret_cast<float*>(at);
+  return reinterpret_cast<float*>(elements(device_, n, values, DType::kFloat32));
 }
 
 WholeBatch::Prepared WholeBatch::launch_of(std::vector<cuda::Segment> segments, const cuda::WholeFunction& function) {

@@ -12,8 +12,10 @@ namespace casync::compll::test {
 /// So many vectors of n elements, in the device's memory, with all that a program takes that needs the whole vector.
 class WholeBatch {
  public:
+  /// `dtype`: of what encode reads and decode writes.
   WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, const Codec& meaning, std::uint32_t count,
-             Elements n, std::uint32_t merged, std::uint32_t largest_tile = cuda::kLargestWholeTile);
+             Elements n, std::uint32_t merged, std::uint32_t largest_tile = cuda::kLargestWholeTile,
+             DType dtype = DType::kFloat32);
 
   // Seconds. Encoding keeps a residual, if the codec has one, or its states.
   double encode();

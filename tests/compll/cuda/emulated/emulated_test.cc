@@ -95,6 +95,14 @@ TEST_CASE("emulated kernels: the bytes are the interpreter's") {
   }
 }
 
+TEST_CASE("emulated kernels: gradients in half precision, at any address, are read and rounded as the host does it") {
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    const test::Comparison halves = {{1, 17, 300}, {130, 4100}, {4099}, {0, 5, 2, 3, 4100}, dtype};
+    for (const cuda::Kernels* kernels : test::kernels_of_codecs()) CHECK(difference(*kernels, {}, halves) == "");
+    CHECK(difference(kernels_of("int4"), {{"block", 4096}}, {{}, {4100}, {9000}, {}, dtype}) == "");
+  }
+}
+
 TEST_CASE("emulated kernels: blocks of any size, within a row of a warp and beyond what it loads at once") {
   for (const cuda::Kernels* kernels : test::kernels_of_codecs()) {
     if (kernels->shape.block_parameter < 0) continue;

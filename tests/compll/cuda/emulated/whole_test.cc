@@ -74,6 +74,16 @@ TEST_CASE("emulated kernels of whole vectors: the bytes are the interpreter's") 
   }
 }
 
+TEST_CASE("emulated kernels of whole vectors: gradients in half precision are read and rounded as the host does it") {
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    const test::Comparison halves = {{1, 17, 300}, {130}, {4099}, {0, 5, 2, 3, 4100}, dtype};
+    for (const cuda::WholeKernels* kernels : test::kernels_of_whole_codecs()) {
+      INFO(kernels->name);
+      CHECK(difference(*kernels, {}, halves) == "");
+    }
+  }
+}
+
 TEST_CASE("emulated kernels of whole vectors: one block of threads does it, and as many as there are tiles") {
   const test::Comparison mixed = {{}, {4099}, {}, {0, 8300, 5, 4096, 0, 4097, 1}};
   for (const cuda::WholeKernels* kernels : test::kernels_of_whole_codecs()) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "compll/codec/coded/coded_codec.h"
+#include "compll/ops/cpu/convert.h"
 #include "tests/compll/cuda/support/whole_codec.h"
 #include "tests/compll/support/inputs.h"
 
@@ -79,6 +80,15 @@ std::vector<float> uneven(Elements n) {
   return values;
 }
 
+/// The least and the largest values of float16. Half as much again is rounded, or too large.
+std::vector<float> of_float16s_range(Elements n) {
+  std::vector<float> values(n);
+  for (Elements i = 0; i < n; ++i) {
+    values[i] = static_cast<float>(i % 97) * (i % 2 == 0 ? 0x1p-24f : 0x1.ffcp15f / 96) * (i % 3 == 0 ? -1.0f : 1.0f);
+  }
+  return values;
+}
+
 class Comparer {
  public:
   using Make = std::function<std::unique_ptr<KernelRunner>()>;
@@ -86,6 +96,7 @@ class Comparer {
       : make_(std::move(make)), meaning_(meaning), device_(device) {}
 
   std::string run(const Comparison& comparison) {
+    dtype_ = comparison.dtype;
     for (const Elements n : comparison.sizes) {
       encode_all(n);
       if (!found_.empty()) return found_;
@@ -110,7 +121,8 @@ class Comparer {
   Job job_of(Elements n, std::vector<float> values, std::size_t index) const {
     Job job;
     job.n = n;
-    job.values = std::move(values);
+    job.dtype = dtype_;
+    job.values = rounded(std::move(values));
     if (index % 3 != 2) job.residual.assign(n * arrays(), 0.125f);
     for (Elements i = 0; i < job.residual.size(); i += 3) job.residual[i] = -0.25f;
     job.keeps_residual = index % 4 != 3;
@@ -119,13 +131,27 @@ class Comparer {
     return job;
   }
 
+  /// The nearest values that the gradient's type has.
+  std::vector<float> rounded(std::vector<float> values) const {
+    std::vector<std::byte> elements(values.size() * bytes_of(dtype_));
+    from_float32(values.data(), values.size(), dtype_, elements.data());
+    to_float32(dtype_, elements.data(), values.size(), values.data());
+    return values;
+  }
+
   Coded encoded(const Job& job) const { return encode(meaning_, job.values, job.residual, job.context); }
+
+  /// The same job with values that its type has to round, or does not have.
+  static Job stretched(Job job) {
+    for (float& value : job.values) value *= 1.5f;
+    return job;
+  }
 
   void note(const std::string& what, const Job& job, const std::string& input, const std::string& problem) {
     if (problem.empty() || !found_.empty()) return;
     std::ostringstream text;
-    text << meaning_.info().name << ", block " << meaning_.info().block << ", " << what << " of " << job.n
-         << " elements, " << input << ": " << problem;
+    text << meaning_.info().name << ", block " << meaning_.info().block << ", " << what << " of " << job.n << " "
+         << name_of(dtype_) << " elements, " << input << ": " << problem;
     found_ = text.str();
   }
 
@@ -138,6 +164,10 @@ class Comparer {
     }
     jobs.push_back(job_of(n, cancelling(n), jobs.size()));
     names.push_back("cancelling");
+    if (dtype_ != DType::kFloat32) {
+      jobs.push_back(job_of(n, of_float16s_range(n), jobs.size()));
+      names.push_back("of float16's range");
+    }
     encode_jobs(jobs, names);
   }
 
@@ -164,8 +194,8 @@ class Comparer {
       note("encode", jobs[i], names[i], codes_differ(expected, made[i], jobs[i].keeps_residual));
       Job decode = jobs[i];
       decode.values.clear(), decode.residual.clear();
-      decode.before = laplace(jobs[i].n, 9);
-      decode.codes = {expected};
+      decode.before = rounded(laplace(jobs[i].n, 9));
+      decode.codes = {dtype_ == DType::kFloat32 ? expected : encoded(stretched(jobs[i]))};
       decodes.push_back(decode);
     }
     if (!found_.empty()) return;
@@ -185,6 +215,7 @@ class Comparer {
       std::vector<float> expected(job.n), after(job.residual.size());
       meaning_.result(job.values.data(), job.n, {job.residual.data(), after.data(), job.n}, job.context,
                       expected.data());
+      expected = rounded(std::move(expected));
       // The residual is the first state of a codec that has one. It is the encoder's.
       const Elements first = meaning_.info().feedback ? job.n : 0;
       if (meaning_.info().states != 0) expected.insert(expected.end(), after.begin() + first, after.end());
@@ -196,10 +227,10 @@ class Comparer {
     const auto into = kernels.decode(jobs, false), onto = kernels.decode(jobs, true);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const Coded& code = jobs[i].codes.front();
-      note("decode", jobs[i], names[i], decoded_differ(decode(meaning_, code, jobs[i].n), into[i]));
+      note("decode", jobs[i], names[i], decoded_differ(rounded(decode(meaning_, code, jobs[i].n)), into[i]));
       std::vector<float> sum = jobs[i].before;
       meaning_.decode_add(code.view(), jobs[i].n, sum.data());
-      note("decode_add", jobs[i], names[i], decoded_differ(sum, onto[i]));
+      note("decode_add", jobs[i], names[i], decoded_differ(rounded(std::move(sum)), onto[i]));
     }
   }
 
@@ -212,7 +243,7 @@ class Comparer {
         const Job part = job_of(n, gaussian(n, static_cast<std::uint32_t>(20 + c)), c);
         job.codes.push_back(encoded(part));
       }
-      if (count % 2 == 0) job.raw = laplace(n, 30);
+      if (count % 2 == 0) job.raw = rounded(laplace(n, 30));
       if (count == 4) job.raw_behind = 1;
       job.scale = count == 0 ? 1.0f : 1.0f / static_cast<float>(count);
       jobs.push_back(job);
@@ -245,6 +276,7 @@ class Comparer {
   Make make_;
   const Codec& meaning_;
   KernelDevice& device_;
+  DType dtype_ = DType::kFloat32;
   std::string found_;
 };
 

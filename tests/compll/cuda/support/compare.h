@@ -14,10 +14,12 @@ struct Comparison {
   std::vector<Elements> merged_sizes;  ///< merges: several codes, and raw elements
   std::vector<Elements> large;         ///< two inputs
   std::vector<Elements> batch = {};    ///< one launch of all these sizes
+  DType dtype = DType::kFloat32;       ///< of gradients
 };
 
 /// Compares a codec's kernels with its meaning: encode with and without feedback, decode into and onto, merge, batches
-/// of several sizes, memory off a multiple of 16 bytes. Returns the first difference: the names of codec and input, the
+/// of several sizes, memory off a multiple of 16 bytes. Of half precision the meaning is that of the widened elements,
+/// and what is decoded is rounded. Returns the first difference: the names of codec and input, the
 /// index of the byte or element; "" if there is none.
 std::string difference(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device,
                        const Comparison& comparison);

@@ -3,17 +3,44 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "base/check.h"
+#include "compll/ops/cpu/convert.h"
+#include "tests/compll/cuda/support/element_type.h"
 
 namespace casync::compll::test {
+
+KernelMemory::Guarded KernelRunner::place_elements(const Job& job, const std::vector<float>& values) {
+  const std::size_t width = bytes_of(job.dtype);
+  std::vector<std::byte> elements(values.size() * width);
+  from_float32(values.data(), values.size(), job.dtype, elements.data());
+  return place(values.empty() ? nullptr : elements.data(), job.n * width, job.shift * width);
+}
+
+KernelMemory::Guarded KernelRunner::place_out(const Job& job, const std::vector<float>& before,
+                                              cuda::Segment& segment) {
+  const Guarded out = place_elements(job, before);
+  segment.out = out.begin;
+  segment.out_type = element_type(job.dtype);
+  return out;
+}
+
+std::vector<std::vector<float>> KernelRunner::fetch_all(std::span<const Job> jobs, const std::vector<Guarded>& outs) {
+  std::vector<std::vector<float>> all;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const std::vector<std::byte> elements = fetch(outs[i]);
+    all.emplace_back(jobs[i].n);
+    to_float32(jobs[i].dtype, elements.data(), jobs[i].n, all.back().data());
+  }
+  return all;
+}
 
 cuda::Segment KernelRunner::segment_of(const Job& job) {
   const auto floats = [&](const std::vector<float>& values) { return place_floats(values, job.shift); };
   cuda::Segment segment;
   segment.n = job.n;
-  segment.in = floats(job.values);
+  if (!job.values.empty()) segment.in = place_elements(job, job.values).begin;
+  segment.in_type = element_type(job.dtype);
   segment.residual_in = floats(job.residual);
   segment.scale = job.scale;
   segment.gradient = job.context.gradient;
@@ -25,7 +52,8 @@ cuda::Segment KernelRunner::segment_of(const Job& job) {
   }
   if (!job.raw.empty()) {
     const auto behind = static_cast<std::ptrdiff_t>(std::min(job.raw_behind, contributions.size()));
-    contributions.insert(contributions.begin() + behind, {nullptr, floats(job.raw)});
+    contributions.insert(contributions.begin() + behind,
+                         {nullptr, place_elements(job, job.raw).begin, segment.in_type});
   }
   segment.contribution_count = static_cast<std::uint32_t>(contributions.size());
   if (!contributions.empty()) {
@@ -76,8 +104,14 @@ KernelRunner::Results KernelRunner::place_results(std::span<const Job> jobs) {
   Results all;
   for (const Job& job : jobs) {
     cuda::Segment segment = segment_of(job);
-    all.outs.push_back(place(job.values.data(), job.n * sizeof(float), job.shift * sizeof(float)));
-    segment.in = segment.out = reinterpret_cast<float*>(all.outs.back().begin);
+    segment.in_type = cuda::ElementType::kFloat32;
+    if (job.dtype == DType::kFloat32) {
+      all.outs.push_back(place_out(job, job.values, segment));
+      segment.in = segment.out;
+    } else {
+      all.outs.push_back(place_out(job, {}, segment));
+      segment.in = place_floats(job.values, job.shift);
+    }
     Job whole = job;
     whole.keeps_residual = true;
     all.kept.push_back(keep(whole, segment));
@@ -88,13 +122,11 @@ KernelRunner::Results KernelRunner::place_results(std::span<const Job> jobs) {
   return all;
 }
 
-std::vector<std::vector<float>> KernelRunner::fetch_results(const Results& results) {
-  std::vector<std::vector<float>> all;
-  for (std::size_t i = 0; i < results.outs.size(); ++i) {
-    all.push_back(fetch_floats(results.outs[i]));
-    if (own_states() == 0) continue;
+std::vector<std::vector<float>> KernelRunner::fetch_results(std::span<const Job> jobs, const Results& results) {
+  std::vector<std::vector<float>> all = fetch_all(jobs, results.outs);
+  for (std::size_t i = 0; i < all.size() && own_states() != 0; ++i) {
     const std::vector<float> states = fetch_floats(results.kept[i].states);
-    all.back().insert(all.back().end(), states.begin(), states.end());
+    all[i].insert(all[i].end(), states.begin(), states.end());
   }
   return all;
 }
@@ -168,26 +200,19 @@ std::vector<std::vector<float>> KernelCodec::decode(std::span<const Job> jobs, b
   std::vector<Guarded> outs;
   for (const Job& job : jobs) {
     segments.push_back(segment_of(job));
-    outs.push_back(place(job.before.data(), job.before.size() * sizeof(float), job.shift * sizeof(float)));
-    segments.back().out = reinterpret_cast<float*>(outs.back().begin);
+    outs.push_back(place_out(job, job.before, segments.back()));
   }
   cuda::Launch launch = launch_of(segments, {});
   launch.add = add;
   start(kernels_.decode, cuda::grid_of(tiles_, unit_), launch);
-  std::vector<std::vector<float>> all(jobs.size());
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const std::vector<std::byte> out = fetch(outs[i]);
-    all[i].resize(jobs[i].n);
-    if (!out.empty()) std::memcpy(all[i].data(), out.data(), out.size());
-  }
-  return all;
+  return fetch_all(jobs, outs);
 }
 
 std::vector<std::vector<float>> KernelCodec::result(std::span<const Job> jobs) {
   Results results = place_results(jobs);
   const cuda::Launch launch = launch_of(results.segments, jobs.front().context);
   start(kernels_.result, cuda::grid_of(tiles_, unit_), launch);
-  return fetch_results(results);
+  return fetch_results(jobs, results);
 }
 
 }  // namespace casync::compll::test

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/dtype.h"
 #include "compll/codec/codec.h"
 #include "tests/compll/cuda/support/kernel_memory.h"
 #include "tests/compll/support/run_codec.h"
@@ -15,15 +16,16 @@ namespace casync::compll::test {
 /// One vector of a batch.
 struct Job {
   Elements n = 0;
-  std::vector<float> values;    ///< elements to encode; none for a merge
-  std::vector<float> residual;  ///< added to values; none when empty
-  std::vector<Coded> codes;     ///< merge and decode: payloads to sum
-  std::vector<float> raw;       ///< merge: added, too, when not empty
-  std::size_t raw_behind = 5;   ///< raw comes after so many codes, or all
-  std::vector<float> before;    ///< decode: added to when not empty
-  float scale = 1;              ///< factor of a merge
-  bool keeps_residual = true;   ///< true if the part not sent is to be stored
-  std::size_t shift = 0;        ///< floats by which memory is off a multiple of 16 bytes
+  std::vector<float> values;      ///< elements to encode; none for a merge
+  std::vector<float> residual;    ///< added to values; none when empty
+  std::vector<Coded> codes;       ///< merge and decode: payloads to sum
+  std::vector<float> raw;         ///< merge: added, too, when not empty
+  std::size_t raw_behind = 5;     ///< raw comes after so many codes, or all
+  std::vector<float> before;      ///< decode: added to when not empty
+  float scale = 1;                ///< factor of a merge
+  bool keeps_residual = true;     ///< true if the part not sent is to be stored
+  std::size_t shift = 0;          ///< elements by which memory is off a multiple of 16 bytes
+  DType dtype = DType::kFloat32;  ///< of values to encode, raw elements, and what is decoded or the result
   EncodeContext context;
 };
 
@@ -48,18 +50,23 @@ class KernelRunner : public KernelMemory {
 
   /// A segment without anything of the codec's own kind.
   cuda::Segment segment_of(const Job& job);
+  /// Places these values, or room for as many as the job has, as elements of the job's type.
+  Guarded place_elements(const Job& job, const std::vector<float>& values);
+  /// Places what a job's decoding or result is written to, and gives it to the segment.
+  Guarded place_out(const Job& job, const std::vector<float>& before, cuda::Segment& segment);
+  std::vector<std::vector<float>> fetch_all(std::span<const Job> jobs, const std::vector<Guarded>& outs);
   std::uint32_t own_states() const { return meaning_.info().states - (meaning_.info().feedback ? 1 : 0); }
   bool adds_residual() const { return meaning_.info().feedback || own_states() == 0; }
   Kept keep(const Job& job, cuda::Segment& segment);
   std::vector<Coded> fetch_codes(const std::vector<Guarded>& payloads, const std::vector<Kept>& kept);
-  /// Segments whose elements become the gradient in place, as on the CPU.
+  /// Segments whose elements become the gradient, in place where both are float32, as on the CPU.
   struct Results {
     std::vector<cuda::Segment> segments;
     std::vector<Guarded> outs;
     std::vector<Kept> kept;
   };
   Results place_results(std::span<const Job> jobs);
-  std::vector<std::vector<float>> fetch_results(const Results& results);
+  std::vector<std::vector<float>> fetch_results(std::span<const Job> jobs, const Results& results);
 
   const Codec& meaning_;
 };

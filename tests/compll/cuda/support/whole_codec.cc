@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "base/check.h"
 
@@ -92,10 +91,13 @@ std::vector<Coded> WholeKernelCodec::merge(std::span<const Job> jobs) {
   std::vector<cuda::Segment> sums;
   for (const Job& job : jobs) {
     sums.push_back(segment_of(job));
-    sums.back().out = reinterpret_cast<float*>(place(nullptr, job.n * sizeof(float), job.shift * sizeof(float)).begin);
+    sums.back().out = place(nullptr, job.n * sizeof(float), job.shift * sizeof(float)).begin;
   }
   decode_into(sums, false, false);
-  for (cuda::Segment& segment : sums) segment.in = segment.out;
+  for (cuda::Segment& segment : sums) {
+    segment.in = segment.out;
+    segment.in_type = segment.out_type;
+  }
   return encode_by(kernels_.merge.kernel != nullptr ? kernels_.merge : kernels_.encode, jobs, sums);
 }
 
@@ -104,13 +106,10 @@ std::vector<std::vector<float>> WholeKernelCodec::decode(std::span<const Job> jo
   std::vector<Guarded> outs;
   for (const Job& job : jobs) {
     segments.push_back(segment_of(job));
-    outs.push_back(place(job.before.data(), job.before.size() * sizeof(float), job.shift * sizeof(float)));
-    segments.back().out = reinterpret_cast<float*>(outs.back().begin);
+    outs.push_back(place_out(job, job.before, segments.back()));
   }
   decode_into(segments, false, add);
-  std::vector<std::vector<float>> all;
-  for (const Guarded& out : outs) all.push_back(fetch_floats(out));
-  return all;
+  return fetch_all(jobs, outs);
 }
 
 std::vector<std::vector<float>> WholeKernelCodec::result(std::span<const Job> jobs) {
@@ -119,7 +118,7 @@ std::vector<std::vector<float>> WholeKernelCodec::result(std::span<const Job> jo
   launch.seed = jobs.front().context.seed;
   launch.step = jobs.front().context.step;
   run(kernels_.result, results.segments, launch);
-  return fetch_results(results);
+  return fetch_results(jobs, results);
 }
 
 }  // namespace casync::compll::test
