@@ -52,6 +52,23 @@ TEST_CASE("session on a GPU: gradients that are ready together share kernels, wi
   }
 }
 
+TEST_CASE("session on a GPU: gradients in half precision share kernels as those of float32 do") {
+  constexpr std::uint64_t kRanks = 2;
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    for (const char* codec : {"none", "int4", "topk"}) {
+      INFO(codec << " of " << name_of(dtype));
+      const std::string plan = std::string("default { codec { name: \"") + codec + "\" } strategy: ps partitions: 1 }";
+      AllSeen host, device;
+      REQUIRE(run(kRanks, false, plan, host, medium_gradients, "", "loopback", dtype) == "");
+      const std::uint64_t before = emulated::calls("cuLaunchKernel");
+      REQUIRE(run(kRanks, true, plan, device, medium_gradients, "", "loopback", dtype) == "");
+      const std::uint64_t launches = emulated::calls("cuLaunchKernel") - before;
+      CHECK(difference(host, device) == "");
+      CHECK(2 * launches <= 2 * kRanks * kSteps * kGradients);
+    }
+  }
+}
+
 TEST_CASE("session on a GPU: a gradient that the program has not written yet holds up no other") {
   std::atomic<bool> open{false};
   const std::string complaints = with_sessions(
