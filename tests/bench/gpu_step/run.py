@@ -79,12 +79,12 @@ def verdict_of(on_cpu, on_gpu):
     return SAME if on_gpu == on_cpu else "DIFFER from the CPU's"
 
 
-def compare_bytes(device):
+def compare_bytes(device, ways):
     print("| way | transport | gradients and residuals of two ranks |\n|---|---|---|")
     failed = False
     with concurrent.futures.ThreadPoolExecutor(max(1, os.cpu_count() // 3)) as pool:
-        on_cpu = {way: pool.submit(run, "bytes", "cpu", way) for way in AVERAGED}
-        cases = [(way, transport) for way in AVERAGED for transport in ("ucx:tcp", "ucx:shm")]
+        on_cpu = {way: pool.submit(run, "bytes", "cpu", way) for way in ways}
+        cases = [(way, transport) for way in ways for transport in ("ucx:tcp", "ucx:shm")]
         on_gpu = [pool.submit(run, "bytes", device, way, CASYNC_TRANSPORT=transport) for way, transport in cases]
         for (way, transport), found in zip(cases, on_gpu):
             verdict = verdict_of(on_cpu[way].result(), found.result())
@@ -132,12 +132,13 @@ def main():
     parser.add_argument("cases", nargs="*", default=["bytes", "step", "slowdown"])
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--link", help="rate of a link between two network namespaces, as 1gbit")
-    parser.add_argument("--ways", nargs="+", default=WAYS, metavar="WAY", help=" ".join(WAYS))
+    parser.add_argument("--ways", nargs="+", default=WAYS, metavar="WAY", help="of steps: " + " ".join(WAYS))
+    parser.add_argument("--averaged", nargs="+", default=AVERAGED, metavar="WAY", help="of bytes: " + " ".join(AVERAGED))
     options = parser.parse_args()
     failed = False
     for case in options.cases:
         if case == "bytes":
-            failed |= compare_bytes(options.device)
+            failed |= compare_bytes(options.device, options.averaged)
         elif case == "step":
             failed |= time_steps(options.device, options.link, options.ways)
         else:
