@@ -33,11 +33,11 @@ Result<std::vector<Handle>> Session::submit(std::span<const Submission> submissi
 
 Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   CASYNC_RETURN_IF_ERROR(usable());
-  Result<Declared> declared = declare_gradient(plan_, gradient, topology_);
+  Result<Declared> declared = declare_gradient(parts_.plan, gradient, parts_.topology);
   if (!declared) return declared.status();
   std::unique_ptr<Event> ready;
-  if (!device_->is_host()) {
-    Result<std::unique_ptr<Event>> made = device_->make_event();
+  if (!parts_.device->is_host()) {
+    Result<std::unique_ptr<Event>> made = parts_.device->make_event();
     if (!made) return made.status();
     ready = std::move(*made);
   }
@@ -70,8 +70,8 @@ Status SessionImpl::check(const Submission& one) const {
   const std::size_t index = static_cast<std::size_t>(one.gradient);
   if (index >= declared_.size()) return invalid_argument("no gradient has the id " + std::to_string(index));
   const GradientSpec& spec = declared_[index].spec;
-  const bool fits = device_->is_host() && one.device_data.is_null() && memory_of_[index].fits(one.data);
-  if (!fits) CASYNC_RETURN_IF_ERROR(check_memory(*device_, spec, one));
+  const bool fits = parts_.device->is_host() && one.device_data.is_null() && memory_of_[index].fits(one.data);
+  if (!fits) CASYNC_RETURN_IF_ERROR(check_memory(*parts_.device, spec, one));
   if (submitted_[index].steps == step_ + 1) return submitted_twice(spec, step_);
   return Status::ok();
 }
@@ -79,7 +79,7 @@ Status SessionImpl::check(const Submission& one) const {
 /// Checks all in one pass: a gradient that this call has named carries the call's number.
 Status SessionImpl::check(std::span<const Submission> submissions) {
   if (!submissions.empty() && exchanged_now() == Exchanged::kNothing) {
-    return exchanges_nothing(plan_.mode, step_);
+    return exchanges_nothing(parts_.plan.mode, step_);
   }
   if (!submissions.empty() && !asked_ && exchanged_now() == Exchanged::kParameters) {
     return invalid_argument(
@@ -102,7 +102,7 @@ Status SessionImpl::check(std::span<const Submission> submissions) {
 
 /// Under mutex_.
 Exchanged SessionImpl::exchanged_now() const {
-  return consensus_ ? Exchanged::kParameters : exchanged_in(plan_.mode, step_);
+  return consensus_ ? Exchanged::kParameters : exchanged_in(parts_.plan.mode, step_);
 }
 
 Exchanged SessionImpl::exchanged() const {
@@ -114,7 +114,7 @@ Exchanged SessionImpl::exchanged() const {
 
 Status SessionImpl::begin_consensus() {
   CASYNC_RETURN_IF_ERROR(usable());
-  if (!plan_.mode.is_gossip() && !plan_.mode.is_asynchronous()) {
+  if (!parts_.plan.mode.is_gossip() && !parts_.plan.mode.is_asynchronous()) {
     return invalid_argument(
         "a consensus is for a plan with gossip or asynchronous: without them the ranks' parameters are the same after "
         "each exchange");
@@ -136,28 +136,29 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
                             std::to_string(submissions.size()));
   }
   while (true) {
-    if (executor_->failing()) return failure();
+    if (parts_.executor->failing()) return job_end_.failure();
     Status gone;
     {
       std::lock_guard lock(mutex_);
-      if (closed_) return aborted("the session is closed");
+      if (gone_.closed()) return aborted("the session is closed");
       CASYNC_RETURN_IF_ERROR(check(submissions));
       const bool compared = steps_compared();
       if (compared) claim_declared();
-      std::lock_guard gone_lock(gone_mutex_);
-      gone = gone_;
+      const auto none_goes = gone_.hold();
+      gone = gone_.first();
       if (compared && (gone.is_ok() || submissions.empty())) {
-        if (!device_->is_host()) CASYNC_RETURN_IF_ERROR(note_ready(submissions));
+        if (!parts_.device->is_host()) CASYNC_RETURN_IF_ERROR(note_ready(submissions));
         start(submissions, handles);
         return Status::ok();
       }
     }
-    if (!gone.is_ok()) return end_with(gone);
-    if (Status status = compare_steps(); !status) return end_with(status);  // and look again: others submit, too
+    if (!gone.is_ok()) return job_end_.end_with(gone);
+    if (Status status = compare_steps(); !status)
+      return job_end_.end_with(status);  // and look again: others submit, too
   }
 }
 
-/// Under mutex_ and gone_mutex_, to the end: a peer that breaks either is in gone_ before, or finds these gradients
+/// Under mutex_ and gone_.hold(), to the end: a peer that breaks either is in gone_ before, or finds these gradients
 /// under way.
 void SessionImpl::start(std::span<const Submission> submissions, std::span<Handle> handles) {
   const Clock::time_point now = Clock::now();
@@ -181,8 +182,9 @@ void SessionImpl::start(std::span<const Submission> submissions, std::span<Handl
     }
     if (samples() && !device_sampler_) sampler_->submitted(index, declared_[index].spec, submissions[i].data, step_);
   }
-  if (const std::size_t held = submissions.size() - starts_.size(); held > 0) executor_->hold(static_cast<int>(held));
-  executor_->submit(starts_);
+  if (const std::size_t held = submissions.size() - starts_.size(); held > 0)
+    parts_.executor->hold(static_cast<int>(held));
+  parts_.executor->submit(starts_);
 }
 
 /// The run that stands for `run` in a step of parameters: it goes to the neighbours of this step, or makes a consensus.
@@ -190,40 +192,39 @@ void SessionImpl::start(std::span<const Submission> submissions, std::span<Handl
 GradientRun* SessionImpl::gossip_of(const GradientRun& run) const {
   if (exchanged_now() != Exchanged::kParameters) return nullptr;
   if (consensus_) return run.consensus;
-  const bool pairs = plan_.mode.neighbours == Neighbours::kPairs;
-  return run.gossip[pairs ? static_cast<std::size_t>(pairs::round_of(plan_.seed, step_, launch_.ranks)) : 0].get();
+  const bool pairs = parts_.plan.mode.neighbours == Neighbours::kPairs;
+  return run.gossip[pairs ? static_cast<std::size_t>(pairs::round_of(parts_.plan.seed, step_, parts_.launch.ranks)) : 0]
+      .get();
 }
 
 Executor::Start SessionImpl::start_of(GradientRun* run, std::uint32_t step, const Submission& one) const {
-  const Event* const ready = device_->is_host() ? nullptr : ready_[static_cast<std::size_t>(one.gradient)].noted;
+  const Event* const ready = parts_.device->is_host() ? nullptr : ready_[static_cast<std::size_t>(one.gradient)].noted;
   return {run, step, one.data, one.device_data, ready, gossip_of(*run)};
 }
 
 /// The run of a handle's gradient; null if not every rank has declared it.
 Result<StepResult> SessionImpl::step() {
   CASYNC_RETURN_IF_ERROR(usable());
-  const Clock::time_point until = deadline();
+  const Clock::time_point until = parts_.deadline();
   if (std::lock_guard lock(mutex_); moments_) moments_->computed();
-  if (over_nccl()) {
-    if (Status status = check_all_submitted(); !status) return end_with(status);
+  if (parts_.over_nccl()) {
+    if (Status status = check_all_submitted(); !status) return job_end_.end_with(status);
   }
   while (true) {
-    if (Status status = wait_for_step(until); !status) return end_with(status);
+    if (Status status = wait_for_step(until); !status) return job_end_.end_with(status);
     std::unique_lock lock(mutex_);
     if (!is_complete()) continue;  // another thread has submitted meanwhile
     Result<StepResult> done = commit();
     lock.unlock();
-    if (!done) return end_with(done.status());
+    if (!done) return job_end_.end_with(done.status());
     return done;
   }
 }
 
-bool SessionImpl::over_nccl() const { return options_.transport == kNccl; }
-
 /// Messages that match by order have no place for a gradient that is left out.
 Status SessionImpl::check_all_submitted() {
   std::lock_guard lock(mutex_);
-  if (exchanged_in(plan_.mode, step_) == Exchanged::kNothing) return Status::ok();
+  if (exchanged_in(parts_.plan.mode, step_) == Exchanged::kNothing) return Status::ok();
   for (std::size_t i = 0; i < declared_.size(); ++i) {
     if (submitted_[i].steps != step_ + 1) return not_submitted(declared_[i].spec, step_);
   }
@@ -232,7 +233,8 @@ Status SessionImpl::check_all_submitted() {
 
 /// Returns true if nothing of the step is under way. Under mutex_.
 bool SessionImpl::is_complete() const {
-  if (executor_->idle() && !executor_->failing()) return true;  // in this order: a failure makes it idle, too
+  if (parts_.executor->idle() && !parts_.executor->failing())
+    return true;  // in this order: a failure makes it idle, too
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     if (submitted_[i].steps != step_ + 1) continue;
     if (runs_[i] == nullptr || runs_[i]->completed.load(std::memory_order_acquire) <= step_) return false;
@@ -259,17 +261,17 @@ Status SessionImpl::wait_for_step(Clock::time_point until) {
       since = submitted_[i].since;
     }
   }
-  if (executor_->failing() && (!any || aborted_)) return executor_->failure();
+  if (parts_.executor->failing() && (!any || job_end_.aborted())) return parts_.executor->failure();
   if (last == nullptr) return Status::ok();
   // Waiting for one gradient first, because its Timeout says what is missing.
   const Clock::time_point now = Clock::now();
   const Status status = wait_for(*last, step, until, since);
   waited(*last, step, now, Clock::now());
-  if (status.code() == StatusCode::kTimeout) return end_late(*last, status);
+  if (status.code() == StatusCode::kTimeout) return job_end_.end_late(*last, status);
   CASYNC_RETURN_IF_ERROR(status);
-  const Status all = executor_->wait_all(until);
-  if (all.code() != StatusCode::kTimeout || executor_->failing()) return Status::ok();  // the caller looks again
-  return timeout_error(fmt::format("step {}: not done after {} s: {}", step, options_.timeout_s, all.message()));
+  const Status all = parts_.executor->wait_all(until);
+  if (all.code() != StatusCode::kTimeout || parts_.executor->failing()) return Status::ok();  // the caller looks again
+  return timeout_error(fmt::format("step {}: not done after {} s: {}", step, parts_.options.timeout_s, all.message()));
 }
 
 Result<StepResult> SessionImpl::commit() {
@@ -283,18 +285,18 @@ Result<StepResult> SessionImpl::commit() {
     if (result.finite || name < result.first_non_finite) result.first_non_finite = name;
     result.finite = false;
   }
-  if (!result.finite && !plan_.mode.is_asynchronous()) CASYNC_RETURN_IF_ERROR(begin_anew());
+  if (!result.finite && !parts_.plan.mode.is_asynchronous()) CASYNC_RETURN_IF_ERROR(begin_anew());
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     // An owner has added what this rank's code says, whatever the answer is.
-    const bool counts = result.finite || plan_.mode.is_asynchronous();
+    const bool counts = result.finite || parts_.plan.mode.is_asynchronous();
     if (counts && submitted_[i].steps == step_ + 1 && runs_[i]->keeps) {
       runs_[i]->committed = 1 - runs_[i]->committed;
     }
   }
-  if (timeline_) record_step();
+  if (parts_.timeline) record_step();
   if (consensus_ && first_submitted_ != Clock::time_point{}) together_ = true;
   first_submitted_ = {};
-  if (steps_here_++ == 0) first_step_allocations_ = executor_->counters().allocations.load();
+  if (steps_here_++ == 0) first_step_allocations_ = parts_.executor->counters().allocations.load();
   const Clock::time_point now = Clock::now();
   if (moments_) moments_->step_ended();
   if (device_sampler_) device_sampler_->take_over();
@@ -320,17 +322,18 @@ Farewell SessionImpl::farewell() const {
 Status SessionImpl::close() {
   CASYNC_RETURN_IF_ERROR(usable());
   Status served;
-  if (plan_.mode.is_asynchronous()) served = serve_others();
+  if (parts_.plan.mode.is_asynchronous()) served = serve_others();
   Farewell completed;
   {
     std::lock_guard lock(mutex_);
-    if (closed_.exchange(true)) return Status::ok();
+    if (!gone_.close()) return Status::ok();
     completed = farewell();
   }
-  const Status status = !served ? served : executor_->failing() ? Status::ok() : say_goodbye(completed);
-  static_cast<void>(group_->close(Clock::now()));  // where that has not: the failure has been told, or nobody asked
-  if (!executor_->stop(after(kLetGo), deadline())) return abandon();
-  if (timeline_) write_trace();
+  const Status status = !served ? served : parts_.executor->failing() ? Status::ok() : say_goodbye(completed);
+  static_cast<void>(
+      parts_.group->close(Clock::now()));  // where that has not: the failure has been told, or nobody asked
+  if (!parts_.executor->stop(after(kLetGo), parts_.deadline())) return abandon();
+  if (parts_.timeline) write_trace();
   write_records();
   return status;
 }
@@ -340,18 +343,18 @@ Status SessionImpl::serve_others() {
   bool declares = false;
   {
     std::lock_guard lock(mutex_);
-    if (closed_ || std::exchange(serving_, true)) return Status::ok();
+    if (gone_.closed() || std::exchange(serving_, true)) return Status::ok();
     declares = !declared_.empty();
   }
-  if (executor_->failing() || !executor_->idle()) return Status::ok();
+  if (parts_.executor->failing() || !parts_.executor->idle()) return Status::ok();
   if (declares) CASYNC_RETURN_IF_ERROR(submit({}, {}));
   std::uint32_t steps = 0;
   {
     std::lock_guard lock(mutex_);
     steps = step_;
   }
-  const Status served = executor_->serve_others(steps, Seconds(options_.timeout_s));
-  if (!served) return end_with(served);
+  const Status served = parts_.executor->serve_others(steps, Seconds(parts_.options.timeout_s));
+  if (!served) return job_end_.end_with(served);
   std::lock_guard lock(mutex_);
   all_ended_ = true;
   return Status::ok();
@@ -363,28 +366,28 @@ Status SessionImpl::abandon() {
   Status status = timeout_error(
       fmt::format("the session was closed, and a task that was begun has not ended after {} s: its thread goes on, and "
                   "the gradients' memory is still in use",
-                  options_.timeout_s));
+                  parts_.options.timeout_s));
   log().error("{}", status.message());
   return status;
 }
 
 Status SessionImpl::say_goodbye(const Farewell& completed) {
-  if (const int active = executor_->active(); active > 0) {
-    static_cast<void>(group_->close(after(kLetGo), encode_farewell(completed)));
+  if (const int active = parts_.executor->active(); active > 0) {
+    static_cast<void>(parts_.group->close(after(kLetGo), encode_farewell(completed)));
     return aborted("the session was closed while " + std::to_string(active) + " gradients were under way");
   }
-  Status status = executor_->settle(deadline());
+  Status status = parts_.executor->settle(parts_.deadline());
   if (status.code() == StatusCode::kTimeout) log().warn("closing: {}", status.message());
-  if (!status && executor_->failing()) return status;
+  if (!status && parts_.executor->failing()) return status;
   return leave(completed);
 }
 
 /// Rank 0 serves the others until they have left, too. They give it and each other no longer than a rank may be silent.
 Status SessionImpl::leave(const Farewell& completed) {
   // Rank 0 serves the others, and in a tree of ranks many do.
-  const bool serves = launch_.rank == 0 || launch_.ranks > kStarRanks;
-  const Seconds patience = serves ? Seconds(options_.timeout_s) : dead_;
-  Status status = group_->close(after(patience), encode_farewell(completed));
+  const bool serves = parts_.launch.rank == 0 || parts_.launch.ranks > kStarRanks;
+  const Seconds patience = serves ? Seconds(parts_.options.timeout_s) : parts_.dead;
+  Status status = parts_.group->close(after(patience), encode_farewell(completed));
   if (status.code() != StatusCode::kTimeout) return status;
   log().info("left before others did: {}", status.message());  // they may write a checkpoint first
   return Status::ok();

@@ -12,19 +12,18 @@
 
 #include "casync/strategies/owners.h"
 #include "runtime/control/fd.h"
-#include "runtime/control/group.h"
-#include "runtime/device/device.h"
-#include "runtime/device/pinned_bound.h"
-#include "runtime/executor/executor.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/declarations.h"
 #include "runtime/session/device_sampler.h"
 #include "runtime/session/farewell.h"
+#include "runtime/session/gone_ranks.h"
 #include "runtime/session/gradient_sampler.h"
 #include "runtime/session/handles.h"
+#include "runtime/session/job_end.h"
 #include "runtime/session/late_names.h"
 #include "runtime/session/prediction_watch.h"
 #include "runtime/session/session.h"
+#include "runtime/session/session_parts.h"
 #include "runtime/session/step_moments.h"
 
 namespace casync::runtime {
@@ -42,9 +41,9 @@ class SessionImpl final : public Session {
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options);
   ~SessionImpl() override;
 
-  Rank rank() const override { return launch_.rank; }
-  int ranks() const override { return launch_.ranks; }
-  const Topology& topology() const override { return topology_; }
+  Rank rank() const override { return parts_.launch.rank; }
+  int ranks() const override { return parts_.launch.ranks; }
+  const Topology& topology() const override { return parts_.topology; }
   Exchanged exchanged() const override;
   Status begin_consensus() override;
   void end_submissions() override;
@@ -81,27 +80,14 @@ class SessionImpl final : public Session {
 
   SessionImpl(const SessionOptions& options, Launch launch, Plan plan, std::unique_ptr<Device> device);
   Status connect();
-  Status open_executor();
-  bool over_nccl() const;
-  Status open_nccl();
   Status check_all_submitted();
   void agreed(const Agreement& agreement);
-  Facts settings() const;
 
   bool forked() const;
   Status usable() const;
-  Status failure() const;
-  std::string named(Rank peer) const;
-  void peer_broke(Rank peer, const Status& status);
-  void peer_left(Rank peer, const std::string& last_words);
   void peer_compares(std::uint64_t comparisons);
-  void end_here(const Status& cause);
-  bool note_gone(Rank peer, const Status& why);
-  bool note_left(Rank peer, const Status& why);
-  Status end_with(const Status& cause);
-  Status end_late(const GradientRun& run, const Status& cause);
 
-  bool steps_compared() const { return executor_->comparisons() >= comparisons_due_; }
+  bool steps_compared() const { return parts_.executor->comparisons() >= comparisons_due_; }
   Status compare_steps();
   void claim_declared();
   Status open_gradients(const Agreement& agreement);
@@ -150,27 +136,20 @@ class SessionImpl final : public Session {
   std::vector<GradientSpec> declared_specs() const;
   /// Returns true if this session records a model; with groups the one around it does, which knows their members.
   bool records() const {
-    return !options_.record_directory.empty() && plan_.mode == SyncMode{} && plan_.groups.empty();
+    return !parts_.options.record_directory.empty() && parts_.plan.mode == SyncMode{} && parts_.plan.groups.empty();
   }
   /// Returns true if the step under way exchanges the values that the plan's codecs encode. Under mutex_.
   bool samples() const {
-    return sampler_ && exchanged_now() == (plan_.mode.is_local() ? Exchanged::kDifferences : Exchanged::kGradients);
+    return sampler_ &&
+           exchanged_now() == (parts_.plan.mode.is_local() ? Exchanged::kDifferences : Exchanged::kGradients);
   }
   Status sample_on_device(std::span<const Submission> submissions);
   void watch(double step_s);
-  Clock::time_point deadline() const { return after(Seconds(options_.timeout_s)); }
 
-  const SessionOptions options_;
-  const Launch launch_;
+  SessionParts parts_;
   const unsigned generation_ = fork_generation();
-  const Plan plan_;
-  Topology topology_;  ///< written before open() returns, as is
-  Seconds dead_{};     ///< time that a rank may be silent
-  std::unique_ptr<Timeline> timeline_;
-  std::unique_ptr<Device> device_;
-  const PinnedBound* const pinned_;     ///< device_, where pinned memory is bound; else null
-  std::unique_ptr<Executor> executor_;  // before group_: the group's callbacks use it until the group is gone
-  std::unique_ptr<Group> group_;
+  GoneRanks gone_;
+  JobEnd job_end_{parts_, gone_};
 
   LateNames late_names_;
   std::optional<Owners> owners_;            ///< written before open() returns, then the progress thread's
@@ -212,12 +191,7 @@ class SessionImpl final : public Session {
   std::unique_ptr<DeviceSampler> device_sampler_;  ///< of sampler_, on a device
 
   std::atomic<std::uint64_t> comparisons_due_{1};  ///< of steps, until the next submission
-  std::atomic<bool> closed_{false};                ///< written under mutex_
-  std::atomic<bool> aborted_{false};               ///< by this rank's program
   bool abandoned_ = false;                         ///< the executor's threads have not ended
-  std::mutex gone_mutex_;  ///< taken last, for moments: the group's thread waits for it, which keeps the heartbeat
-  Status gone_;            ///< why the first rank to go can no longer take part
-  std::set<Rank> left_;    ///< the ranks that said goodbye
 };
 
 }  // namespace casync::runtime

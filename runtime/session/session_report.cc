@@ -82,8 +82,8 @@ std::string json_text(const SessionStats& stats) {
 
 SessionStats SessionImpl::stats() const {
   if (forked()) return {};
-  const TransportStats transport = executor_->transport_stats();
-  const ExecutorCounters& counters = executor_->counters();
+  const TransportStats transport = parts_.executor->transport_stats();
+  const ExecutorCounters& counters = parts_.executor->counters();
   SessionStats stats;
   {
     std::lock_guard lock(mutex_);
@@ -103,10 +103,10 @@ SessionStats SessionImpl::stats() const {
   stats.recv_s = seconds_of(counters, SpanKind::kRecv);
   stats.idle_s = counters.idle_s.load();
   stats.tasks = counters.tasks.load();
-  stats.transport = executor_->transport_description();
-  if (pinned_ != nullptr) {
-    stats.pinned_bytes = pinned_->pinned();
-    stats.most_pinned_bytes = pinned_->most_pinned();
+  stats.transport = parts_.executor->transport_description();
+  if (parts_.pinned != nullptr) {
+    stats.pinned_bytes = parts_.pinned->pinned();
+    stats.most_pinned_bytes = parts_.pinned->most_pinned();
   }
   return stats;
 }
@@ -118,22 +118,23 @@ void SessionImpl::write_trace() const {
   }
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
-  const nlohmann::json header = {{"rank", launch_.rank},
-                                 {"ranks", launch_.ranks},
+  const nlohmann::json header = {{"rank", parts_.launch.rank},
+                                 {"ranks", parts_.launch.ranks},
                                  {"host", host},
-                                 {"node", topology_.node_of[static_cast<std::size_t>(launch_.rank)]},
-                                 {"fusion_bytes", plan_.fusion_bytes},
-                                 {"credit_bytes", plan_.credit_bytes},
-                                 {"transport", executor_->transport_description()},
+                                 {"node", parts_.topology.node_of[static_cast<std::size_t>(parts_.launch.rank)]},
+                                 {"fusion_bytes", parts_.plan.fusion_bytes},
+                                 {"credit_bytes", parts_.plan.credit_bytes},
+                                 {"transport", parts_.executor->transport_description()},
                                  {"link", env_text("CASYNC_LINK").value_or("")},
-                                 {"epoch_us", timeline_->epoch_us()},
-                                 {"dropped", timeline_->dropped()},
+                                 {"epoch_us", parts_.timeline->epoch_us()},
+                                 {"dropped", parts_.timeline->dropped()},
                                  {"stats", nlohmann::json::parse(json_text(stats()))},
                                  {"gradients", gradients}};
   std::error_code error;
-  std::filesystem::create_directories(options_.trace_directory, error);
-  const std::string path = options_.trace_directory + "/rank" + std::to_string(launch_.rank) + ".trace.json";
-  if (Status status = timeline_->write(path, launch_.rank, header.dump()); !status) {
+  std::filesystem::create_directories(parts_.options.trace_directory, error);
+  const std::string path =
+      parts_.options.trace_directory + "/rank" + std::to_string(parts_.launch.rank) + ".trace.json";
+  if (Status status = parts_.timeline->write(path, parts_.launch.rank, header.dump()); !status) {
     log().warn("{}", status.text());  // a report is not worth a training run
   }
 }
@@ -141,11 +142,11 @@ void SessionImpl::write_trace() const {
 /// Under mutex_.
 void SessionImpl::record_step() {
   if (first_submitted_ != Clock::time_point{} && exchanged_now() == Exchanged::kGradients) {
-    timeline_->record({SpanKind::kBackward, nullptr, {}, step_, -1, 0, 0, first_submitted_, last_submitted_, 0});
+    parts_.timeline->record({SpanKind::kBackward, nullptr, {}, step_, -1, 0, 0, first_submitted_, last_submitted_, 0});
   }
-  const double spent = executor_->processor_seconds() - executor_->counters().codec_processor_s.load();
+  const double spent = parts_.executor->processor_seconds() - parts_.executor->counters().codec_processor_s.load();
   const double spent_in_step = std::max(0.0, spent - std::exchange(spent_s_, spent));
-  timeline_->record({SpanKind::kStep, nullptr, {}, step_, -1, 0, 0, step_begun_, Clock::now(), spent_in_step});
+  parts_.timeline->record({SpanKind::kStep, nullptr, {}, step_, -1, 0, 0, step_begun_, Clock::now(), spent_in_step});
 }
 
 /// Notes where in the program's streams the gradients are written: an event for those of one stream that are submitted
@@ -156,7 +157,7 @@ Status SessionImpl::note_ready(std::span<const Submission> submissions) {
     const Submission& one = submissions[i];
     Event& own = *ready_[static_cast<std::size_t>(one.gradient)].event;
     const bool shares = behind != nullptr && behind->stream == one.stream;
-    if (!shares) CASYNC_RETURN_IF_ERROR(device_->record(own, one.stream));
+    if (!shares) CASYNC_RETURN_IF_ERROR(parts_.device->record(own, one.stream));
     ready_[static_cast<std::size_t>(one.gradient)].noted =
         shares ? ready_[static_cast<std::size_t>(behind->gradient)].noted : &own;
     behind = &one;
@@ -173,14 +174,14 @@ Status SessionImpl::sample_on_device(std::span<const Submission> submissions) {
     if (!stream) return stream.status();
     if (*stream == one.stream) continue;
     Ready& own = ready_[index];
-    CASYNC_RETURN_IF_ERROR(device_->record(*own.event, *stream));
+    CASYNC_RETURN_IF_ERROR(parts_.device->record(*own.event, *stream));
     own.noted = own.event.get();
   }
   return Status::ok();
 }
 
 void SessionImpl::watch(double step_s) {
-  const ExecutorCounters& counters = executor_->counters();
+  const ExecutorCounters& counters = parts_.executor->counters();
   const Spent spent{seconds_of(counters, SpanKind::kEncode), seconds_of(counters, SpanKind::kMerge),
                     seconds_of(counters, SpanKind::kDecode)};
   const double training_s = moments_->recorder().program_seconds_of_last_step();
@@ -201,8 +202,8 @@ void SessionImpl::write_records() {
   const std::vector<GradientSpec> specs = declared_specs();
   const Recorder* const recorder = records() && moments_ ? &moments_->recorder() : nullptr;
   if (device_sampler_) device_sampler_->take_over();
-  if (recorder != nullptr) write_model(options_.record_directory, launch_.ranks, *recorder, specs);
-  if (sampler_) write_samples(options_.record_directory, recorder, specs, *sampler_);
+  if (recorder != nullptr) write_model(parts_.options.record_directory, parts_.launch.ranks, *recorder, specs);
+  if (sampler_) write_samples(parts_.options.record_directory, recorder, specs, *sampler_);
 }
 
 }  // namespace casync::runtime

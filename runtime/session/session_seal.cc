@@ -23,13 +23,13 @@ Status SessionImpl::compare_steps() {
   {
     std::lock_guard lock(mutex_);
     if (steps_compared()) return Status::ok();  // by another thread
-    claim.name = "comparison " + std::to_string(executor_->comparisons() + 1) + " of steps";
+    claim.name = "comparison " + std::to_string(parts_.executor->comparisons() + 1) + " of steps";
     claim.facts.emplace_back("step", std::to_string(step_));
     claim.facts.emplace_back("a state that was loaded", loaded_ ? "one of step " + std::to_string(step_) : "none");
     loaded_ = false;
   }
-  CASYNC_RETURN_IF_ERROR(group_->agree(std::move(claim), deadline()));
-  executor_->end_comparison();
+  CASYNC_RETURN_IF_ERROR(parts_.group->agree(std::move(claim), parts_.deadline()));
+  parts_.executor->end_comparison();
   return Status::ok();
 }
 
@@ -43,9 +43,10 @@ void SessionImpl::claim_declared() {
     claims.push_back({name, {{name, declared.text}}});
     late_names_.claimed(name);
   }
-  group_->claim(std::move(claims));
-  if (launch_.rank != 0) return;
-  for (const std::string& remark : remarks(plan_, declared_specs(), topology_)) log().warn("plan: {}", remark);
+  parts_.group->claim(std::move(claims));
+  if (parts_.launch.rank != 0) return;
+  for (const std::string& remark : remarks(parts_.plan, declared_specs(), parts_.topology))
+    log().warn("plan: {}", remark);
 }
 
 /// Makes the runs of gradients that all ranks have declared. On the progress thread.
@@ -63,11 +64,11 @@ Status SessionImpl::open_gradients(const Agreement& agreement) {
   const std::vector<std::size_t> owners = owners_of(declared, agreement.in_turn);
   std::vector<std::unique_ptr<GradientRun>> runs;
   for (std::size_t i = 0; i < declared.size(); ++i) {
-    Result<std::unique_ptr<GradientRun>> run = make_run(declared[i], topology_, launch_.rank, owners[i]);
+    Result<std::unique_ptr<GradientRun>> run = make_run(declared[i], parts_.topology, parts_.launch.rank, owners[i]);
     if (!run) return run.status();
     runs.push_back(std::move(*run));
   }
-  CASYNC_RETURN_IF_ERROR(allocate_kept(runs, *device_));
+  CASYNC_RETURN_IF_ERROR(allocate_kept(runs, *parts_.device));
   return take_in(ids, std::move(runs));
 }
 
@@ -79,7 +80,7 @@ std::vector<std::size_t> SessionImpl::owners_of(std::span<const Declared> declar
   for (const Declared& one : declared) {
     const Servers& servers = one.decision.servers;
     owned.push_back({one.spec.name, one.spec.elements(), one.decision.partitions, servers.count});
-    const auto owners = static_cast<std::uint64_t>(owner_count(servers, topology_.ranks));
+    const auto owners = static_cast<std::uint64_t>(owner_count(servers, parts_.topology.ranks));
     by_key.push_back(static_cast<std::size_t>(one.key % owners));
   }
   return in_turn ? owners_->assign(owned) : by_key;
@@ -96,10 +97,10 @@ Status SessionImpl::take_in(std::span<const std::size_t> ids, std::vector<std::u
     CASYNC_RETURN_IF_ERROR(adopt_state(*run, &loaded->second, step_));
     waiting_state_.erase(loaded);
   }
-  CASYNC_RETURN_IF_ERROR(executor_->take_in(std::move(runs)));
-  if (pinned_ != nullptr) {
-    log().info("{}: {} bytes of pinned memory are taken for messages, at most {} may be", pinned_->name(),
-               pinned_->pinned(), pinned_->most_pinned());
+  CASYNC_RETURN_IF_ERROR(parts_.executor->take_in(std::move(runs)));
+  if (parts_.pinned != nullptr) {
+    log().info("{}: {} bytes of pinned memory are taken for messages, at most {} may be", parts_.pinned->name(),
+               parts_.pinned->pinned(), parts_.pinned->most_pinned());
   }
   for (std::size_t i = 0; i < ids.size(); ++i) runs_[ids[i]] = borrowed[i];
   starts_.reserve(runs_.size());
@@ -116,7 +117,7 @@ void SessionImpl::start_held() {
     if (run != nullptr) starts.push_back(start_of(run, held.step, held.submission));
     return run != nullptr;
   });
-  executor_->start_held(starts);
+  parts_.executor->start_held(starts);
 }
 
 /// Waits until `is_open`, asked under mutex_, says so. Timeout; else the failure of the job.
@@ -127,7 +128,7 @@ Status SessionImpl::wait_until_open(const std::function<bool()>& is_open, Clock:
       std::lock_guard lock(mutex_);
       if (is_open()) return Status::ok();
     }
-    CASYNC_RETURN_IF_ERROR(executor_->wait_until([&] { return openings_.load() != seen; }, deadline));
+    CASYNC_RETURN_IF_ERROR(parts_.executor->wait_until([&] { return openings_.load() != seen; }, deadline));
   }
 }
 
@@ -141,8 +142,8 @@ void SessionImpl::end_submissions() {
     step = step_;
     for (const Held& held : held_) waits_for.push_back(claim_name(declared_[held.gradient].spec));
   }
-  for (const std::string& name : late_names_.end(step)) group_->lack(name);
-  if (!waits_for.empty()) group_->need(std::move(waits_for), step);
+  for (const std::string& name : late_names_.end(step)) parts_.group->lack(name);
+  if (!waits_for.empty()) parts_.group->need(std::move(waits_for), step);
 }
 
 /// Waits until every rank has declared what this one has submitted.
@@ -155,7 +156,7 @@ Status SessionImpl::wait_for_held(Clock::time_point deadline) {
     if (held_.empty()) return Status::ok();
     name = claim_name(declared_[held_.front().gradient].spec);
   }
-  group_->give_up(name);
+  parts_.group->give_up(name);
   return timeout_error(name + ": not every rank has declared it");
 }
 
@@ -168,13 +169,13 @@ Result<GradientRun*> SessionImpl::wait_for_run(Handle handle, Clock::time_point 
     if (runs_[index] != nullptr) return runs_[index];
     name = claim_name(declared_[index].spec);
   }
-  group_->need({name}, step_of(handle));
+  parts_.group->need({name}, step_of(handle));
   const Status status = wait_until_open([&] { return runs_[index] != nullptr; }, deadline);
-  if (status.code() == StatusCode::kTimeout && !executor_->failing()) {
+  if (status.code() == StatusCode::kTimeout && !parts_.executor->failing()) {
     const Status late = timeout_error(name + ": not every rank has declared it");
     if (Clock::now() < last) return late;
-    group_->give_up(name);
-    return end_with(late);
+    parts_.group->give_up(name);
+    return job_end_.end_with(late);
   }
   if (!status) return status;
   std::lock_guard lock(mutex_);

@@ -40,18 +40,18 @@ std::vector<GradientState::Range> owned_ranges(const GradientRun& run) {
 Result<SessionState> SessionImpl::state() const {
   CASYNC_RETURN_IF_ERROR(usable());
   std::lock_guard lock(mutex_);
-  if (!executor_->idle()) return invalid_argument("a step is under way: end it, then take the state");
+  if (!parts_.executor->idle()) return invalid_argument("a step is under way: end it, then take the state");
   CASYNC_RETURN_IF_ERROR(check_together("take the state"));
   CASYNC_RETURN_IF_ERROR(check_committed());
   SessionState state;
   state.step = step_;
-  state.ranks = launch_.ranks;
-  state.rank = launch_.rank;
+  state.ranks = parts_.launch.ranks;
+  state.rank = parts_.launch.rank;
   for (const GradientRun* run : runs_) {
     if (run == nullptr) continue;
     GradientState one;
     one.codec = label_of(*run);
-    CASYNC_RETURN_IF_ERROR(run->read_kept(*device_, &one.residual));
+    CASYNC_RETURN_IF_ERROR(run->read_kept(*parts_.device, &one.residual));
     one.owned = owned_ranges(*run);
     one.is_residual = is_residual(*run);
     state.gradients.emplace(run->spec.name, std::move(one));
@@ -67,7 +67,7 @@ Status SessionImpl::begin_anew() {
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     if (submitted_[i].steps != step_ + 1 || !runs_[i]->keeps || !runs_[i]->has_one_buffer()) continue;
     if (runs_[i]->kept_floats() == 0) continue;
-    CASYNC_RETURN_IF_ERROR(runs_[i]->reset_kept(*device_));
+    CASYNC_RETURN_IF_ERROR(runs_[i]->reset_kept(*parts_.device));
     ++count;
   }
   if (count > 0) log().info("step {} was not finite: {} residuals in one buffer begin anew", step_, count);
@@ -81,15 +81,15 @@ Status SessionImpl::check_committed() const {
     if (!runs_[i]->keeps || !runs_[i]->has_one_buffer() || runs_[i]->kept_floats() == 0) continue;
     return invalid_argument("gradient " + runs_[i]->spec.name + " keeps its residual in one buffer, which step " +
                             std::to_string(step_) + " has changed: " +
-                            (executor_->failing() ? "the step has failed, so go on from an earlier state"
-                                                  : "end the step, then take the state"));
+                            (parts_.executor->failing() ? "the step has failed, so go on from an earlier state"
+                                                        : "end the step, then take the state"));
   }
   return Status::ok();
 }
 
 /// InvalidArgument: asynchronous ranks are in different steps, and sums belong to none. Under mutex_.
 Status SessionImpl::check_together(const std::string& what) const {
-  if (!plan_.mode.is_asynchronous()) return Status::ok();
+  if (!parts_.plan.mode.is_asynchronous()) return Status::ok();
   const bool closed = std::all_of(runs_.begin(), runs_.end(), [](const GradientRun* run) {
     return run == nullptr || !run->owner_side || run->owner_side->answering->is_closed();
   });
@@ -101,12 +101,13 @@ Status SessionImpl::check_together(const std::string& what) const {
 Status SessionImpl::load_state(const SessionState& state) {
   CASYNC_RETURN_IF_ERROR(usable());
   std::lock_guard lock(mutex_);
-  if (!executor_->idle()) return invalid_argument("a step is under way: end it, then load a state");
+  if (!parts_.executor->idle()) return invalid_argument("a step is under way: end it, then load a state");
   CASYNC_RETURN_IF_ERROR(check_together("load a state"));
-  if (state.ranks != launch_.ranks || state.rank != launch_.rank) {
+  if (state.ranks != parts_.launch.ranks || state.rank != parts_.launch.rank) {
     return invalid_argument("this is the state of rank " + std::to_string(state.rank) + " of " +
-                            std::to_string(state.ranks) + ", here is rank " + std::to_string(launch_.rank) + " of " +
-                            std::to_string(launch_.ranks) + ": residuals belong to partitions, and those differ");
+                            std::to_string(state.ranks) + ", here is rank " + std::to_string(parts_.launch.rank) +
+                            " of " + std::to_string(parts_.launch.ranks) +
+                            ": residuals belong to partitions, and those differ");
   }
   const auto of = [&](const GradientRun& run) {
     const auto found = state.gradients.find(run.spec.name);
@@ -136,13 +137,13 @@ Status SessionImpl::load_state(const SessionState& state) {
   late_names_.go_to(state.step);
   strangers_unsaid_ = true;
   loaded_ = true;
-  comparisons_due_ = executor_->comparisons() + 1;
-  executor_->want_comparison(steps_before);
+  comparisons_due_ = parts_.executor->comparisons() + 1;
+  parts_.executor->want_comparison(steps_before);
   return Status::ok();
 }
 
 std::string SessionImpl::label_of(const GradientRun& run) const {
-  return state_label(run.decision, topology_) + (run.asynchronous ? ", asynchronous" : "");
+  return state_label(run.decision, parts_.topology) + (run.asynchronous ? ", asynchronous" : "");
 }
 
 Status SessionImpl::check_state(const GradientRun& run, const GradientState& state) const {
@@ -158,7 +159,7 @@ Status SessionImpl::check_state(const GradientRun& run, const GradientState& sta
 /// `state`: null where the gradient was not there yet.
 Status SessionImpl::adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step) {
   run.set_step(step);
-  return state == nullptr ? run.reset_kept(*device_) : run.write_kept(*device_, state->residual);
+  return state == nullptr ? run.reset_kept(*parts_.device) : run.write_kept(*parts_.device, state->residual);
 }
 
 }  // namespace casync::runtime

@@ -34,7 +34,7 @@ Status SessionImpl::note_exposed(Handle handle, double seconds) {
   if (!run) return run.status();
   if (*run == nullptr) return Status::ok();
   const Clock::time_point now = Clock::now();
-  const Seconds shown(std::min(seconds, options_.timeout_s));
+  const Seconds shown(std::min(seconds, parts_.options.timeout_s));
   waited(**run, step_of(handle), now - std::chrono::duration_cast<Clock::duration>(shown), now);
   return Status::ok();
 }
@@ -43,8 +43,8 @@ Status SessionImpl::note_exposed(Handle handle, double seconds) {
 void SessionImpl::waited(GradientRun& run, std::uint32_t step, Clock::time_point since, Clock::time_point now) {
   constexpr Seconds kLeastShown{5e-6};
   run.exposed_s.fetch_add(Seconds(now - since).count());
-  if (timeline_ && now - since >= kLeastShown) {
-    timeline_->record({SpanKind::kWait, &run, {}, step, -1, 0, 0, since, now, 0});
+  if (parts_.timeline && now - since >= kLeastShown) {
+    parts_.timeline->record({SpanKind::kWait, &run, {}, step, -1, 0, 0, since, now, 0});
   }
 }
 
@@ -60,11 +60,11 @@ Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
     Submitted& submitted = submitted_[index_of(handle)];
     if (submitted.waited_since == Clock::time_point{}) submitted.waited_since = now;
     since = submitted.since;
-    last = submitted.waited_since + std::chrono::duration_cast<Clock::duration>(Seconds(options_.timeout_s));
+    last = submitted.waited_since + std::chrono::duration_cast<Clock::duration>(Seconds(parts_.options.timeout_s));
     recorded = moments_ && waiter == Waiter::kProgram;
     if (recorded) moments_->waits(index_of(handle));
   }
-  const bool own = timeout_s >= 0 && timeout_s < options_.timeout_s;
+  const bool own = timeout_s >= 0 && timeout_s < parts_.options.timeout_s;
   const Clock::time_point until = own ? std::min(last, after(Seconds(timeout_s))) : last;
   const Result<GradientRun*> run = wait_for_run(handle, until, last);
   Status status = run ? wait_for(**run, step_of(handle), until, since) : run.status();
@@ -73,14 +73,14 @@ Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
     std::lock_guard lock(mutex_);
     if (moments_) moments_->goes_on();
   }
-  if (run && status.code() == StatusCode::kTimeout && Clock::now() >= last) return end_late(**run, status);
+  if (run && status.code() == StatusCode::kTimeout && Clock::now() >= last) return job_end_.end_late(**run, status);
   return status;
 }
 
 Result<SessionImpl::Earliest> SessionImpl::begin_wait(std::span<const Handle> handles,
                                                       std::vector<Executor::Awaited>* awaited) {
   const Clock::time_point now = Clock::now();
-  const auto timeout = std::chrono::duration_cast<Clock::duration>(Seconds(options_.timeout_s));
+  const auto timeout = std::chrono::duration_cast<Clock::duration>(Seconds(parts_.options.timeout_s));
   Earliest earliest;
   awaited->clear();
   for (const Handle handle : handles) {
@@ -107,7 +107,7 @@ Status SessionImpl::wait_any(std::span<const Handle> handles, const std::atomic<
   if (!earliest) return earliest.status();
   // A gradient that is held has no run. Once it has one the caller asks again.
   const auto stop = [&] { return interrupted.load() || openings_.load() != seen; };
-  const Status status = executor_->wait_any(awaited, earliest->last, std::cref(stop));
+  const Status status = parts_.executor->wait_any(awaited, earliest->last, std::cref(stop));
   for (std::size_t i = 0; i < handles.size(); ++i) {
     if (awaited[i].run != nullptr && awaited[i].run->completed.load(std::memory_order_acquire) > awaited[i].step)
       done->push_back(handles[i]);
@@ -117,13 +117,13 @@ Status SessionImpl::wait_any(std::span<const Handle> handles, const std::atomic<
 }
 
 void SessionImpl::nudge() {
-  if (!forked()) executor_->nudge();
+  if (!forked()) parts_.executor->nudge();
 }
 
 Status SessionImpl::wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline,
                              Clock::time_point since) {
-  Status status = executor_->wait(run, step, deadline);
-  if (status.code() != StatusCode::kTimeout || executor_->failing()) return status;
+  Status status = parts_.executor->wait(run, step, deadline);
+  if (status.code() != StatusCode::kTimeout || parts_.executor->failing()) return status;
   return timeout_error(fmt::format("gradient {}, step {}: not done {:.1f} s after it was submitted: {}", run.spec.name,
                                    step, Seconds(Clock::now() - since).count(), status.message()));
 }
