@@ -34,15 +34,6 @@ Result<Plan> plan_of(const SessionOptions& options) {
   return plan;
 }
 
-/// The first step in which everything is compressed that the plan wants so.
-std::uint32_t warm_up_of(const Plan& plan) {
-  std::uint32_t steps = std::max(plan.mode.from_step, plan.defaults.warm_up_steps.value_or(0));
-  for (const Rule& rule : plan.rules) steps = std::max(steps, rule.choice.warm_up_steps.value_or(0));
-  for (const Entry& entry : plan.gradients) steps = std::max(steps, entry.choice.warm_up_steps.value_or(0));
-  for (const GradientGroup& group : plan.groups) steps = std::max(steps, group.choice.warm_up_steps.value_or(0));
-  return steps;
-}
-
 Status check_codec(const CodecChoice& choice) {
   if (!compll::has_rounds(choice.name)) return traits_of(choice).status();
   return compll::make_rounds_codec(choice.name, choice.parameters).status();
@@ -117,48 +108,23 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
 }
 
 SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan, std::unique_ptr<Device> device)
-    : parts_(options, std::move(launch), std::move(plan), std::move(device)) {
-  step_begun_ = Clock::now();
-  if (parts_.launch.rank != 0) return;
-  if (!parts_.options.record_directory.empty() && parts_.plan.mode != SyncMode{}) {
-    log().warn(
-        "no model is recorded in {}, only samples of gradients: with local_sgd, gossip, staleness or asynchronous "
-        "gradients are exchanged at other times than they are ready; record a run whose plan has none of these",
-        parts_.options.record_directory);
-  }
-  if (!parts_.options.record_directory.empty() && parts_.plan.groups.empty()) sampler_.emplace();
-  if (sampler_ && !parts_.device->is_host())
-    device_sampler_ = std::make_unique<DeviceSampler>(*parts_.device, *sampler_);
-  if (records() || parts_.plan.predicted) moments_ = make_step_moments(*parts_.device);
-  if (parts_.plan.predicted)
-    watch_.emplace(*parts_.plan.predicted, warm_up_of(parts_.plan), std::max(1u, parts_.plan.mode.every));
-}
+    : parts_(options, std::move(launch), std::move(plan), std::move(device)) {}
 
 Status SessionImpl::connect() {
   const Result<std::vector<std::string>> addresses = meet_ranks(parts_);
   if (!addresses) return addresses.status();
-  owners_.emplace(parts_.topology);
   ExecutorEvents events;
   events.peer_broke = [this](Rank peer, const Status& status) { job_end_.peer_broke(peer, status); };
   events.failed = [this](const Status& cause) { job_end_.end_here(cause); };
-  events.peer_compares = [this](std::uint64_t comparisons) { peer_compares(comparisons); };
+  events.peer_compares = [this](std::uint64_t comparisons) { comparisons_.peer_compares(comparisons); };
   CASYNC_RETURN_IF_ERROR(parts_.executor->connect(*addresses, std::move(events)));
   Group& group = *parts_.group;
   group.watch([this](const Status& cause) { parts_.executor->fail(cause); });
-  group.watch_agreements([this](const Agreement& agreement) { agreed(agreement); });
-  group.watch_needs([this](const std::string& name, std::uint32_t step) {
-    if (late_names_.needed(name, step)) parts_.group->lack(name);
-  });
+  group.watch_agreements([this](const Agreement& agreement) { openings_.agreed(agreement); });
+  group.watch_needs([this](const std::string& name, std::uint32_t step) { openings_.needed(name, step); });
   group.watch_leavers([this](Rank peer, const std::string& last_words) { job_end_.peer_left(peer, last_words); });
   log().info("transport {}", parts_.executor->transport_description());
   return Status::ok();
-}
-
-/// Runs on the group's thread, which must not wait: the progress thread does the work.
-void SessionImpl::agreed(const Agreement& agreement) {
-  parts_.executor->call([this, agreement] {
-    if (const Status status = open_gradients(agreement); !status) job_end_.end_here(status);
-  });
 }
 
 }  // namespace casync::runtime
