@@ -15,8 +15,8 @@
 
 namespace casync::runtime {
 
-/// Everything that a session is opened with and connected to. The thread that opens the session writes it; nothing but
-/// what these objects do themselves changes once open() has returned.
+/// Everything that a session is opened with and connected to. Only the thread that opens the session writes to it; any
+/// thread reads it afterwards.
 struct SessionParts {
   SessionParts(const SessionOptions& wanted, Launch found, Plan made, std::unique_ptr<Device> opened);
 

@@ -105,7 +105,7 @@ SessionStats SessionReport::stats() const {
 }
 
 void SessionReport::write_trace() const {
-  if (!parts_.timeline) return;
+  if (!parts_.timeline || parts_.topology.node_of.empty()) return;  // or the ranks have not met
   nlohmann::json gradients = nlohmann::json::array();
   for (const GradientRun* run : tables_.gradients.runs()) {
     if (run != nullptr) gradients.push_back(to_json(*run));

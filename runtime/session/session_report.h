@@ -19,7 +19,7 @@ class SessionReport {
   void step_ended();
   /// Takes the session's mutex.
   SessionStats stats() const;
-  /// Writes the timeline, if there is one. Once nothing of the session is under way.
+  /// Writes the timeline, if there is one and the ranks have met. Once nothing of the session is under way.
   void write_trace() const;
 
  private:
