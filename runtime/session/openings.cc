@@ -90,6 +90,7 @@ std::vector<std::size_t> Openings::owners_of(std::span<const Declared> declared,
 
 Status Openings::take_in(std::span<const std::size_t> ids, std::vector<std::unique_ptr<GradientRun>> runs) {
   std::vector<GradientRun*> borrowed;
+  borrowed.reserve(runs.size());
   for (const std::unique_ptr<GradientRun>& run : runs) borrowed.push_back(run.get());
   std::lock_guard lock(tables_.mutex);
   for (GradientRun* run : borrowed) CASYNC_RETURN_IF_ERROR(states_.adopt_waiting(*run));
@@ -118,7 +119,7 @@ Status Openings::wait_until(const std::function<bool()>& is_open, Clock::time_po
 }
 
 Status Openings::wait_for_held(Clock::time_point deadline) {
-  const Status status = wait_until([this] { return starts_.held().empty(); }, deadline);
+  Status status = wait_until([this] { return starts_.held().empty(); }, deadline);
   if (status.code() != StatusCode::kTimeout) return status;
   std::string name;
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opening a session: finds this process's place in its job and the other ranks, and checks that all want the same.
-#include <algorithm>
+// Opening a session: checks what it is opened with, joins the job and connects to the other ranks.
+#include <utility>
 
 #include "base/codec_file.h"
 #include "base/env.h"

@@ -18,7 +18,7 @@ namespace casync::runtime {
 class SessionStates {
  public:
   /// Borrows both. The parts are connected by the first call.
-  SessionStates(const SessionParts& parts, SessionTables& tables) : parts_(parts), tables_(tables) {}
+  SessionStates(const SessionParts& parts, const SessionTables& tables) : parts_(parts), tables_(tables) {}
 
   /// As Session::state.
   Result<SessionState> take() const;
@@ -44,7 +44,7 @@ class SessionStates {
   Status adopt(GradientRun& run, const GradientState* state, std::uint32_t step);
 
   const SessionParts& parts_;
-  SessionTables& tables_;
+  const SessionTables& tables_;
   std::map<std::string, GradientState> waiting_;  ///< by gradient name
   bool strangers_unsaid_ = false;                 ///< the warning of gradients that were never declared is due
 };
