@@ -119,6 +119,10 @@ Status SessionImpl::start(std::span<const Submission> submissions, std::span<Han
   return Status::ok();
 }
 
+void SessionImpl::end_submissions() {
+  if (!forked()) openings_.end_submissions();
+}
+
 void SessionImpl::nudge() {
   if (!forked()) parts_.executor->nudge();
 }

@@ -37,7 +37,7 @@ class SessionImpl final : public Session {
   const Topology& topology() const override { return parts_.topology; }
   Exchanged exchanged() const override;
   Status begin_consensus() override;
-  void end_submissions() override { openings_.end_submissions(); }
+  void end_submissions() override;
   Result<GradientId> declare(const GradientSpec& gradient) override;
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
   Status wait(Handle handle, double timeout_s, Waiter waiter) override;
