@@ -50,6 +50,8 @@ struct ExecutorEvents {
 
 /// Seconds and counts since the start; read while the executor runs.
 struct ExecutorCounters {
+  double seconds_of(SpanKind kind) const { return seconds[static_cast<int>(kind)].load(); }
+
   std::atomic<double> seconds[5] = {};  ///< by SpanKind: encode, decode, merge, send, recv
   std::atomic<double> idle_s{0};
   std::atomic<double> codec_processor_s{0};  ///< processor time of encode, decode, merge; with a timeline, else 0

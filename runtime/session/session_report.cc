@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Reports of a session: counters, the timeline's file, and its records.
+#include "runtime/session/session_report.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,15 +11,9 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "runtime/session/agreement.h"
-#include "runtime/session/record_files.h"
-#include "runtime/session/session_impl.h"
 
 namespace casync::runtime {
 namespace {
-
-double seconds_of(const ExecutorCounters& counters, SpanKind kind) {
-  return counters.seconds[static_cast<int>(kind)].load();
-}
 
 /// The most payload bytes that one rank sends of a gradient in a step.
 Bytes payload_bytes(const GradientRun& run) {
@@ -80,15 +74,14 @@ std::string json_text(const SessionStats& stats) {
       .dump();
 }
 
-SessionStats SessionImpl::stats() const {
-  if (forked()) return {};
-  const TransportStats transport = executor_->transport_stats();
-  const ExecutorCounters& counters = executor_->counters();
+SessionStats SessionReport::stats() const {
+  const TransportStats transport = parts_.executor->transport_stats();
+  const ExecutorCounters& counters = parts_.executor->counters();
   SessionStats stats;
   {
-    std::lock_guard lock(mutex_);
-    stats.steps = step_;
-    if (steps_here_ > 0) stats.allocations = counters.allocations.load() - first_step_allocations_;
+    std::lock_guard lock(tables_.mutex);
+    stats.steps = tables_.step.number();
+    if (steps_ > 0) stats.allocations = counters.allocations.load() - first_step_allocations_;
   }
   stats.messages_sent = transport.messages_sent;
   stats.messages_received = transport.messages_received;
@@ -96,113 +89,65 @@ SessionStats SessionImpl::stats() const {
   stats.payload_bytes_received = transport.payload_bytes_received;
   stats.wire_bytes_sent = transport.wire_bytes_sent;
   stats.wire_bytes_received = transport.wire_bytes_received;
-  stats.encode_s = seconds_of(counters, SpanKind::kEncode);
-  stats.decode_s = seconds_of(counters, SpanKind::kDecode);
-  stats.merge_s = seconds_of(counters, SpanKind::kMerge);
-  stats.send_s = seconds_of(counters, SpanKind::kSend);
-  stats.recv_s = seconds_of(counters, SpanKind::kRecv);
+  stats.encode_s = counters.seconds_of(SpanKind::kEncode);
+  stats.decode_s = counters.seconds_of(SpanKind::kDecode);
+  stats.merge_s = counters.seconds_of(SpanKind::kMerge);
+  stats.send_s = counters.seconds_of(SpanKind::kSend);
+  stats.recv_s = counters.seconds_of(SpanKind::kRecv);
   stats.idle_s = counters.idle_s.load();
   stats.tasks = counters.tasks.load();
-  stats.transport = executor_->transport_description();
-  if (pinned_ != nullptr) {
-    stats.pinned_bytes = pinned_->pinned();
-    stats.most_pinned_bytes = pinned_->most_pinned();
+  stats.transport = parts_.executor->transport_description();
+  if (parts_.pinned != nullptr) {
+    stats.pinned_bytes = parts_.pinned->pinned();
+    stats.most_pinned_bytes = parts_.pinned->most_pinned();
   }
   return stats;
 }
 
-void SessionImpl::write_trace() const {
+void SessionReport::write_trace() const {
+  if (!parts_.timeline || parts_.topology.node_of.empty()) return;  // or the ranks have not met
   nlohmann::json gradients = nlohmann::json::array();
-  for (const GradientRun* run : runs_) {
+  for (const GradientRun* run : tables_.gradients.runs()) {
     if (run != nullptr) gradients.push_back(to_json(*run));
   }
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
-  const nlohmann::json header = {{"rank", launch_.rank},
-                                 {"ranks", launch_.ranks},
+  const nlohmann::json header = {{"rank", parts_.launch.rank},
+                                 {"ranks", parts_.launch.ranks},
                                  {"host", host},
-                                 {"node", topology_.node_of[static_cast<std::size_t>(launch_.rank)]},
-                                 {"fusion_bytes", plan_.fusion_bytes},
-                                 {"credit_bytes", plan_.credit_bytes},
-                                 {"transport", executor_->transport_description()},
+                                 {"node", parts_.topology.node_of[static_cast<std::size_t>(parts_.launch.rank)]},
+                                 {"fusion_bytes", parts_.plan.fusion_bytes},
+                                 {"credit_bytes", parts_.plan.credit_bytes},
+                                 {"transport", parts_.executor->transport_description()},
                                  {"link", env_text("CASYNC_LINK").value_or("")},
-                                 {"epoch_us", timeline_->epoch_us()},
-                                 {"dropped", timeline_->dropped()},
+                                 {"epoch_us", parts_.timeline->epoch_us()},
+                                 {"dropped", parts_.timeline->dropped()},
                                  {"stats", nlohmann::json::parse(json_text(stats()))},
                                  {"gradients", gradients}};
   std::error_code error;
-  std::filesystem::create_directories(options_.trace_directory, error);
-  const std::string path = options_.trace_directory + "/rank" + std::to_string(launch_.rank) + ".trace.json";
-  if (Status status = timeline_->write(path, launch_.rank, header.dump()); !status) {
+  std::filesystem::create_directories(parts_.options.trace_directory, error);
+  const std::string path =
+      parts_.options.trace_directory + "/rank" + std::to_string(parts_.launch.rank) + ".trace.json";
+  if (Status status = parts_.timeline->write(path, parts_.launch.rank, header.dump()); !status) {
     log().warn("{}", status.text());  // a report is not worth a training run
   }
 }
 
-/// Under mutex_.
-void SessionImpl::record_step() {
-  if (first_submitted_ != Clock::time_point{} && exchanged_now() == Exchanged::kGradients) {
-    timeline_->record({SpanKind::kBackward, nullptr, {}, step_, -1, 0, 0, first_submitted_, last_submitted_, 0});
+void SessionReport::step_ended() {
+  if (parts_.timeline) record_step();
+  if (steps_++ == 0) first_step_allocations_ = parts_.executor->counters().allocations.load();
+}
+
+void SessionReport::record_step() {
+  const CurrentStep& step = tables_.step;
+  const std::uint32_t number = step.number();
+  if (step.has_submissions() && step.exchanged() == Exchanged::kGradients) {
+    parts_.timeline->record(
+        {SpanKind::kBackward, nullptr, {}, number, -1, 0, 0, step.first_submitted(), step.last_submitted(), 0});
   }
-  const double spent = executor_->processor_seconds() - executor_->counters().codec_processor_s.load();
+  const double spent = parts_.executor->processor_seconds() - parts_.executor->counters().codec_processor_s.load();
   const double spent_in_step = std::max(0.0, spent - std::exchange(spent_s_, spent));
-  timeline_->record({SpanKind::kStep, nullptr, {}, step_, -1, 0, 0, step_begun_, Clock::now(), spent_in_step});
-}
-
-/// Notes where in the program's streams the gradients are written: an event for those of one stream that are submitted
-/// next to each other, the last one's.
-Status SessionImpl::note_ready(std::span<const Submission> submissions) {
-  const Submission* behind = nullptr;
-  for (std::size_t i = submissions.size(); i-- > 0;) {
-    const Submission& one = submissions[i];
-    Event& own = *ready_[static_cast<std::size_t>(one.gradient)].event;
-    const bool shares = behind != nullptr && behind->stream == one.stream;
-    if (!shares) CASYNC_RETURN_IF_ERROR(device_->record(own, one.stream));
-    ready_[static_cast<std::size_t>(one.gradient)].noted =
-        shares ? ready_[static_cast<std::size_t>(behind->gradient)].noted : &own;
-    behind = &one;
-  }
-  return samples() ? sample_on_device(submissions) : Status::ok();
-}
-
-/// Begins to copy samples of gradients that ready_ is noted of. They are ready once that is over, too, because a
-/// reduction writes the memory.
-Status SessionImpl::sample_on_device(std::span<const Submission> submissions) {
-  for (const Submission& one : submissions) {
-    const auto index = static_cast<std::size_t>(one.gradient);
-    const Result<void*> stream = device_sampler_->submitted(index, one, step_);
-    if (!stream) return stream.status();
-    if (*stream == one.stream) continue;
-    Ready& own = ready_[index];
-    CASYNC_RETURN_IF_ERROR(device_->record(*own.event, *stream));
-    own.noted = own.event.get();
-  }
-  return Status::ok();
-}
-
-void SessionImpl::watch(double step_s) {
-  const ExecutorCounters& counters = executor_->counters();
-  const Spent spent{seconds_of(counters, SpanKind::kEncode), seconds_of(counters, SpanKind::kMerge),
-                    seconds_of(counters, SpanKind::kDecode)};
-  const double training_s = moments_->recorder().program_seconds_of_last_step();
-  const auto sentence = watch_->step_ended(step_, step_s, training_s, spent);
-  if (sentence) log().warn("{}", *sentence);
-  if (!watch_->over()) return;
-  watch_.reset();
-  if (!records()) moments_.reset();
-}
-
-std::vector<GradientSpec> SessionImpl::declared_specs() const {
-  std::vector<GradientSpec> specs;
-  for (const Declared& declared : declared_) specs.push_back(declared.spec);
-  return specs;
-}
-
-void SessionImpl::write_records() {
-  const std::vector<GradientSpec> specs = declared_specs();
-  const Recorder* const recorder = records() && moments_ ? &moments_->recorder() : nullptr;
-  if (device_sampler_) device_sampler_->take_over();
-  if (recorder != nullptr) write_model(options_.record_directory, launch_.ranks, *recorder, specs);
-  if (sampler_) write_samples(options_.record_directory, recorder, specs, *sampler_);
+  parts_.timeline->record({SpanKind::kStep, nullptr, {}, number, -1, 0, 0, step.begun(), Clock::now(), spent_in_step});
 }
 
 }  // namespace casync::runtime

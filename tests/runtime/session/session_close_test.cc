@@ -9,10 +9,18 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
+#include <memory>
 #include <thread>
+#include <utility>
 
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/sinks/base_sink.h>
+
+#include "base/log.h"
 #include "runtime/session/session.h"
 #include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/plan_file.h"
 #include "tests/runtime/session/wrapped_transport.h"
 #include "tests/support/ranks.h"
 
@@ -25,6 +33,19 @@ namespace {
 struct Threads {
   explicit Threads(const char* count) { setenv("CASYNC_THREADS", count, 1); }
   ~Threads() { unsetenv("CASYNC_THREADS"); }
+};
+
+/// Calls a function for each line of the log, on the thread that logs it.
+class Listener final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  explicit Listener(std::function<void()> heard) : heard_(std::move(heard)) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg&) override { heard_(); }
+  void flush_() override {}
+
+ private:
+  const std::function<void()> heard_;
 };
 
 }  // namespace
@@ -128,6 +149,37 @@ TEST_CASE("session fork: in the child every call is Unavailable at once, and not
     return done ? "" : done.status().text();
   });
   CHECK(complaints == "");
+}
+
+TEST_CASE("session fork: the child's calls return at once even if a call of the parent was under way") {
+  Session* forked = nullptr;
+  int child_status = -1;
+  // The remark on a plan's rule is logged while a call has the session.
+  log().sinks().push_back(std::make_shared<Listener>([&] {
+    if (forked == nullptr) return;
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(10);
+      forked->end_submissions();
+      forked->nudge();
+      forked->abort("not mine");
+      const bool right = forked->exchanged() == Exchanged::kNothing && !forked->step() && !forked->close();
+      _exit(right ? 0 : 1);
+    }
+    waitpid(child, &child_status, 0);
+  }));
+  const auto body = [&](Session& session, RankContext&) -> std::string {
+    const Result<GradientId> id = declare(session, "weight", 1000);
+    std::vector<float> values(1000, 1.0f);
+    forked = &session;
+    const std::string bad = step(session, *id, values);
+    forked = nullptr;
+    return bad;
+  };
+  const std::string complaints = with_plan(1, R"(rule { match: "absent" codec { name: "int8" } })", body);
+  log().sinks().pop_back();
+  CHECK(complaints == "");
+  CHECK(child_status == 0);
 }
 
 TEST_CASE("session close: a submission while another thread ends the step is of that step or of the next") {

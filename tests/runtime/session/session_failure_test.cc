@@ -5,6 +5,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <filesystem>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/wrapped_transport.h"
 #include "tests/support/ranks.h"
+#include "tests/support/temporary_directory.h"
 
 using namespace casync;        // NOLINT(google-build-using-namespace)
 using namespace casync::test;  // NOLINT(google-build-using-namespace)
@@ -56,6 +58,25 @@ std::vector<std::string> words_of(const std::function<void(RankContext&)>& confi
 }
 
 }  // namespace
+
+TEST_CASE("session failure: a rank whose transport does not open ends the others' opening, and nobody writes a trace") {
+  const TemporaryDirectory traces;
+  std::vector<std::string> words(3);
+  const std::string complaints = run_ranks(3, [&](RankContext& context) -> std::string {
+    context.options.trace_directory = traces.path();
+    if (context.rank == 1) {
+      context.options.open_transport = [](const TransportOptions&) -> Result<std::unique_ptr<Transport>> {
+        return unavailable("no wire");
+      };
+    }
+    words[static_cast<std::size_t>(context.rank)] = Session::open(context.options).status().text();
+    return "";
+  });
+  REQUIRE(complaints == "");
+  CHECK_THAT(words[0], Catch::StartsWith("Unavailable: ") && Catch::Contains("no wire"));
+  CHECK(words[2] == words[0]);
+  CHECK(std::filesystem::is_empty(traces.path()));
+}
 
 TEST_CASE("session failure: a damaged payload that one rank sees is DataLoss on all, by rank and gradient") {
   const std::vector<std::string> words = words_of([](RankContext& context) {

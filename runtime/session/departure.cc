@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/departure.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "runtime/control/tree.h"
+
+namespace casync::runtime {
+namespace {
+
+// Time that a rank that has left may take to end its threads.
+constexpr Seconds kLetGo{1};
+
+}  // namespace
+
+Status Departure::serve_others(const std::function<Status()>& agree) {
+  bool declares = false;
+  {
+    std::lock_guard lock(tables_.mutex);
+    if (gone_.closed() || std::exchange(serving_, true)) return Status::ok();
+    declares = tables_.gradients.size() > 0;
+  }
+  Executor& executor = *parts_.executor;
+  if (executor.failing() || !executor.idle()) return Status::ok();
+  if (declares) CASYNC_RETURN_IF_ERROR(agree());
+  std::uint32_t steps = 0;
+  {
+    std::lock_guard lock(tables_.mutex);
+    steps = tables_.step.number();
+  }
+  const Status served = executor.serve_others(steps, Seconds(parts_.options.timeout_s));
+  if (!served) return job_end_.end_with(served);
+  std::lock_guard lock(tables_.mutex);
+  all_ended_ = true;
+  return Status::ok();
+}
+
+std::optional<Status> Departure::leave(const Status& served) {
+  Farewell completed;
+  {
+    std::lock_guard lock(tables_.mutex);
+    if (!gone_.close()) return std::nullopt;
+    completed = {all_ended_ ? kAllSteps : tables_.step.number(), tables_.completed()};
+  }
+  Executor& executor = *parts_.executor;
+  const Status status = !served ? served : executor.failing() ? Status::ok() : say_goodbye(completed);
+  static_cast<void>(
+      parts_.group->close(Clock::now()));  // where that has not: the failure has been told, or nobody asked
+  return executor.stop(after(kLetGo), parts_.deadline()) ? status : abandon();
+}
+
+Status Departure::say_goodbye(const Farewell& completed) {
+  Executor& executor = *parts_.executor;
+  if (const int active = executor.active(); active > 0) {
+    static_cast<void>(parts_.group->close(after(kLetGo), encode_farewell(completed)));
+    return aborted("the session was closed while " + std::to_string(active) + " gradients were under way");
+  }
+  Status status = executor.settle(parts_.deadline());
+  if (status.code() == StatusCode::kTimeout) log().warn("closing: {}", status.message());
+  if (!status && executor.failing()) return status;
+  return wait_for_others(completed);
+}
+
+/// Rank 0 serves the others until they have left, too. They give it and each other no longer than a rank may be silent.
+Status Departure::wait_for_others(const Farewell& completed) {
+  // Rank 0 serves the others, and in a tree of ranks many do.
+  const bool serves = parts_.launch.rank == 0 || parts_.launch.ranks > kStarRanks;
+  const Seconds patience = serves ? Seconds(parts_.options.timeout_s) : parts_.dead;
+  Status status = parts_.group->close(after(patience), encode_farewell(completed));
+  if (status.code() != StatusCode::kTimeout) return status;
+  log().info("left before others did: {}", status.message());  // they may write a checkpoint first
+  return Status::ok();
+}
+
+/// Leaves everything that the executor's threads use to them.
+Status Departure::abandon() {
+  abandoned_ = true;
+  Status status = timeout_error(
+      fmt::format("the session was closed, and a task that was begun has not ended after {} s: its thread goes on, and "
+                  "the gradients' memory is still in use",
+                  parts_.options.timeout_s));
+  log().error("{}", status.message());
+  return status;
+}
+
+}  // namespace casync::runtime

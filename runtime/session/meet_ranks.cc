@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/meet_ranks.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/env.h"
+#include "casync/strategies/strategy.h"
+#include "runtime/control/descriptors.h"
+#include "runtime/control/join_job.h"
+#include "runtime/session/agreement.h"
+#include "runtime/session/session_nccl.h"
+
+namespace casync::runtime {
+namespace {
+
+constexpr const char* kWireVersion = "1";
+constexpr int kTransportBeside = 40;  // descriptors of UCX that do not depend on the number of peers
+constexpr int kSparsePeers = 160;     // of a rank in a ring, a tree or between nodes of up to 128
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+/// The number of threads besides the progress thread: the rest of this rank's own cores, at most 4, because memory
+/// bandwidth is the limit then. With one core per rank the progress thread computes too.
+Result<int> stream_count(int local_ranks) {
+  const Result<std::optional<double>> wanted = env_number("CASYNC_THREADS");
+  if (!wanted) return wanted.status();
+  if (wanted->has_value()) return static_cast<int>(**wanted);
+  return std::clamp(usable_cores() / std::max(1, local_ranks) - 1, 0, 4);
+}
+
+/// The most peers that this rank may connect to: with a strategy that the plan leaves open, all.
+int most_peers(const Plan& plan, int ranks) {
+  const auto is_sparse = [](const std::optional<StrategyKind>& kind) { return kind && strategy_of(*kind).relays; };
+  bool sparse = is_sparse(plan.defaults.strategy);
+  const auto look_at = [&](const Choice& choice) {
+    sparse = sparse && (!choice.strategy || is_sparse(choice.strategy));
+  };
+  for (const Rule& rule : plan.rules) look_at(rule.choice);
+  for (const Entry& entry : plan.gradients) look_at(entry.choice);
+  for (const GradientGroup& group : plan.groups) look_at(group.choice);
+  return sparse ? std::min(ranks - 1, kSparsePeers) : ranks - 1;
+}
+
+/// Descriptors of the transport. UCX ends the process where it runs out of them while it opens.
+DescriptorNeed data_need(const Plan& plan, const std::string& transport, int ranks) {
+  if (!transport.starts_with("ucx") || ranks == 1) return {};
+  const int peers = most_peers(plan, ranks);
+  return {kTransportBeside + peers, kTransportBeside + 2 * peers, std::to_string(peers) + " data connections"};
+}
+
+Facts settings_of(const SessionParts& parts) {
+  const std::string device = parts.device->name();
+  Facts facts = {{"wire version", kWireVersion},
+                 {"op", parts.options.op == ReduceOp::kAverage ? "average" : "sum"},
+                 {"transport", parts.options.transport},
+                 {"kind of device", parts.device->is_host() ? "cpu" : device.substr(0, device.find(':'))}};
+  const Facts plan = facts_of(parts.plan);
+  facts.insert(facts.end(), plan.begin(), plan.end());
+  return facts;
+}
+
+Result<std::unique_ptr<Transport>> open_transport(const SessionParts& parts) {
+  const SessionOptions& options = parts.options;
+  TransportOptions wanted;
+  wanted.rank = parts.launch.rank;
+  wanted.ranks = parts.launch.ranks;
+  wanted.epoch = parts.group->epoch();
+  wanted.interface_name = interface_for(parts.launch, parts.group->local_ranks());
+  const Result<bool> checksum = env_flag("CASYNC_CHECKSUM", true);
+  if (!checksum) return checksum.status();
+  wanted.checksum = *checksum;
+  wanted.dead = parts.dead;
+  wanted.fusion_bytes = parts.plan.fusion_bytes;
+  if (options.open_transport) return options.open_transport(wanted);
+  return make_transport(parts.over_nccl() ? kBesideNccl : options.transport, wanted);
+}
+
+Status open_executor(SessionParts& parts) {
+  Result<std::unique_ptr<Transport>> transport = open_transport(parts);
+  if (!transport) return transport.status();
+  const Result<int> streams = stream_count(parts.group->local_ranks());
+  if (!streams) return streams.status();
+  const int ranks = parts.launch.ranks;
+  ExecutorOptions options;
+  options.rank = parts.launch.rank;
+  options.ranks = ranks;
+  options.scale = parts.options.op == ReduceOp::kAverage ? 1.0f / static_cast<float>(ranks) : 1.0f;
+  options.fusion_bytes = parts.plan.fusion_bytes;
+  options.coordinated = parts.plan.coordinated;
+  options.seed = parts.plan.seed;
+  options.streams = *streams;
+  options.timeline = parts.timeline.get();
+  options.stall = std::min(options.stall, Seconds(parts.options.timeout_s / 10));
+  parts.executor = std::make_unique<Executor>(options, std::move(*transport), *parts.device);
+  return Status::ok();
+}
+
+Status open_nccl(SessionParts& parts) {
+  return parts.executor->open_rounds(parts.plan.fusion_bytes, [&](Stream& stream) {
+    return open_nccl_of(*parts.group, parts.launch.rank, parts.launch.ranks, stream, parts.deadline());
+  });
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> meet_ranks(SessionParts& parts) {
+  const Result<Pulse> pulse = read_pulse();
+  if (!pulse) return pulse.status();
+  parts.dead = pulse->dead;
+  CASYNC_RETURN_IF_ERROR(parts.group->agree({"settings", settings_of(parts)}, parts.deadline()));
+  CASYNC_RETURN_IF_ERROR(reserve_descriptors(data_need(parts.plan, parts.options.transport, parts.launch.ranks)));
+  CASYNC_RETURN_IF_ERROR(open_executor(parts));
+  Result<std::vector<std::string>> nodes = parts.group->all_gather("nodes", node_name(parts.launch), parts.deadline());
+  if (!nodes) return nodes.status();
+  parts.topology = Topology::of(*nodes);
+  Result<std::vector<std::string>> addresses =
+      parts.group->all_gather("addresses", parts.executor->address(), parts.deadline());
+  if (!addresses) return addresses.status();
+  if (parts.over_nccl()) CASYNC_RETURN_IF_ERROR(open_nccl(parts));
+  if (parts.plan.credit_bytes > 0) parts.executor->set_credit(parts.plan.credit_bytes, parts.topology);
+  return addresses;
+}
+
+}  // namespace casync::runtime

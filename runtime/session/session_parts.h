@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "casync/model/plan.h"
+#include "casync/model/topology.h"
+#include "runtime/control/deadline.h"
+#include "runtime/control/group.h"
+#include "runtime/control/launch.h"
+#include "runtime/device/device.h"
+#include "runtime/device/pinned_bound.h"
+#include "runtime/executor/executor.h"
+#include "runtime/session/session.h"
+
+namespace casync::runtime {
+
+/// Everything that a session is opened with and connected to. Only the thread that opens the session writes to it; any
+/// thread reads it afterwards.
+struct SessionParts {
+  SessionParts(const SessionOptions& wanted, Launch found, Plan made, std::unique_ptr<Device> opened);
+
+  /// The end of a wait that begins now.
+  Clock::time_point deadline() const { return after(Seconds(options.timeout_s)); }
+  bool over_nccl() const;
+  /// Leaves what the executor's threads use to them: nothing of it is destroyed.
+  void leave_to_threads();
+
+  const SessionOptions options;
+  const Launch launch;
+  const Plan plan;
+  Topology topology;
+  Seconds dead{};                      ///< time that a rank may be silent
+  std::unique_ptr<Timeline> timeline;  ///< null: no trace is written
+  std::unique_ptr<Device> device;
+  const PinnedBound* const pinned;     ///< device, where pinned memory is bound; else null
+  std::unique_ptr<Executor> executor;  // before group: the group's callbacks use it until the group is gone
+  std::unique_ptr<Group> group;
+};
+
+}  // namespace casync::runtime

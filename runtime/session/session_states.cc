@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/session_states.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/log.h"
+#include "runtime/executor/answering.h"
+#include "runtime/session/declarations.h"
+
+namespace casync::runtime {
+namespace {
+
+bool is_residual(const GradientRun& run) {
+  return !run.rounds && run.gossip.empty() && run.kept_initial.size() <= 1 && run.kept_floats() <= run.elements &&
+         std::all_of(run.kept_initial.begin(), run.kept_initial.end(), [](float value) { return value == 0; });
+}
+
+std::vector<GradientState::Range> owned_ranges(const GradientRun& run) {
+  std::vector<GradientState::Range> ranges;
+  if (run.rounds) return ranges;
+  if (run.owner_side) {
+    const Answering& answering = *run.owner_side->answering;
+    answering.for_each_task([&](TaskId task) {
+      const Slice slice = answering.slice_of(task);
+      ranges.push_back({slice.first, slice.count});
+    });
+  }
+  for (const Primitive& task : run.graph.tasks()) {
+    const Merge* merge = std::get_if<Merge>(&task);
+    if (merge == nullptr || !merge->last || run.codec_of(merge->to).info().states == 0) continue;
+    const Slice slice = run.slice_of(merge->to);
+    ranges.push_back({slice.first, slice.count});
+  }
+  return ranges;
+}
+
+/// Null: it has none of this gradient.
+const GradientState* state_of(const GradientRun& run, const SessionState& state) {
+  const auto found = state.gradients.find(run.spec.name);
+  return found == state.gradients.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+Result<SessionState> SessionStates::take() const {
+  if (!parts_.executor->idle()) return invalid_argument("a step is under way: end it, then take the state");
+  CASYNC_RETURN_IF_ERROR(check_together("take the state"));
+  CASYNC_RETURN_IF_ERROR(check_committed());
+  SessionState state;
+  state.step = tables_.step.number();
+  state.ranks = parts_.launch.ranks;
+  state.rank = parts_.launch.rank;
+  for (const GradientRun* run : tables_.gradients.runs()) {
+    if (run == nullptr) continue;
+    GradientState one;
+    one.codec = label_of(*run);
+    CASYNC_RETURN_IF_ERROR(run->read_kept(*parts_.device, &one.residual));
+    one.owned = owned_ranges(*run);
+    one.is_residual = is_residual(*run);
+    state.gradients.emplace(run->spec.name, std::move(one));
+  }
+  for (const auto& [name, one] : waiting_) state.gradients.emplace(name, one);
+  return state;
+}
+
+Status SessionStates::commit(bool finite) {
+  // An owner has added what this rank's code says, whatever the answer is.
+  const bool counts = finite || parts_.plan.mode.is_asynchronous();
+  if (!counts) return begin_anew();
+  for (std::size_t i = 0; i < tables_.gradients.size(); ++i) {
+    if (!tables_.submissions.in_step(i)) continue;
+    GradientRun& run = *tables_.gradients.run(i);
+    if (run.keeps) run.committed = 1 - run.committed;
+  }
+  return Status::ok();
+}
+
+/// Resets what a step that is not finite has changed in place: elements that are not finite are in it, and others lack
+/// what was sent and not applied.
+Status SessionStates::begin_anew() {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < tables_.gradients.size(); ++i) {
+    if (!tables_.submissions.in_step(i)) continue;
+    GradientRun& run = *tables_.gradients.run(i);
+    if (!run.keeps || !run.has_one_buffer() || run.kept_floats() == 0) continue;
+    CASYNC_RETURN_IF_ERROR(run.reset_kept(*parts_.device));
+    ++count;
+  }
+  if (count == 0) return Status::ok();
+  log().info("step {} was not finite: {} residuals in one buffer begin anew", tables_.step.number(), count);
+  return Status::ok();
+}
+
+/// InvalidArgument: the step under way has changed a state in place.
+Status SessionStates::check_committed() const {
+  for (std::size_t i = 0; i < tables_.gradients.size(); ++i) {
+    const GradientRun* const run = tables_.gradients.run(i);
+    if (!tables_.submissions.in_step(i) || run == nullptr) continue;
+    if (!run->keeps || !run->has_one_buffer() || run->kept_floats() == 0) continue;
+    return invalid_argument("gradient " + run->spec.name + " keeps its residual in one buffer, which step " +
+                            std::to_string(tables_.step.number()) + " has changed: " +
+                            (parts_.executor->failing() ? "the step has failed, so go on from an earlier state"
+                                                        : "end the step, then take the state"));
+  }
+  return Status::ok();
+}
+
+/// InvalidArgument: asynchronous ranks are in different steps, and sums belong to none.
+Status SessionStates::check_together(const std::string& what) const {
+  if (!parts_.plan.mode.is_asynchronous()) return Status::ok();
+  const std::span<GradientRun* const> runs = tables_.gradients.runs();
+  const bool closed = std::all_of(runs.begin(), runs.end(), [](const GradientRun* run) {
+    return run == nullptr || !run->owner_side || run->owner_side->answering->is_closed();
+  });
+  if (tables_.step.is_together() && closed) return Status::ok();
+  return invalid_argument("with `asynchronous` each rank is in its own step: end a consensus of all gradients " +
+                          ("(begin_consensus), then " + what) + " before the next submission");
+}
+
+Status SessionStates::check(const SessionState& state) const {
+  if (!parts_.executor->idle()) return invalid_argument("a step is under way: end it, then load a state");
+  CASYNC_RETURN_IF_ERROR(check_together("load a state"));
+  const Launch& here = parts_.launch;
+  if (state.ranks != here.ranks || state.rank != here.rank) {
+    return invalid_argument("this is the state of rank " + std::to_string(state.rank) + " of " +
+                            std::to_string(state.ranks) + ", here is rank " + std::to_string(here.rank) + " of " +
+                            std::to_string(here.ranks) + ": residuals belong to partitions, and those differ");
+  }
+  for (const GradientRun* run : tables_.gradients.runs()) {
+    if (run == nullptr) continue;
+    if (const GradientState* one = state_of(*run, state)) CASYNC_RETURN_IF_ERROR(check(*run, *one));
+  }
+  return Status::ok();
+}
+
+Status SessionStates::adopt(const SessionState& state) {
+  std::set<std::string> known;
+  for (GradientRun* run : tables_.gradients.runs()) {
+    if (run == nullptr) continue;
+    CASYNC_RETURN_IF_ERROR(adopt(*run, state_of(*run, state), state.step));
+    known.insert(run->spec.name);
+  }
+  waiting_.clear();
+  for (const auto& [name, one] : state.gradients) {
+    if (!known.contains(name)) waiting_.emplace(name, one);
+  }
+  strangers_unsaid_ = true;
+  return Status::ok();
+}
+
+Status SessionStates::adopt_waiting(GradientRun& run) {
+  const auto loaded = waiting_.find(run.spec.name);
+  if (loaded == waiting_.end()) return Status::ok();
+  CASYNC_RETURN_IF_ERROR(check(run, loaded->second));
+  CASYNC_RETURN_IF_ERROR(adopt(run, &loaded->second, tables_.step.number()));
+  waiting_.erase(loaded);
+  return Status::ok();
+}
+
+void SessionStates::warn_of_strangers() {
+  if (waiting_.empty() || !strangers_unsaid_) return;
+  strangers_unsaid_ = false;
+  log().warn(
+      "the state that was loaded has {} gradients that are not declared here, the first is {}: their residuals "
+      "wait, and are saved again",
+      waiting_.size(), waiting_.begin()->first);
+}
+
+std::string SessionStates::label_of(const GradientRun& run) const {
+  return state_label(run.decision, parts_.topology) + (run.asynchronous ? ", asynchronous" : "");
+}
+
+Status SessionStates::check(const GradientRun& run, const GradientState& state) const {
+  const std::string label = label_of(run);
+  if (state.codec != label) {
+    return invalid_argument("gradient " + run.spec.name + ": the state is of " + state.codec + ", here it is " + label);
+  }
+  if (state.residual.size() == run.state_floats()) return Status::ok();
+  return invalid_argument("gradient " + run.spec.name + ": a state of " + std::to_string(state.residual.size()) +
+                          " elements, its codecs keep " + std::to_string(run.state_floats()));
+}
+
+/// `state`: null where the gradient was not there yet.
+Status SessionStates::adopt(GradientRun& run, const GradientState* state, std::uint32_t step) {
+  run.set_step(step);
+  return state == nullptr ? run.reset_kept(*parts_.device) : run.write_kept(*parts_.device, state->residual);
+}
+
+}  // namespace casync::runtime
