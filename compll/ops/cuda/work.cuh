@@ -158,7 +158,12 @@ struct Work {
   __device__ uint32_t rest(const Piece& piece, uint32_t j) const {
     return kIsWhole ? kWholeRow : j < piece.size ? piece.size - j : 0;
   }
-  __device__ uint64_t block_at(uint64_t first) const { return (first + 4 * lane) >> launch.codec.log2_block; }
+  /// The block of this thread's elements. A unit smaller than a row is one block, of which some threads have no element
+  /// but a part of its sums.
+  __device__ uint64_t block_at(uint64_t first) const {
+    const bool is_small = !kIsWhole && unit < kRow;
+    return (is_small ? first : first + 4 * lane) >> launch.codec.log2_block;
+  }
   /// Returns true if this thread's elements begin a block that exists.
   __device__ bool begins_block(uint32_t size) const {
     return (4 * lane & (launch.codec.block - 1)) == 0 && (kIsWhole || 4 * lane < size);
