@@ -65,8 +65,7 @@ void OneRank::reset() {
   messages_.clear();
   milestone_ = 0;
   blocked_ = false;
-  codec_ready_ = {};
-  kernels_ = {};
+  codec_ready_ = {}, kernels_ = {};
   ports_[0] = ports_[1] = {};
   items_.clear();
   left_.assign(gradients, 0);
@@ -279,10 +278,7 @@ void OneRank::start_codec() {
     }
     codec_item_ = item;
     codec_began_ = now_;
-    const bool shares =
-        stage.shared_s > 0 && kernels_.takes(outlines_[items_[item].gradient]->codec,
-                                             static_cast<std::uint8_t>(stage.kind), arrival, arrivals_, now_);
-    start(at_codec_, stage.seconds - (shares ? stage.shared_s : 0), rate(stage), Event::Kind::kCodec);
+    start(at_codec_, seconds_of(item, arrival), rate(stage), Event::Kind::kCodec);
   }
   if (!one_thread()) start_messages();
   if (at_codec_.running) change_rate(at_codec_, rate(stage_of(codec_item_)), Event::Kind::kCodec);
@@ -395,7 +391,6 @@ Result<Simulation> simulate_one_rank(const Scenario& scenario, const SimulationO
     priorities.push_back(decision.priority);
   }
   std::vector<const Outline*> borrowed;
-  borrowed.reserve(outlines.size());
   for (const Outline& outline : outlines) borrowed.push_back(&outline);
   const Exchanges exchanges = exchanges_of(scenario.training, scenario.mode);
   OneRank rank(exchanges.training, scenario.profile);

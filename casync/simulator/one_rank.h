@@ -81,6 +81,14 @@ class OneRank {
   }
   void start(Work& work, double seconds, double rate, Event::Kind kind);
   void change_rate(Work& work, double rate, Event::Kind kind);
+  /// The seconds of a codec's stage that begins now.
+  double seconds_of(std::uint32_t item, std::uint64_t arrival) {
+    const Stage& stage = stage_of(item);
+    if (stage.shared_s <= 0) return stage.seconds;
+    const std::uint32_t codec = outlines_[items_[item].gradient]->codec;
+    const bool shares = kernels_.takes(codec, static_cast<std::uint8_t>(stage.kind), arrival, arrivals_, now_);
+    return shares ? stage.seconds - stage.shared_s : stage.seconds;
+  }
   const Stage& stage_of(std::uint32_t item) const {
     return outlines_[items_[item].gradient]->stages[items_[item].stage];
   }

@@ -71,6 +71,7 @@ class LaneQueue : protected KernelQueue {
   template <class Kernels, class Call>
   Status queue_call(Kernels& kernels, const Call& call) {
     plan_.terms = std::max(plan_.terms, lists_.terms.size());
+    // A call that no list has has a place in one if its task shares kernels.
     plan_.calls = std::max(plan_.calls, std::max<std::size_t>(lists_.calls.size(), 1));
     ++plan_.launched;
     if (lane_ == nullptr) {
