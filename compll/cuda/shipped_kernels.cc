@@ -48,7 +48,7 @@ fs::path find_folder() {
   return {};
 }
 
-/// What a file was made of. NVRTC's version does not count: a machine may have another one, or none.
+/// The digest of a file's sources. NVRTC's version does not count: a machine may have another one, or none.
 std::string digest_of(const CudaCodecText& codec, const std::string& headers, const std::string& architecture) {
   DigestWriter digest;
   digest.add(text_of(codec)).add(headers).add(architecture);

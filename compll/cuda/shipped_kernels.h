@@ -20,7 +20,7 @@ class ShippedKernels {
   /// Looks in $CASYNC_KERNEL_DIR, else in `casync/kernels` beside the library and in ../lib. Without such a folder
   /// there are no architectures.
   static ShippedKernels find();
-  /// Those of a folder.
+  /// Takes the kernels of a folder.
   explicit ShippedKernels(std::filesystem::path folder);
 
   const std::vector<std::string>& architectures() const { return architectures_; }  ///< sorted

@@ -54,7 +54,7 @@ class WholeKernels final : public CodecKernels {
   Launches decode(Segments segments, bool add, LaunchMemory& memory) const override {
     ReadyLaunch made = start(kDecode, segments, {}, memory);
     for (const cuda::Segment& each : segments) {
-      // Of several, each sum would be rounded.
+      // A sum of several terms would be rounded at each.
       CASYNC_CHECK(each.out_type == cuda::ElementType::kFloat32 || each.contribution_count <= 1);
       made.launch.contributions = std::max(made.launch.contributions, each.contribution_count);
     }

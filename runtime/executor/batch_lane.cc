@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -25,16 +24,13 @@ BufferId encoded_buffer(const Primitive& primitive) {
   return *written_buffer(primitive);
 }
 
-/// A sum on its way to the owner is a contribution there, as a gradient is.
-Use use_of(const GradientRun& run, BufferId to) { return run.hop_of(to) == Hop::kFirst ? Use::kEncode : Use::kMerge; }
-
 class BatchQueue final : public LaneQueue {
  public:
   BatchQueue(const LaneTasks& tasks, const LaneRoom& room, DeviceLane* lane, LaneLists& lists)
-      : LaneQueue(tasks, room, lane, lists), scale_(tasks.scale) {}
+      : LaneQueue(tasks, room, lane, lists) {}
 
   Status make(std::vector<LaneTask>& batch) {
-    CASYNC_RETURN_IF_ERROR(wait_for_all(batch));
+    for (const LaneTask& one : batch) CASYNC_RETURN_IF_ERROR(wait_for(*one.run));
     for (const LaneTask& one : batch) {
       if (Status status = add(*one.run, primitive_of(one)); !status) {
         batch.assign(1, LaneTask(one));  // the error is told of these
@@ -72,10 +68,8 @@ class BatchQueue final : public LaneQueue {
         lists_.terms.push_back(own_term(run, merge.local));
       }
     }
-    const Slice slice = run.slice_of(merge.to);
-    KernelCall call = call_of(run, KernelFunction::kMerge, run.codec_of(merge.to), use_of(run, merge.to), slice);
-    call.scale = merge.last ? run.scale_or(scale_) : 1.0f;
-    call.out = take_vector(slice.count * sizeof(float));
+    KernelCall call;
+    CASYNC_RETURN_IF_ERROR(begin_merge(run, merge, {}, nullptr, &call));  // give_terms() gives them, of one codec
     call.payload = take_vector(run.bound_of(merge.to));
     lists_.calls.push_back(call);
     return Status::ok();
@@ -107,17 +101,6 @@ class BatchQueue final : public LaneQueue {
     }
     CASYNC_CHECK(at == lists_.terms.size());
   }
-
-  /// Gradients that were submitted together share an event.
-  Status wait_for_all(std::span<const LaneTask> batch) {
-    const Event* last = nullptr;
-    for (const LaneTask& one : batch) {
-      if (std::exchange(last, one.run->ready) != one.run->ready) CASYNC_RETURN_IF_ERROR(wait_for(*one.run));
-    }
-    return Status::ok();
-  }
-
-  const float scale_;
 };
 
 }  // namespace
@@ -135,7 +118,7 @@ BatchKind batch_kind_of(const LaneTasks& tasks, const GradientRun& run, TaskId t
   if (std::holds_alternative<Decode>(primitive)) return kind;
   const bool merges = std::holds_alternative<Merge>(primitive);
   kind.function = merges ? KernelFunction::kMerge : KernelFunction::kEncode;
-  const Use use = merges ? use_of(run, buffer) : Use::kEncode;
+  const Use use = merges ? kept_by_merge(run, buffer) : Use::kEncode;
   kind.keeps = codec.info().states != 0 && !run.device_kept(codec, use, run.slice_of(buffer)).in.is_null();
   return kind.keeps && run.residual_memory() != ResidualMemory::kTwoBuffers ? alone : kind;
 }

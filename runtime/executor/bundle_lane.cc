@@ -4,7 +4,6 @@
 #include <cstring>
 #include <optional>
 #include <span>
-#include <utility>
 
 #include "casync/graph/access.h"
 #include "compll/codec/payload.h"
@@ -187,12 +186,8 @@ class BundleQueue final : public LaneQueue {
   }
 
   GradientRun& member(std::size_t at) const { return *bundle_.parts->members[at].run; }
-  /// Members that were submitted together share an event.
   Status wait_for_members() {
-    const Event* last = nullptr;
-    for (const Bundle::Member& each : bundle_.parts->members) {
-      if (std::exchange(last, each.run->ready) != each.run->ready) CASYNC_RETURN_IF_ERROR(wait_for(*each.run));
-    }
+    for (const Bundle::Member& each : bundle_.parts->members) CASYNC_RETURN_IF_ERROR(wait_for(*each.run));
     return Status::ok();
   }
 

@@ -111,9 +111,7 @@ Status KernelQueue::begin_merge(const GradientRun& run, const Merge& merge, std:
                                 const compll::Codec* in, KernelCall* call) {
   const compll::Codec& out = run.codec_of(merge.to);
   const Slice slice = run.slice_of(merge.to);
-  // A sum on its way to the owner is a contribution there, as a gradient is.
-  const Use use = run.hop_of(merge.to) == Hop::kFirst ? Use::kEncode : Use::kMerge;
-  *call = call_of(run, KernelFunction::kMerge, out, use, slice);
+  *call = call_of(run, KernelFunction::kMerge, out, kept_by_merge(run, merge.to), slice);
   call->scale = merge.last ? run.scale_or(settings_.scale) : 1.0f;
   const DeviceView sum = take_vector(slice.count * sizeof(float));
   if (in == nullptr || are_alike(*in, out)) {

@@ -12,6 +12,12 @@
 
 namespace casync::runtime {
 
+/// The states that a merge into this buffer keeps. A sum on its way to the owner is a contribution there, as a gradient
+/// is.
+inline GradientRun::KeptBy kept_by_merge(const GradientRun& run, BufferId to) {
+  return run.hop_of(to) == Hop::kFirst ? GradientRun::KeptBy::kEncode : GradientRun::KeptBy::kMerge;
+}
+
 /// The part of a gradient's tasks on a device that does not depend on the way in which payloads travel: gradients' own
 /// elements, what codecs keep, sums of contributions, turns. Who derives from it says where vectors lie and
 /// where kernels and copies are queued; before a step it may only find out how much room they take.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
 
 #include "base/check.h"
 #include "runtime/executor/device_lane.h"
@@ -46,9 +47,10 @@ class LaneQueue : protected KernelQueue {
     return lane_->pinned->view().slice(room_.plain_at() + at, bytes);
   }
 
-  /// Makes the lane wait for the program, which writes the gradient.
+  /// Makes the lane wait for the program, which writes the gradient. Gradients that were submitted together share an
+  /// event, for which it waits once.
   Status wait_for(const GradientRun& run) {
-    if (lane_ == nullptr || run.ready == nullptr) return Status::ok();
+    if (lane_ == nullptr || run.ready == nullptr || std::exchange(waited_, run.ready) == run.ready) return Status::ok();
     return lane_->stream->wait_for(*run.ready);
   }
   Status upload(ConstView from, DeviceView to) {
@@ -88,6 +90,7 @@ class LaneQueue : protected KernelQueue {
 
   const LaneRoom& room_;
   LaneRoom plan_;
+  const Event* waited_ = nullptr;  ///< the last event that it waits for
   std::size_t calls_ = 0;
 };
 
