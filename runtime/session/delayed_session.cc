@@ -84,7 +84,7 @@ Status DelayedSession::submit(std::span<const Submission> submissions, std::span
                             std::to_string(submissions.size()));
   }
   std::lock_guard lock(mutex_);
-  CASYNC_RETURN_IF_ERROR(check(submissions));
+  if (Status refused = check(submissions); !refused) return has_failed_device(refused) ? end_with(refused) : refused;
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     Gradient& gradient = gradients_[static_cast<std::size_t>(submissions[i].gradient)];
     if (Status status = gradient.memory->take(submissions[i]); !status) return end_with(status);

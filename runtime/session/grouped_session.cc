@@ -6,6 +6,7 @@
 
 #include "runtime/session/declarations.h"
 #include "runtime/session/handles.h"
+#include "runtime/session/session_device.h"
 
 namespace casync::runtime {
 namespace {
@@ -106,7 +107,7 @@ Status GroupedSession::submit(std::span<const Submission> submissions, std::span
   starts_.clear();
   {
     std::lock_guard lock(mutex_);
-    CASYNC_RETURN_IF_ERROR(check(submissions));
+    if (Status refused = check(submissions); !refused) return has_failed_device(refused) ? end_with(refused) : refused;
     if (record_) record_->submitted(submissions);
     for (Submission one : submissions) {
       if (record_) {

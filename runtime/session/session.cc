@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/session/declarations.h"
+#include "runtime/session/session_device.h"
 #include "runtime/session/session_impl.h"
 
 namespace casync::runtime {
@@ -87,18 +88,24 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
   }
   while (true) {
     if (parts_.executor->failing()) return job_end_.failure();
-    Status gone;
+    Status cause;  // the job ends
     {
       std::lock_guard lock(tables_.mutex);
       if (gone_.closed()) return aborted("the session is closed");
-      CASYNC_RETURN_IF_ERROR(tables_.submissions.check(submissions));
-      const bool compared = comparisons_.are_done();
-      if (compared) openings_.claim();
-      const auto none_goes = gone_.hold();
-      gone = gone_.first();
-      if (compared && (gone.is_ok() || submissions.empty())) return start(submissions, handles);
+      cause = tables_.submissions.check(submissions);
+      if (!cause && !has_failed_device(cause)) return cause;
+      if (cause) {
+        const bool compared = comparisons_.are_done();
+        if (compared) openings_.claim();
+        const auto none_goes = gone_.hold();
+        cause = gone_.first();
+        if (compared && (cause.is_ok() || submissions.empty())) {
+          cause = start(submissions, handles);
+          if (cause) return cause;
+        }
+      }
     }
-    if (!gone.is_ok()) return job_end_.end_with(gone);
+    if (!cause) return job_end_.end_with(cause);
     // And look again: others submit, too.
     if (Status status = comparisons_.compare(); !status) return job_end_.end_with(status);
   }

@@ -25,6 +25,10 @@ Result<std::unique_ptr<Device>> open_device(const SessionOptions& options, int l
 Status check_on_device(const SessionOptions& options, const Plan& plan);
 
 /// InvalidArgument: the memory of this submission is not the session's device's, or cannot hold the gradient.
+/// Unavailable: the device has failed.
 Status check_memory(const Device& device, const GradientSpec& gradient, const Submission& submission);
+
+/// A submission was refused because the device has failed, which ends the job: other ranks wait for the gradients.
+inline bool has_failed_device(const Status& refused) { return refused.code() == StatusCode::kUnavailable; }
 
 }  // namespace casync::runtime

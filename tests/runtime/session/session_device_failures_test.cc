@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Failures and refusals of sessions on a GPU: with the call, the gradient and what to do, never with zeros.
+#include <barrier>
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <thread>
 
 #include "tests/compll/cuda/emulated/driver.h"
 #include "tests/runtime/session/gpu.h"
@@ -50,6 +52,15 @@ std::string with_fault(const std::function<void(SessionOptions&)>& configure, st
   return complaints;
 }
 
+/// Until no rank has asked the device anything for a while.
+void wait_until_quiet() {
+  std::uint64_t before = ~std::uint64_t{0};
+  while (before != emulated::calls("cuEventQuery")) {
+    before = emulated::calls("cuEventQuery");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("session on a GPU: a kernel that faults ends the job on all ranks, with the call and the gradient") {
@@ -61,6 +72,51 @@ TEST_CASE("session on a GPU: a kernel that faults ends the job on all ranks, wit
     CHECK_THAT(complaints, Catch::Contains("rank 0: Unavailable") && Catch::Contains("rank 1: Unavailable"));
     CHECK_THAT(complaints, Catch::Contains("an illegal memory access was encountered (CUDA 700)"));
     CHECK_THAT(complaints, Catch::Contains("gradient layer"));
+  }
+}
+
+TEST_CASE("session on a GPU: a device that has failed when a gradient is submitted ends the job on all ranks") {
+  const auto plans = {"default { codec { name: \"int4\" } }", "staleness: 1 default { codec { name: \"int4\" } }",
+                      "group { name: \"all\" gradient: \"layer\" gradient: \"none\" codec { name: \"int4\" } }"};
+  for (const char* text : plans) {
+    INFO(text);
+    const PlanFile plan(text);
+    std::barrier meet(2);
+    const std::string complaints = with_sessions(
+        2,
+        [&](SessionOptions& options) {
+          options.plan_file = plan.path();
+          on_gpu(options);
+        },
+        [&](Session& session, RankContext& context) -> std::string {
+          Program program;
+          const Result<GradientId> id = declare(session, "layer", 5000);
+          const auto floats = program.floats(5000);
+          const Submission one = program.submission(*id, floats);
+          const auto submit = [&] { return session.submit({&one, 1}).status(); };
+          Status status = submit();
+          if (status) status = session.step().status();
+          if (status && context.rank == 1) status = submit();
+          meet.arrive_and_wait();
+          if (status && context.rank == 0) {
+            wait_until_quiet();  // rank 1 waits for messages, and hears of the failure only from rank 0
+            emulated::break_device();
+            status = submit();
+          }
+          // With staleness a step has the result of an earlier one.
+          for (int more = 0; status && more < 3; ++more) {
+            status = session.step().status();
+            if (status) status = submit();
+          }
+          return status.text();
+        });
+    emulated::mend_device();
+    CHECK_THAT(complaints, Catch::Contains("rank 0: Unavailable") || Catch::Contains("rank 0: PeerFailure: rank 0 "));
+    CHECK_THAT(complaints, Catch::Contains("rank 1: Unavailable") || Catch::Contains("rank 1: PeerFailure: rank 0 "));
+    CHECK_THAT(complaints, !Catch::Contains("its session was closed"));
+    const std::string words = "an illegal memory access was encountered (CUDA 700)";
+    const std::size_t first = complaints.find(words);
+    CHECK((first != std::string::npos && complaints.find(words, first + 1) != std::string::npos));
   }
 }
 
