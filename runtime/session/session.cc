@@ -116,8 +116,14 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
 Status SessionImpl::start(std::span<const Submission> submissions, std::span<Handle> handles) {
   if (submissions.empty()) return Status::ok();
   if (!parts_.device->is_host()) {
-    CASYNC_RETURN_IF_ERROR(ready_.note(submissions));
-    CASYNC_RETURN_IF_ERROR(record_.sample_on_device(submissions, ready_));
+    Status noted = ready_.note(submissions);
+    if (noted) noted = record_.sample_on_device(submissions, ready_);
+    if (!noted) {
+      const auto first = static_cast<std::size_t>(submissions.front().gradient);
+      return Status(noted.code(),
+                    fmt::format("gradient {}{}: {}", tables_.gradients.spec(first).name,
+                                submissions.size() > 1 ? " and those submitted with it" : "", noted.message()));
+    }
   }
   const Clock::time_point now = Clock::now();
   tables_.step.submitted(now);
