@@ -299,7 +299,7 @@ std::string whole_text(const cpu_whole::Plan& plan, const Source& source, const 
 std::string rounds_text(const cpu_turns::Plan& plan, const Source& source, const std::string& include) {
   const Program& program = *plan.program;
   Writer out(source);
-  begin_text(out, program, include, {"matrix-inl.h"});
+  begin_text(out, program, include, {"turns-inl.h"});
   write_rounds(plan, out);
   end_targets(out, {"sized", "turn"});
   begin_codec(out, program, {});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cpu/rounds_elements.h"
 
+#include "compll/codegen/cpu/addition_text.h"
 #include "compll/codegen/cpu/rounds_names.h"
 #include "compll/codegen/text/operation_text.h"
 
@@ -56,6 +57,36 @@ void RoundsElements::write(const cpu_turns::ReduceBlocks& reduce) {
             RoundsNames::length(term.block) + ", " + name(reduce.from) + ", " + RoundsNames::size(term.type()) + ", " +
             memory_.pointer(reduce.array) + ", [&](size_t count, const auto& elements) HWY_ATTR { return " +
             values_.reduction(term, "count", "elements", reduce.function) + "; });");
+}
+
+void RoundsElements::write(const cpu_turns::Largest& largest) {
+  const Term& term = *largest.term;
+  out_.line("find_largest(" + RoundsNames::size(term.arguments[0]->type()) + ", " + RoundsNames::size(term.type()) +
+            ", " + memory_.pointer(largest.from) + ", " + memory_.pointer(largest.array) + ", memory);");
+}
+
+void RoundsElements::write(const cpu_turns::KthLargest& largest) {
+  const Term& term = *largest.term;
+  out_.line("const " + type_text(term.type().element) + " " + name(largest.value) + " = find_kth_largest(" +
+            RoundsNames::size(term.arguments[0]->type()) + ", " + values_.expression(*term.arguments[1]) + ", " +
+            memory_.pointer(largest.from) + ", memory);");
+}
+
+void RoundsElements::write(const cpu_turns::Zeros& zeros) {
+  const Type& type = plan_.values[zeros.array].type;
+  out_.line("std::fill_n(" + memory_.pointer(zeros.array) + ", " + RoundsNames::size(type) + ", " +
+            type_text(type.element) + "{});");
+}
+
+void RoundsElements::write(const cpu_turns::Scatter& scatter) {
+  const Term& term = *scatter.term;
+  const ScalarType type = term.type().element;
+  const std::string values = scatter.values ? name(*scatter.values)
+                                            : "[&](size_t) HWY_ATTR -> " + type_text(type) + " { return " +
+                                                  values_.expression(*term.arguments[1]) + "; }";
+  const std::string all = RoundsNames::size(term.arguments[0]->type()) + ", " + name(scatter.places) + ", " + values +
+                          ", " + RoundsNames::size(term.type()) + ", " + memory_.pointer(scatter.array);
+  out_.line(term.op == Op::kScatter ? "set_at(" + all + ");" : "add_at(" + all + ", " + addition_text(type) + ");");
 }
 
 }  // namespace casync::compll

@@ -24,6 +24,10 @@ class RoundsElements {
   void write(const cpu_turns::Function& function);
   void write(const cpu_turns::Reduce& reduce);
   void write(const cpu_turns::ReduceBlocks& reduce);
+  void write(const cpu_turns::Largest& largest);
+  void write(const cpu_turns::KthLargest& largest);
+  void write(const cpu_turns::Zeros& zeros);
+  void write(const cpu_turns::Scatter& scatter);
 
  private:
   std::string name(cpu_turns::Id id) const { return values_.name(id); }

@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cpu/whole_calls.h"
 
+#include "compll/codegen/cpu/addition_text.h"
 #include "compll/codegen/cpu/whole_definitions.h"
 #include "compll/codegen/cpu/whole_names.h"
 #include "compll/codegen/text/operation_text.h"
 #include "compll/ir/vector/cpu/singles.h"
 
 namespace casync::compll {
-namespace {
-
-/// The function that adds an element to another one, which is of the same type again.
-std::string sum_text(ScalarType element) {
-  const std::string type = type_text(element);
-  const ScalarType wide = element.is_float() || element == kUintType ? element : kIntType;
-  std::string value = operation_text(Op::kAdd, element, {"a", "b"});
-  if (element.is_integer() && element.bits < 32) {
-    value = conversion_text(wide, element, operation_text(Op::kAdd, wide, {"int32_t(a)", "int32_t(b)"}));
-  }
-  return "[](" + type + " a, " + type + " b) HWY_ATTR -> " + type + " { return " + value + "; }";
-}
-
-}  // namespace
 
 bool reduces_in_chunks(const Term& term) {
   return term.reducer == Reducer::kSum && term.arguments.front()->type().element.is_float();
@@ -114,7 +101,7 @@ void WholeCalls::write(const cpu_whole::Scatter& scatter) {
                              values_.values_of(scatter.values, term) + ", " + values_.size(scatter.array) + ", " + to +
                              "_at";
   out_.line(term.op == Op::kScatter ? "set_at(" + to_all + ");"
-                                    : "add_at(" + to_all + ", " + sum_text(term.type().element) + ");");
+                                    : "add_at(" + to_all + ", " + addition_text(term.type().element) + ");");
   out_.line("[[maybe_unused]] const Array<" + values_.element(scatter.array) + "> " + to + "{" + to + "_at};");
 }
 

@@ -283,6 +283,9 @@ TEST_CASE("cuda text: a turn takes one launch, and a stage for whatever needs wh
   CHECK(count(made->text, "products_of_rows(part, n, Filling{m_8, m_8_filled}") == 1);
   CHECK(cuda_launches(*program, source) == "on a GPU: turn 0: 1 launch of 3 stages, turn 1: 1 of 3, turn 2: 1\n");
   CHECK(cuda_whole_text(*program, source).status().message() == path + ": `synchronize` is compiled by turns");
+  const Source picks("sketched_topk.cll", source_of("sketched_topk"));
+  CHECK(cuda_launches(*compile(picks), picks) ==
+        "on a GPU: turn 0: 1 launch of 4 stages, turn 1: 1 of 5, turn 2: 1 of 6\n");
 }
 
 TEST_CASE("cuda text: what no turn can do is named with its place") {

@@ -63,6 +63,12 @@ void check_memory(const cpu_turns::Turn& turn) {
     }
     if (const auto* fill = std::get_if<cpu_turns::Fill>(&item)) CHECK(is_there(fill->to));
     if (const auto* copy = std::get_if<cpu_turns::Copy>(&item)) CHECK((known.count(copy->from) && is_there(copy->to)));
+    if (const auto* zeros = std::get_if<cpu_turns::Zeros>(&item)) CHECK(known.count(zeros->array) != 0);
+    if (const auto* largest = std::get_if<cpu_turns::Largest>(&item)) {
+      CHECK((known.count(largest->array) != 0 && known.count(largest->from) != 0));
+    }
+    if (const auto* largest = std::get_if<cpu_turns::KthLargest>(&item)) CHECK(known.count(largest->from) != 0);
+    if (const auto* scatter = std::get_if<cpu_turns::Scatter>(&item)) CHECK(known.count(scatter->array) != 0);
     if (const auto* piece = std::get_if<cpu_turns::Piece>(&item)) CHECK(known.count(piece->to) != 0);
     if (const auto* outer = std::get_if<cpu_turns::Outer>(&item)) {
       CHECK((known.count(outer->left) != 0 && known.count(outer->right) != 0));
@@ -96,6 +102,10 @@ TEST_CASE("golden: the turns of terngrad_shared on a CPU, which keep whole numbe
   check_plan("terngrad_shared", source_of("terngrad_shared"));
 }
 
+TEST_CASE("golden: the turns of sketched_topk on a CPU, which pick elements and move them") {
+  check_plan("sketched_topk", source_of("sketched_topk"));
+}
+
 TEST_CASE("plan: turns of every program that exchanges have memory ahead of its use, and are printed") {
   for (const std::string& name : written_round_names()) {
     INFO(name);
@@ -120,6 +130,19 @@ TEST_CASE("plan: the product that reads a matrix first stores it, and any other 
   CHECK(turn_of("float top = reduce(m, max);\n"
                 "right = map(right, [&](float x) -> float { return x * top; });\n") ==
         std::pair<std::size_t, std::size_t>(0, 3));
+}
+
+TEST_CASE("plan: what is searched is in memory, and what is scattered is made where it is wanted") {
+  const Compiled compiled = with_states(
+      "uint* at = largest(map(g, error, [&](float x, float e) -> float { return x + e; }), 3);\n"
+      "float* some = exchange(gather(g, at));\nright = right;\nerror = scatter(at, some, g.size);\nresult = error;");
+  const cpu_turns::Plan plan = plan_of(compiled);
+  for (const cpu_turns::Turn& turn : plan.turns) check_memory(turn);
+  CHECK(count_of<cpu_turns::Largest>(plan.turns[0]) == 1);
+  CHECK(count_of<cpu_turns::Fill>(plan.turns[0]) == 2);  // the sum that is searched, and the elements to exchange
+  CHECK(count_of<cpu_turns::Zeros>(plan.turns[1]) == 1);
+  CHECK(count_of<cpu_turns::Scatter>(plan.turns[1]) == 1);
+  CHECK(count_of<cpu_turns::Fill>(plan.turns[1]) == 0);
 }
 
 TEST_CASE("plan: a result that is made while the gradient is read has memory of its own") {

@@ -189,6 +189,33 @@ TEST_CASE("session exchanges: ternary codes of a shared scale take fewer bytes t
   }
 }
 
+TEST_CASE("session exchanges: elements that are large in the sum of all ranks arrive exactly, by every strategy") {
+  constexpr std::size_t kElements = 40'000, kLarge = 20;
+  // Whole numbers: their sums are the same in any order.
+  const Gradients gradients = [](int rank, std::uint32_t step) {
+    std::vector<float> values(kElements);
+    for (std::size_t k = 0; k < kLarge; ++k) {
+      const float size = static_cast<float>((rank + 1) * static_cast<int>(20 + k + step));
+      values[(k * 1999 + step * 17) % kElements] = k % 2 == 0 ? size : -size;
+    }
+    return values;
+  };
+  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+    const Training none = train(ranks, {"ps", ""}, named("none"), 2, gradients);
+    for (const Way& way : ways_of(ranks)) {
+      INFO(ranks << " ranks, " << way.strategy << " " << way.nodes);
+      const Training made = train(ranks, way, named("sketched_topk"), 2, gradients, "partitions: 5");
+      REQUIRE(made.complaints == "");
+      for (std::uint32_t step = 0; step < 2; ++step) {
+        for (int rank = 0; rank < ranks; ++rank) {
+          CHECK(difference(made.results[rank][step], none.results[rank][step]) == "");
+        }
+      }
+      if (ranks > 1 && way.strategy == "ps") CHECK(made.sent[0] < none.sent[0] / 18);
+    }
+  }
+}
+
 TEST_CASE("session exchanges: a rank that is not finite is seen by all") {
   for (const float bad : {kNan, kInfinity, -kInfinity}) {
     const Gradients gradients = [&](int rank, std::uint32_t step) {

@@ -35,6 +35,9 @@ Array Arrays::define(const Term& term, Id to, const std::optional<Place>& place)
     case Op::kSpread: return define_spread(term, to);
     case Op::kBlockReduce: return define_block_reduction(term, to, place);
     case Op::kOrthonormalize: return define_orthonormal(term, to, place);
+    case Op::kLargest: return define_largest(term, to, place);
+    case Op::kScatter:
+    case Op::kScatterAdd: return define_scatter(term, to, place);
     default: break;  // the other ones are interpreted here
   }
   Layout::refuse(term, "`" + std::string(name_of(term.op)) + "`");
@@ -75,6 +78,40 @@ Array Arrays::define_orthonormal(const Term& term, Id to, const std::optional<Pl
   }
   layout_.add(Orthonormalize{to, &term});
   return stored(to);
+}
+
+Array Arrays::define_largest(const Term& term, Id to, const std::optional<Place>& place) {
+  const Term& of = *term.arguments.front();
+  const Array from = in_memory(array_of(of), of.type(), {}, "`largest`");
+  layout_.add(Memory{to, place});
+  layout_.add(Largest{to, *from.memory, &term});
+  layout_.note("`largest`", from, of.type(), 0);
+  return stored(to);
+}
+
+Array Arrays::define_scatter(const Term& term, Id to, const std::optional<Place>& place) {
+  const Array places = settled(*term.arguments[0]);
+  const Term& given = *term.arguments[1];
+  std::optional<Id> values;
+  if (given.type().is_array()) {
+    values = settled(given).id;
+  } else {
+    layout_.singles.lay_out(given);
+  }
+  const std::string what = "`" + std::string(name_of(term.op)) + "`";
+  if (term.arguments.size() > 2) {
+    const Array into = array_of(*term.arguments[2]);
+    layout_.add(Memory{to, place});
+    fill(into, term.type(), to, what);
+  } else {
+    layout_.add(Memory{to, place});
+    layout_.add(Zeros{to});
+    layout_.note(what, {}, term.type(), 4);
+  }
+  layout_.add(Scatter{to, places.id, values, &term});
+  Array made = stored(to);
+  if (term.type().is_over(Extent::Kind::kElements)) made.reads.insert(to);
+  return made;
 }
 
 Array Arrays::define_matmul(const Term& term, Id to, const std::optional<Place>& place) {

@@ -32,6 +32,8 @@ class Arrays {
   Array define_range(Id to);
   Array define_block_reduction(const Term& term, Id to, const std::optional<Place>& place);
   Array define_orthonormal(const Term& term, Id to, const std::optional<Place>& place);
+  Array define_largest(const Term& term, Id to, const std::optional<Place>& place);
+  Array define_scatter(const Term& term, Id to, const std::optional<Place>& place);
   Array define_matmul(const Term& term, Id to, const std::optional<Place>& place);
   Array stored(Id to);
   Id piece(const Array& array, const Type& type);

@@ -148,6 +148,27 @@ struct Orthonormalize {
   const Term* term = nullptr;
 };
 
+/// The places of the largest elements of an array in memory.
+struct Largest {
+  Id array = 0, from = 0;
+  const Term* term = nullptr;
+};
+/// The element that would be the last of them.
+struct KthLargest {
+  Id value = 0, from = 0;
+  const Term* term = nullptr;
+};
+/// Zeros in memory.
+struct Zeros {
+  Id array = 0;
+};
+/// Changes the elements at places.
+struct Scatter {
+  Id array = 0, places = 0;
+  std::optional<Id> values;  ///< else the term's one value, for all of them
+  const Term* term = nullptr;
+};
+
 /// Memory for pieces of a matrix that stays nowhere.
 struct Tiles {
   Id value = 0;
@@ -172,9 +193,9 @@ struct Product {
 struct MakeResult {};
 struct GiveResult {};
 
-using Item =
-    std::variant<Statement, Take, Given, Single, Map, Range, Spread, Outer, Memory, Buffer, Stored, Fill, Copy,
-                 Function, Reduce, ReduceBlocks, Orthonormalize, Tiles, Piece, Product, MakeResult, GiveResult>;
+using Item = std::variant<Statement, Take, Given, Single, Map, Range, Spread, Outer, Memory, Buffer, Stored, Fill, Copy,
+                          Function, Reduce, ReduceBlocks, Orthonormalize, Largest, KthLargest, Zeros, Scatter, Tiles,
+                          Piece, Product, MakeResult, GiveResult>;
 
 /// The place where the elements of an array are.
 enum class Storage : std::uint8_t {

@@ -93,6 +93,15 @@ class TurnText {
            (each.function ? " by " + name(*each.function) : "");
   }
   std::string text(const Orthonormalize& each) const { return "orthonormalize memory of " + name(each.array); }
+  std::string text(const Largest& each) const {
+    return "memory of " + name(each.array) + " = places of the largest of " + name(each.from);
+  }
+  std::string text(const KthLargest& each) const { return name(each.value) + " = kth_largest of " + name(each.from); }
+  std::string text(const Zeros& each) const { return "memory of " + name(each.array) + " = zeros"; }
+  std::string text(const Scatter& each) const {
+    return std::string(each.term->op == Op::kScatter ? "set" : "add to") + " memory of " + name(each.array) + " at " +
+           name(each.places) + ": " + (each.values ? name(*each.values) : text_of(program_, *each.term->arguments[1]));
+  }
   std::string text(const Tiles& each) const { return "memory of " + name(each.value) + ", for pieces"; }
   std::string text(const Piece& each) const {
     return name(each.value) + " = pieces of " + name(each.from) + " in " + name(each.to) + prepared(each.outers);

@@ -21,6 +21,7 @@ void Singles::hoist(const Term& term) {
   for (const TermPtr& argument : term.arguments) {
     if (!argument->type().is_array()) hoist(*argument);
   }
+  if (term.op == Op::kKthLargest) return find(term);
   if (term.op != Op::kReduce) return;
   const Term& of = *term.arguments[0];
   const Array from = layout_.arrays.settled(of);
@@ -29,6 +30,16 @@ void Singles::hoist(const Term& term) {
   layout_.note("`reduce`", from, of.type(), 0);
   layout_.add(Reduce{to, from.id, &term, function});
   plan.of_term[&term] = to;
+}
+
+void Singles::find(const Term& selection) {
+  const Term& of = *selection.arguments[0];
+  const Array from = layout_.arrays.in_memory(layout_.arrays.array_of(of), of.type(), {}, "`kth_largest`");
+  check(*selection.arguments[1]);
+  const Id to = layout_.temporary("kth_largest", selection.type());
+  layout_.note("`kth_largest`", from, of.type(), 0);
+  layout_.add(KthLargest{to, *from.memory, &selection});
+  layout_.plan.of_term[&selection] = to;
 }
 
 std::optional<Id> Singles::function_of(const Term& reduction) {

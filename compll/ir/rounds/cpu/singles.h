@@ -16,7 +16,8 @@ class Singles {
 
   /// Lays out what a value needs ahead of it, and checks it.
   void lay_out(const Term& term);
-  /// Lays out the reductions in a value, which are loops of their own, and arrays of which it reads single elements.
+  /// Lays out the reductions and searches in a value, which are loops of their own, and arrays of which it reads single
+  /// elements.
   void hoist(const Term& term);
   /// Lays out the function and the initial value of a reduction that has one of the program's own.
   std::optional<Id> function_of(const Term& reduction);
@@ -25,6 +26,8 @@ class Singles {
 
  private:
   void check(const Term& term) const;
+  /// Lays out the search for a `kth_largest`, whose k is laid out.
+  void find(const Term& selection);
 
   Layout& layout_;
 };

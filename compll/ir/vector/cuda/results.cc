@@ -135,7 +135,8 @@ class Results {
     const Id from = plan_.of_variable.at(id);
     if (!type.is_array()) return add(plan_, when.all, StoreOne{from, to});
     const std::uint32_t stage = type.is_over(Extent::Kind::kBlocks) ? when.all : when.own;
-    add(plan_, stage, Fill{.from = from, .type = type, .to = to});
+    // In the stage that makes an array a tile reads its own share of it, which for a computed size is an equal one.
+    add(plan_, stage, Fill{.from = from, .type = type, .to = to, .evenly = is_shared_evenly(type)});
   }
   void fill(const Term& array, const Address& to) {
     add(plan_, ready_to_share(plan_, array),

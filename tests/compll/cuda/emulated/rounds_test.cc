@@ -51,6 +51,8 @@ TEST_CASE("emulated kernels of turns: the bytes are the interpreter's, of every 
   CHECK(difference("powersgd", {}, kSmall) == "");
   for (const double rank : {1, 2, 3}) CHECK(difference("powersgd", {{"rank", rank}}, kFew) == "");
   for (const double clip : {0, 2}) CHECK(difference("terngrad_shared", {{"clip", clip}}, kSmall) == "");
+  for (const double block : {4, 16, 128}) CHECK(difference("sketched_topk", {{"block", block}}, kSmall) == "");
+  CHECK(difference("sketched_topk", {{"rows", 5}, {"ratio", 0.05}}, {{130, 128}, {1, 16385}}) == "");
 }
 
 TEST_CASE("emulated kernels of turns: matrices of several tiles") {
