@@ -6,8 +6,10 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <span>
 
 #include "compll/codec/coded/bit_stream.h"
+#include "compll/ops/cpu/byte_planes.h"
 
 namespace casync::compll {
 namespace {
@@ -104,17 +106,35 @@ class Writer {
   template <unsigned kWidth>
   void write_codes(const std::uint8_t* bytes, Elements count, unsigned depth) {
     constexpr unsigned kEscape = escape_of(kWidth);
-    std::array<std::uint8_t, 256> code_of;
-    code_of.fill(kEscape);
-    for (unsigned i = 0; i < kEscape; ++i, ++known_) {
-      const bool any = known_ < frequent_.size();
-      put(any ? frequent_.value(known_) : std::uint8_t{0});
-      if (any) code_of[frequent_.value(known_)] = static_cast<std::uint8_t>(i);
-    }
+    std::array<std::uint8_t, kEscape> values{};
+    const unsigned known = std::min(kEscape, frequent_.size() - known_);
+    for (unsigned i = 0; i < known; ++i) values[i] = frequent_.value(known_ + i);
+    for (const std::uint8_t value : values) put(value);
+    known_ += known;
     std::byte* const escapes_at = out_;
     out_ += sizeof(std::uint16_t);
     std::array<std::uint8_t, kCodedBlock + 1> escaped;
-    std::uint8_t* end = escaped.data();
+    Elements found = 0;
+    if constexpr (kWidth == 2) {
+      found = write_two_bits(bytes, count, std::span(values).first(known), out_, escaped.data());
+      out_ += code_bytes(kWidth, count);
+    } else {
+      found = put_codes<kWidth>(bytes, count, std::span(values).first(known), escaped.data());
+    }
+    const auto escapes = static_cast<std::uint16_t>(found);
+    std::memcpy(escapes_at, &escapes, sizeof escapes);
+    if (escapes != 0) write(escaped.data(), escapes, depth + 1);
+  }
+
+  /// Writes a code for each byte, and stores those without a value in `escaped`. Returns their number.
+  template <unsigned kWidth>
+  Elements put_codes(const std::uint8_t* bytes, Elements count, std::span<const std::uint8_t> values,
+                     std::uint8_t* escaped) {
+    constexpr unsigned kEscape = escape_of(kWidth);
+    std::array<std::uint8_t, 256> code_of;
+    code_of.fill(kEscape);
+    for (std::size_t i = 0; i < values.size(); ++i) code_of[values[i]] = static_cast<std::uint8_t>(i);
+    std::uint8_t* end = escaped;
     for (Elements i = 0; i < count; i += kGroup) {
       std::uint64_t group = 0;
       for (Elements k = 0; k < std::min(kGroup, count - i); ++k) {
@@ -126,9 +146,7 @@ class Writer {
       std::memcpy(out_, &group, sizeof group);
       out_ += code_bytes(kWidth, std::min(kGroup, count - i));
     }
-    const auto escapes = static_cast<std::uint16_t>(end - escaped.data());
-    std::memcpy(escapes_at, &escapes, sizeof escapes);
-    if (escapes != 0) write(escaped.data(), escapes, depth + 1);
+    return static_cast<Elements>(end - escaped);
   }
 
   void put(std::uint8_t byte) { *out_++ = std::byte{byte}; }
@@ -169,14 +187,6 @@ std::uint64_t group_at(const Parts& parts, unsigned width, Elements first, Eleme
   return group;
 }
 
-/// A bit for each code that is an escape: the lowest of those of the code.
-std::uint64_t escape_bits(std::uint64_t codes, unsigned width) {
-  std::uint64_t all = codes, first_bits = 0;
-  for (unsigned bit = 1; bit < width; ++bit) all &= codes >> bit;
-  for (unsigned bit = 0; bit + width <= 64; bit += width) first_bits |= std::uint64_t{1} << bit;
-  return all & first_bits;
-}
-
 bool has_above(const std::byte* bytes, Elements count, unsigned most) {
   unsigned greatest = 0;
   for (Elements i = 0; i < count; ++i) greatest = std::max(greatest, std::to_integer<unsigned>(bytes[i]));
@@ -185,17 +195,6 @@ bool has_above(const std::byte* bytes, Elements count, unsigned most) {
 
 /// Codes that a word holds and that begin and end with a byte.
 constexpr Elements codes_in_word(unsigned width) { return width == 1 ? 64 : width == 2 ? 32 : 16; }
-
-Elements escapes_in(const Parts& parts, unsigned width, Elements count) {
-  const Elements at_once = codes_in_word(width);
-  Elements escapes = 0;
-  for (Elements i = 0; i < count; i += at_once) {
-    std::uint64_t codes = 0;
-    std::memcpy(&codes, parts.codes + i / kGroup * width, code_bytes(width, std::min(at_once, count - i)));
-    escapes += static_cast<Elements>(std::popcount(escape_bits(codes, width)));
-  }
-  return escapes;
-}
 
 Bytes check(ConstView from, Elements count, unsigned most, unsigned depth) {
   if (from.size < 2) return 0;
@@ -209,7 +208,7 @@ Bytes check(ConstView from, Elements count, unsigned most, unsigned depth) {
   if (parts.codes == nullptr || has_above(parts.table, escape_of(width), most)) return 0;
   const Elements last = count % kGroup == 0 ? kGroup : count % kGroup;
   if (group_at(parts, width, count - last, count) >> (last * width) != 0) return 0;
-  if (parts.escapes > count || escapes_in(parts, width, count) != parts.escapes) return 0;
+  if (parts.escapes > count || count_all_ones(parts.codes, count, width) != parts.escapes) return 0;
   const Bytes size = from.size - parts.rest.size;
   if (parts.escapes == 0) return size;
   const Bytes rest = check(parts.rest, parts.escapes, most, depth + 1);
@@ -263,7 +262,7 @@ Bytes read_codes(ConstView from, Elements count, std::uint8_t* bytes) {
       std::memcpy(out + k, &values, table.kCodes);
     }
     if (parts.escapes != 0) {
-      for (std::uint64_t left = escape_bits(codes, kWidth); left != 0; left &= left - 1) {
+      for (std::uint64_t left = all_ones(codes, kWidth); left != 0; left &= left - 1) {
         out[static_cast<unsigned>(std::countr_zero(left)) / kWidth] = *next++;
       }
     }

@@ -10,14 +10,10 @@
 #include "compll/codec/coded/bit_stream.h"
 #include "compll/codec/coded/coded_block.h"
 #include "compll/codec/coded/frequent_bytes.h"
+#include "compll/ops/cpu/byte_planes.h"
 
 namespace casync::compll {
 namespace {
-
-constexpr std::uint32_t kMantissa = 0x7fffff;
-
-std::uint32_t exponent_first(std::uint32_t x) { return x << 1 >> 24 << 24 | x >> 31 << 23 | (x & kMantissa); }
-std::uint32_t sign_first(std::uint32_t x) { return (x >> 23 & 1) << 31 | x >> 24 << 23 | (x & kMantissa); }
 
 constexpr Bytes kHead = sizeof(std::uint16_t);
 
@@ -47,6 +43,9 @@ void join_words(const Planes& in, Elements count, unsigned planes, std::uint32_t
 }
 
 void split(const CodedElements& block, const std::byte* plain, Planes& out) {
+  if (block.bits == 32) {
+    return split_bytes(plain, block.count, block.coding == Coding::kPackedFloats, out.bytes[0].data(), kCodedBlock);
+  }
   if (block.bits == 64) {
     for (Elements i = 0; i < block.count; ++i) {
       for (unsigned p = 0; p < 8; ++p) out.bytes[p][i] = std::to_integer<std::uint8_t>(plain[8 * i + p]);
@@ -55,13 +54,13 @@ void split(const CodedElements& block, const std::byte* plain, Planes& out) {
   }
   alignas(64) std::array<std::uint32_t, kCodedBlock> words;
   unpack_plain(block, plain, words.data());
-  if (block.coding == Coding::kPackedFloats) {
-    for (Elements i = 0; i < block.count; ++i) words[i] = exponent_first(words[i]);
-  }
   split_words(words.data(), block.count, planes_of(block), out);
 }
 
 void join(const CodedElements& block, const Planes& in, std::byte* plain) {
+  if (block.bits == 32) {
+    return join_bytes(in.bytes[0].data(), kCodedBlock, block.count, block.coding == Coding::kPackedFloats, plain);
+  }
   if (block.bits == 64) {
     for (Elements i = 0; i < block.count; ++i) {
       for (unsigned p = 0; p < 8; ++p) plain[8 * i + p] = std::byte{in.bytes[p][i]};
@@ -70,9 +69,6 @@ void join(const CodedElements& block, const Planes& in, std::byte* plain) {
   }
   alignas(64) std::array<std::uint32_t, kCodedBlock> words;
   join_words(in, block.count, planes_of(block), words.data());
-  if (block.coding == Coding::kPackedFloats) {
-    for (Elements i = 0; i < block.count; ++i) words[i] = sign_first(words[i]);
-  }
   pack_plain(block, words.data(), plain);
 }
 
