@@ -50,8 +50,9 @@ def is_alive(pid):
 
 
 def run_all(tests):
-    """Each function of the test file that is called test_..., in order; the name is the claim."""
+    """Each function of the test file that is called test_..., in order; the name is the claim. Prints how long each took."""
     for name, test in list(tests.items()):
         if name.startswith("test_"):
+            begin = time.monotonic()
             test()
-            print("ok", name[5:].replace("_", " "))
+            print("ok", name[5:].replace("_", " "), f"({time.monotonic() - begin:.1f} s)")
