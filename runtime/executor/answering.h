@@ -10,10 +10,10 @@
 
 #include "base/status.h"
 #include "base/view.h"
+#include "casync/graph/answer_batches.h"
 #include "casync/graph/task_graph.h"
 #include "casync/model/plan.h"
 #include "runtime/device/device.h"
-#include "runtime/executor/answer_batches.h"
 #include "runtime/executor/task_runner.h"
 #include "runtime/executor/untold_sums.h"
 

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "base/view.h"
+#include "casync/graph/answer_batches.h"
 #include "casync/graph/task_graph.h"
 #include "casync/model/gradient.h"
 #include "casync/model/plan.h"
 #include "compll/codec/codec.h"
 #include "runtime/device/device.h"
-#include "runtime/executor/answer_batches.h"
 #include "runtime/executor/bundle.h"
 #include "runtime/executor/lane_room.h"
 #include "runtime/executor/rounds_run.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/executor/answer_batches.h"
+#include "casync/graph/answer_batches.h"
 
 #include <algorithm>
 #include <tuple>
@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace casync::runtime {
+namespace casync {
 
 AnswerBatches::AnswerBatches(const Asynchronous& rule, const std::vector<bool>& contributes) : rule_(rule) {
   for (const bool one : contributes) seats_.push_back({.contributes = one});
@@ -91,4 +91,4 @@ std::optional<AnswerBatches::Wait> AnswerBatches::wait_of(Rank rank) const {
   return Wait{rank, one.step, slow, contributed(slow)};
 }
 
-}  // namespace casync::runtime
+}  // namespace casync

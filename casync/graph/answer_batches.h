@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "casync/model/plan.h"
 
-namespace casync::runtime {
+namespace casync {
 
 /// The owner's batches with one partition of asynchronous ranks: each takes contributions that have come and
 /// answers ranks that wait. An answer to a rank's step t waits until every rank has contributed to step t - bound or to
@@ -84,4 +84,4 @@ class AnswerBatches {
   std::vector<Rank> taken_, answered_;
 };
 
-}  // namespace casync::runtime
+}  // namespace casync
