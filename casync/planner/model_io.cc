@@ -14,6 +14,7 @@ namespace casync {
 namespace {
 
 namespace wire = model::v1;
+using proto::checked;
 using proto::number_text;
 using proto::Placed;
 using proto::quoted;
@@ -86,6 +87,33 @@ void set_priorities(Training& training) {
   for (std::size_t i = 0; i < order.size(); ++i) gradients[order[i]].spec.priority = static_cast<int>(i);
 }
 
+constexpr std::int64_t kMostRanks = 65536;  // as `casync simulate` takes them
+
+/// Reads a slow rank; nothing if its rank is no number of one.
+std::optional<SlowRank> read_slow(const Placed<wire::Slow>& from) {
+  if (!from->has_rank()) from.refuse("no rank, expected a number");
+  const auto rank = from.within(wire::Slow::kRankFieldNumber, from->has_rank(), from->rank(), 0, kMostRanks - 1);
+  const double factor = required(from, wire::Slow::kFactorFieldNumber, from->has_factor(), from->factor(), 0);
+  if (from->has_factor() && from->factor() == 0) {
+    from.refuse(wire::Slow::kFactorFieldNumber, "factor 0, expected a number above 0");
+  }
+  if (!rank) return std::nullopt;
+  return SlowRank{static_cast<Rank>(*rank), factor};
+}
+
+void read_slow_ranks(const Placed<wire::Model>& from, Training& training) {
+  for (int i = 0; i < from->slow_size() && !from.hopeless(); ++i) {
+    const auto slow = from.inner(from->slow(i), wire::Model::kSlowFieldNumber, i);
+    const std::optional<SlowRank> one = read_slow(slow);
+    if (!one) continue;
+    const auto is_it = [&](const SlowRank& known) { return known.rank == one->rank; };
+    if (std::any_of(training.slow.begin(), training.slow.end(), is_it)) {
+      slow.refuse("slow rank " + std::to_string(one->rank) + " a second time, expected once");
+    }
+    training.slow.push_back(*one);
+  }
+}
+
 Training read_model(const Placed<wire::Model>& from) {
   Training training;
   training.name = from->name();
@@ -106,6 +134,8 @@ Training read_model(const Placed<wire::Model>& from) {
     training.gradients.push_back(read_gradient(gradient, training));
   }
   set_priorities(training);
+  read_slow_ranks(from, training);
+  if (from->has_jitter()) training.jitter = checked(from, wire::Model::kJitterFieldNumber, from->jitter(), 0);
   return training;
 }
 
@@ -141,6 +171,12 @@ std::string model_text(const Training& training) {
     to->set_ready_seconds(gradient.ready_s);
     to->set_need_seconds(gradient.need_s);
   }
+  for (const SlowRank& slow : training.slow) {
+    wire::Slow* to = message.add_slow();
+    to->set_rank(slow.rank);
+    to->set_factor(slow.factor);
+  }
+  if (training.jitter > 0) message.set_jitter(training.jitter);
   return proto::text_of(message);
 }
 

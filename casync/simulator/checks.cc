@@ -67,6 +67,21 @@ Status check_profile(const Profile& profile) {
   return Status::ok();
 }
 
+Status check_slow_ranks(const Training& training, int ranks) {
+  for (const SlowRank& slow : training.slow) {
+    if (slow.rank < 0 || slow.rank >= ranks) {
+      return invalid_argument("model: slow rank " + std::to_string(slow.rank) + ", and there are " +
+                              std::to_string(ranks) + " ranks");
+    }
+    if (!(slow.factor > 0) || !std::isfinite(slow.factor)) {
+      return invalid_argument("model: slow rank " + std::to_string(slow.rank) +
+                              ": a factor that is not above 0, or not finite");
+    }
+  }
+  if (!usable(training.jitter)) return invalid_argument("model: a jitter that is negative or not finite");
+  return Status::ok();
+}
+
 Status check_training(const Training& training) {
   if (!usable(training.backward_s) || !usable(training.forward_s)) {
     return invalid_argument("model: a backward or forward pass of seconds that are negative or not finite");
@@ -78,6 +93,17 @@ Status check_training(const Training& training) {
     }
   }
   return Status::ok();
+}
+
+Status check_mode(const SyncMode& mode, const Profile& profile) {
+  if (!mode.is_gossip() && !mode.is_asynchronous()) return Status::ok();
+  const std::string name = mode.is_gossip() ? "gossip" : "asynchronous";
+  if (mode.is_gossip() && mode.every < 1) return invalid_argument("gossip every 0 steps, expected at least 1");
+  if (mode.is_asynchronous() && mode.asynchronous->first < 1) {
+    return invalid_argument("asynchronous with first: 0, expected at least 1");
+  }
+  if (profile.upload.empty() && profile.download.empty()) return Status::ok();
+  return invalid_argument("`" + name + "` beside a profile with `upload` or `download`: sessions refuse it on a GPU");
 }
 
 }  // namespace
@@ -103,14 +129,7 @@ Status check_scenario(const Scenario& scenario, const SimulationOptions& options
     if (status.is_ok()) continue;
     return Status(status.code(), "gradient " + scenario.training.gradients[g].spec.name + ": " + status.message());
   }
-  if (scenario.mode.is_gossip()) {
-    return invalid_argument("gossip is not simulated: its ranks exchange with neighbours only; leave `gossip` out of " +
-                            std::string("the plan, which then predicts exchanges with all ranks"));
-  }
-  if (scenario.mode.is_asynchronous()) {
-    return invalid_argument("asynchronous exchanges are not simulated: a step takes what has come by then; leave " +
-                            std::string("`asynchronous` out of the plan, which then predicts steps that wait for all"));
-  }
+  CASYNC_RETURN_IF_ERROR(check_mode(scenario.mode, scenario.profile));
   if (options.steps < 1) return invalid_argument(std::to_string(options.steps) + " steps");
   if (!usable(options.jitter)) return invalid_argument("a jitter that is negative or not finite");
   if (!options.slowness.empty() && options.slowness.size() != ranks) {
@@ -121,6 +140,7 @@ Status check_scenario(const Scenario& scenario, const SimulationOptions& options
     if (!usable(slowness)) return invalid_argument("a slowness that is negative or not finite");
   }
   CASYNC_RETURN_IF_ERROR(check_profile(scenario.profile));
+  CASYNC_RETURN_IF_ERROR(check_slow_ranks(scenario.training, topology.ranks));
   return check_training(scenario.training);
 }
 

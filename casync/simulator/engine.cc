@@ -27,21 +27,32 @@ SimulatedKind kind_of(TaskVerb verb) {
 
 }  // namespace
 
-Engine::Engine(const Scenario& scenario, const SimulationOptions& options, const FlatTasks& flat)
+Engine::Engine(const Scenario& scenario, const SimulationOptions& options, const FlatTasks& flat, Drift drift)
     : scenario_(scenario),
       options_(options),
       flat_(flat),
       tasks_(flat.tasks()),
+      drift_(std::move(drift)),
       gradients_(static_cast<std::uint32_t>(scenario.training.gradients.size())),
+      slots_(flat.gradients()),
       milestones_(milestones()),
       ranks_(static_cast<std::size_t>(flat.symmetry().period)),
-      runs_(ranks_.size() * gradients_),
+      runs_(ranks_.size() * slots_),
       ports_(2 * ranks_.size()),
       waits_for_(tasks_.size()),
       fused_with_(tasks_.size(), kNoTask),
       since_(tasks_.size()),
       queued_as_(tasks_.size()),
       times_(gradients_) {
+  const SyncMode& mode = scenario.mode;
+  if (drifts(scenario, options)) {
+    if (mode.staleness > 1) late_.emplace(ranks_.size(), gradients_, mode.staleness);
+    if (!mode.is_asynchronous()) under_way_.resize(tasks_.size());
+    steps_.emplace(ranks_.size(), options.steps, mode.is_asynchronous());
+    for (std::size_t rank = 0; rank < drift_.contributes.size(); ++rank) {
+      if (!drift_.contributes[rank]) steps_->contributes_nothing(static_cast<Rank>(rank));
+    }
+  }
   if (scenario.credit_bytes > 0) credit_.resize(2 * tasks_.size());
   for (const Link* link : {&scenario.profile.inside, &scenario.profile.between}) {
     if (link->send_work.empty() && link->receive_work.empty()) continue;
@@ -185,7 +196,7 @@ void Engine::start_codec(Rank rank) {
 /// The seconds of a codec task that begins now.
 double Engine::seconds_of(RankState& own, const UrgentTask& next) const {
   const FlatTask& task = tasks_[next.task];
-  const double seconds = scenario_.profile.task_s + task.seconds;
+  const double seconds = scenario_.profile.task_s + work_s(next.task);
   if (task.shared_s <= 0) return seconds;
   const bool shares =
       own.kernels.takes(task.codec, static_cast<std::uint8_t>(task.verb), next.arrival, arrivals_, now_);
@@ -223,7 +234,7 @@ void Engine::end_codec(Rank rank) {
   own.kernels.ended = now_;
   const std::uint32_t task = std::exchange(own.codec_task, kNoTask);
   const double took = now_ - own.codec_began, task_s = scenario_.profile.task_s;
-  const double task_part = task_s > 0 ? took * task_s / (task_s + tasks_[task].seconds) : 0;
+  const double task_part = task_s > 0 ? took * task_s / (task_s + work_s(task)) : 0;
   own.sums.tasks_s += task_part;
   own.sums.processor_s += task_s * slowness_of(rank);
   CodecWork& work = times_[gradient_of(task)].work;
@@ -281,6 +292,10 @@ void Engine::complete(std::uint32_t task) {
   while (!done_.empty()) {
     const std::uint32_t over = done_.back();
     done_.pop_back();
+    if (is_side(over)) {
+      side_over(over);
+      continue;
+    }
     for (const std::uint32_t next : flat_.successors(over)) {
       if (--waits_for_[next] == 0) make_ready(next);
     }
@@ -289,15 +304,18 @@ void Engine::complete(std::uint32_t task) {
 }
 
 void Engine::finish_run(std::uint32_t run) {
-  const auto rank = static_cast<Rank>(run / gradients_);
+  const auto rank = static_cast<Rank>(run / slots_);
   RunState& own = runs_[run];
   own.active = false;
-  times_[run % gradients_].sync_s += now_ - own.ready_at;
+  times_[run % slots_ % gradients_].sync_s += now_ - own.ready_at;
+  if (late_) finish_late(rank);
   RankState& there = state(rank);
-  if (!there.blocked || milestones_[there.milestone].gradient != run % gradients_) return;
+  if (!there.blocked) return;
+  const std::uint32_t missed = milestones_[there.milestone].gradient;
+  if (is_missing(rank, missed)) return;
   there.blocked = false;
   there.sums.waiting_s += now_ - there.blocked_since;
-  times_[run % gradients_].waiting_s += now_ - there.blocked_since;
+  times_[missed].waiting_s += now_ - there.blocked_since;
   start(there.training, 0, 1, Event::Kind::kTraining, rank);
   mark(rank);
 }
@@ -323,7 +341,7 @@ Status Engine::all_done() const {
 
 Simulation Engine::result() {
   const double steps = options_.steps;
-  const double shares = steps * static_cast<double>(ranks_.size());
+  const double shares = steps_ ? static_cast<double>(steps_->all_ended()) : steps * static_cast<double>(ranks_.size());
   Simulation simulation;
   simulation.step_s = ended_ / steps;
   simulation.gradients = std::move(times_);
@@ -351,6 +369,7 @@ Simulation Engine::result() {
   const Symmetry& symmetry = flat_.symmetry();
   simulation.by = symmetry.is_trivial() ? SimulatedBy::kAllRanks : SimulatedBy::kSymmetricRanks;
   simulation.tasks = tasks_.size() * static_cast<std::size_t>(symmetry.ranks / symmetry.period);
+  add_paces(simulation);
   return simulation;
 }
 

@@ -8,10 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "casync/simulator/drift.h"
 #include "casync/simulator/event_queue.h"
 #include "casync/simulator/flat_tasks.h"
+#include "casync/simulator/late_exchanges.h"
 #include "casync/simulator/peer_count.h"
+#include "casync/simulator/rank_steps.h"
 #include "casync/simulator/simulate.h"
+#include "casync/simulator/under_way.h"
 
 namespace casync {
 
@@ -22,7 +26,7 @@ namespace casync {
 class Engine {
  public:
   /// Borrows its arguments, which have been checked.
-  Engine(const Scenario& scenario, const SimulationOptions& options, const FlatTasks& flat);
+  Engine(const Scenario& scenario, const SimulationOptions& options, const FlatTasks& flat, Drift drift);
 
   /// Internal: some task can never run.
   Result<Simulation> run();
@@ -71,7 +75,8 @@ class Engine {
     Copies uploads, downloads;
     std::size_t milestone = 0;  ///< the next one
     int step = 0;
-    double factor = 1;  ///< of training in this step
+    std::uint32_t submitted = 0;  ///< gradients of this step
+    double factor = 1;            ///< of training in this step
     double step_began = 0, pass_began = 0, blocked_since = 0;
     bool blocked = false;
     std::uint32_t codec_task = kNoTask;
@@ -141,9 +146,23 @@ class Engine {
   void begin_step(Rank rank);
   void go_on(Rank rank);
   void pass(Rank rank);
-  void begin_run(Rank rank, std::uint32_t gradient);
+  void submit(Rank rank, std::uint32_t gradient);
+  bool is_missing(Rank rank, std::uint32_t gradient) const;
+  void begin_run(Rank rank, std::uint32_t gradient, int step);
   void end_step(Rank rank);
   double factor_of(Rank rank, int step) const;
+
+  // engine_drift.cc
+  bool is_side(std::uint32_t task) const;
+  double work_s(std::uint32_t task) const;
+  void begin_late(Rank rank);
+  void finish_late(Rank rank);
+  void contribute_own(Rank rank, std::uint32_t gradient, int step);
+  void begin_batch(std::size_t partition);
+  void side_over(std::uint32_t task);
+  void answer(std::size_t partition, Rank rank);
+  void end_rank(Rank rank);
+  void add_paces(Simulation& simulation) const;
 
   // engine_network.cc
   std::size_t port_of(std::uint32_t message) const;
@@ -171,8 +190,16 @@ class Engine {
   void arrived(std::uint32_t first, int step);
   void receive(std::uint32_t recv);
 
-  Rank rank_of(std::uint32_t task) const { return static_cast<Rank>(tasks_[task].run / gradients_); }
-  std::uint32_t gradient_of(std::uint32_t task) const { return tasks_[task].run % gradients_; }
+  Rank rank_of(std::uint32_t task) const { return static_cast<Rank>(tasks_[task].run / slots_); }
+  std::uint32_t gradient_of(std::uint32_t task) const { return tasks_[task].run % slots_ % gradients_; }
+  /// The run of a gradient in a step; in pairs, ranks have one for each pairing.
+  std::uint32_t run_of(Rank rank, std::uint32_t gradient, int step) const {
+    const std::uint32_t pairing = drift_.pairings.empty() ? 0 : drift_.pairings[static_cast<std::size_t>(step)];
+    return static_cast<std::uint32_t>(rank) * slots_ + pairing * gradients_ + gradient;
+  }
+  /// The step of a message that has not left. An owner's messages, and those to it, need none: nobody has two of a
+  /// kind.
+  int step_of(std::uint32_t send) const { return drift_.owners != nullptr ? 0 : runs_[tasks_[send].run].step; }
   Rank receiver_of(std::uint32_t send) const { return rank_of(tasks_[send].peer_task); }
   /// Number of ranks from the rank at this end of a message up to the other.
   int distance_of(std::uint32_t message) const;
@@ -184,14 +211,15 @@ class Engine {
   const SimulationOptions& options_;
   const FlatTasks& flat_;
   const std::span<const FlatTask> tasks_;
-  const std::uint32_t gradients_;
+  const Drift drift_;
+  const std::uint32_t gradients_, slots_;  ///< trained ones, and those of which ranks have tasks
   const std::vector<Milestone> milestones_;
 
   double now_ = 0;
   std::uint64_t wave_ = 1;
   EventQueue events_;
   std::vector<RankState> ranks_;                          // the ranks that stand for all
-  std::vector<RunState> runs_;                            // [rank * gradients + gradient]
+  std::vector<RunState> runs_;                            // [rank * slots + slot]
   std::vector<Port> ports_;                               // inside a node [rank], then between nodes
   std::unordered_map<std::uint64_t, UrgentQueue> lanes_;  // sends from one rank to another: what may fuse
   std::vector<Rank> dirty_ranks_, marked_ranks_;          // those at which something may begin
@@ -210,6 +238,9 @@ class Engine {
   std::vector<std::uint8_t> to_leave_, to_arrive_;
   std::vector<std::uint32_t> done_;  // tasks that are over and have not set their successors free
 
+  UnderWay under_way_;                 // with gossip, and where results come several steps late
+  std::optional<RankSteps> steps_;     // where ranks drift apart
+  std::optional<LateExchanges> late_;  // of a staleness above 1, of ranks that differ
   std::uint64_t arrivals_ = 1, messages_ = 0;
   double bytes_sent_ = 0, ended_ = 0;
   int ranks_done_ = 0;

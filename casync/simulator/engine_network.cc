@@ -43,10 +43,10 @@ int Engine::distance_of(std::uint32_t message) const {
 }
 
 void Engine::add_send(std::uint32_t send) {
+  if (!under_way_.leave(send)) return;
   if (!is_announced(send)) return queue_send(send);
   since_[send] = now_;
-  const Rank sender = rank_of(send);
-  push(Event::Kind::kAnnounced, now_, send, static_cast<std::uint32_t>(state(sender).step), sender, receiver_of(send),
+  push(Event::Kind::kAnnounced, now_, send, static_cast<std::uint32_t>(step_of(send)), rank_of(send), receiver_of(send),
        distance_of(send));
 }
 
@@ -80,7 +80,7 @@ void Engine::hand_over(Port& port) {
     if (port.under_way > 0 && port.under_way + next > scenario_.credit_bytes) return;
     const std::uint32_t first = port.ready.pop().task;
     const Bytes bytes = fuse(first);
-    credit_of(first, state(rank_of(first)).step) = bytes;
+    credit_of(first, step_of(first)) = bytes;
     port.under_way += bytes;
     port.handed_over.push_back({first, bytes});
   }
@@ -121,7 +121,8 @@ void Engine::start_sending(std::size_t port) {
     const std::uint8_t sends = link.send_work.empty() ? 0 : 1, receives = link.receive_work.empty() ? 0 : 1;
     to_leave_[first] = static_cast<std::uint8_t>(1 + sends);
     to_arrive_[first] = static_cast<std::uint8_t>(1 + sends + receives);
-    if (sends != 0) add_work(rank_of(first), {first, sender.step, MessageWork::Kind::kSend, link.send_work.at(bytes)});
+    if (sends != 0)
+      add_work(rank_of(first), {first, step_of(first), MessageWork::Kind::kSend, link.send_work.at(bytes)});
   }
   own.sending = true;
   if (!link.outcast.empty()) since_[tasks_[first].peer_task] = now_ + seconds + link.latency_s;
@@ -129,8 +130,8 @@ void Engine::start_sending(std::size_t port) {
   sender.sums.wire_s += seconds;
   const Rank rank = rank_of(first);
   push(Event::Kind::kPortFree, now_ + seconds, first, 0, rank, rank);
-  push(Event::Kind::kHead, now_ + link.message_s + link.latency_s, first, static_cast<std::uint32_t>(sender.step), rank,
-       receiver_of(first), distance_of(first));
+  push(Event::Kind::kHead, now_ + link.message_s + link.latency_s, first, static_cast<std::uint32_t>(step_of(first)),
+       rank, receiver_of(first), distance_of(first));
 }
 
 /// Takes along what fits into the same message, most urgent first. Returns its bytes.
@@ -163,9 +164,9 @@ void Engine::part_left(std::uint32_t first) {
   if (!to_leave_.empty() && --to_leave_[first] > 0) return;
   const Link& link = link_of(first);
   if (!link.send_work.empty()) {
-    // No run ends before its messages have left: the sender is still in the step that they are of.
+    // No run ends before its messages have left: it is still in the step that they are of.
     const Rank rank = rank_of(first);
-    push(Event::Kind::kArrived, now_ + link.latency_s, first, static_cast<std::uint32_t>(state(rank).step), rank,
+    push(Event::Kind::kArrived, now_ + link.latency_s, first, static_cast<std::uint32_t>(step_of(first)), rank,
          receiver_of(first), distance_of(first));
   }
   port_free(first);
@@ -257,12 +258,16 @@ void Engine::arrived(std::uint32_t first, int step) {
     const std::uint32_t recv = tasks_[send].peer_task;
     const std::uint32_t next = fused_with_[send];
     RunState& run = runs_[tasks_[recv].run];
-    if (!run.active || run.step != step) {
+    if (is_side(recv)) {
+      keep_span(recv, since_[recv]);
+      receive(recv);
+    } else if (drift_.owners == nullptr && (!run.active || run.step != step)) {
       run.early.emplace_back(recv, step);
     } else if (--waits_for_[recv] == 0) {
       keep_span(recv, since_[recv]);
       receive(recv);
     }
+    if (under_way_.arrive(send)) add_send(send);
     send = next;
   }
 }

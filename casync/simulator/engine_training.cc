@@ -7,22 +7,6 @@
 #include "casync/simulator/engine.h"
 
 namespace casync {
-namespace {
-
-/// A number from 0 to below 1, the same for the same words on every machine (SplitMix64's finalizer, over both).
-double drawn(std::uint64_t seed, std::uint64_t rank, std::uint64_t step) {
-  std::uint64_t x = seed;
-  for (const std::uint64_t word : {rank, step}) {
-    x += 0x9e3779b97f4a7c15u * (word + 1);
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    x ^= x >> 31;
-  }
-  return static_cast<double>(x >> 11) * 0x1p-53;
-}
-
-}  // namespace
-
 std::vector<Engine::Milestone> Engine::milestones() const {
   const Training& training = scenario_.training;
   std::vector<Milestone> all;
@@ -41,12 +25,16 @@ std::vector<Engine::Milestone> Engine::milestones() const {
 double Engine::factor_of(Rank rank, int step) const {
   const auto r = static_cast<std::size_t>(rank);
   const double slowness = options_.slowness.empty() ? 1 : options_.slowness[r];
-  return slowness * (1 + options_.jitter * drawn(options_.seed, r, static_cast<std::uint64_t>(step)));
+  const Training& training = scenario_.training;
+  const double jitter = options_.jitter + training.jitter;
+  return slowness * training.slowness_of(rank) *
+         (1 + jitter * drawn_for(options_.seed, r, static_cast<std::uint64_t>(step)));
 }
 
 void Engine::begin_step(Rank rank) {
   RankState& own = state(rank);
   own.milestone = 0;
+  own.submitted = 0;
   own.step_began = own.pass_began = now_;
   own.factor = factor_of(rank, own.step);
   go_on(rank);
@@ -71,10 +59,10 @@ void Engine::pass(Rank rank) {
     own.pass_began = now_;
   };
   switch (here.kind) {
-    case Milestone::Kind::kReady: begin_run(rank, here.gradient); break;
+    case Milestone::Kind::kReady: submit(rank, here.gradient); break;
     case Milestone::Kind::kBackwardEnd: pass_ends(SimulatedKind::kBackward); break;
     case Milestone::Kind::kNeed:
-      if (runs_[static_cast<std::size_t>(rank) * gradients_ + here.gradient].active) {
+      if (is_missing(rank, here.gradient)) {
         own.blocked = true;
         own.blocked_since = now_;
         return;
@@ -86,13 +74,29 @@ void Engine::pass(Rank rank) {
   go_on(rank);
 }
 
-void Engine::begin_run(Rank rank, std::uint32_t gradient) {
-  const auto run = static_cast<std::uint32_t>(rank) * gradients_ + gradient;
+void Engine::submit(Rank rank, std::uint32_t gradient) {
+  if (late_) {
+    late_->submit(rank);
+    return begin_late(rank);
+  }
+  RankState& own = state(rank);
+  if (steps_ && ++own.submitted == gradients_) steps_->contribute(rank);
+  begin_run(rank, gradient, own.step);
+}
+
+/// Returns true if the step under way needs a result that is not there.
+bool Engine::is_missing(Rank rank, std::uint32_t gradient) const {
+  const int step = ranks_[static_cast<std::size_t>(rank)].step;
+  return late_ ? !late_->may_end(rank, step) : runs_[run_of(rank, gradient, step)].active;
+}
+
+void Engine::begin_run(Rank rank, std::uint32_t gradient, int step) {
+  const std::uint32_t run = run_of(rank, gradient, step);
   RunState& own = runs_[run];
-  own.step = state(rank).step;
+  own.step = step;
   own.active = true;
   own.ready_at = now_;
-  const auto [begin, end] = flat_.of(static_cast<std::uint32_t>(rank), gradient);
+  const auto [begin, end] = flat_.of(static_cast<std::uint32_t>(rank), run % slots_);
   own.tasks_left = end - begin;
   for (std::uint32_t task = begin; task < end; ++task) waits_for_[task] = tasks_[task].waits_for;
   if (own.tasks_left == 0) return finish_run(run);
@@ -100,12 +104,13 @@ void Engine::begin_run(Rank rank, std::uint32_t gradient) {
   for (std::uint32_t task = begin; task < end; ++task) {
     if (tasks_[task].waits_for == 0) make_ready(task);
   }
-  for (const auto& [recv, step] : own.early) {
-    if (step != own.step || --waits_for_[recv] > 0) continue;
+  for (const auto& [recv, its_step] : own.early) {
+    if (its_step != own.step || --waits_for_[recv] > 0) continue;
     keep_span(recv, since_[recv]);
     make_ready(recv);
   }
   std::erase_if(own.early, [&](const auto& message) { return message.second == own.step; });
+  if (drift_.owners != nullptr) contribute_own(rank, gradient, step);
   if (done_.empty()) return;
   const std::uint32_t last = done_.back();
   done_.pop_back();
@@ -118,8 +123,14 @@ void Engine::end_step(Rank rank) {
   own.sums.training_s += alone;
   own.sums.exposed_s += now_ - own.step_began - alone;
   ended_ = std::max(ended_, now_);
-  if (++own.step < options_.steps) return begin_step(rank);
+  ++own.step;
+  if (steps_) {
+    if (late_ || gradients_ == 0) steps_->contribute(rank);
+    steps_->end_step(rank, now_);
+  }
+  if (steps_ ? steps_->goes_on(rank) : own.step < options_.steps) return begin_step(rank);
   ++ranks_done_;
+  if (drift_.owners != nullptr) end_rank(rank);
 }
 
 }  // namespace casync

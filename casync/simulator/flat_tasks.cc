@@ -108,15 +108,52 @@ struct End {
 
 }  // namespace
 
-Status FlatTasks::add(std::span<const TaskGraph> graphs, StrategyKind strategy, std::uint32_t gradient,
-                      std::uint32_t gradients, const HopCosts& costs) {
-  std::vector<Range>& ranges = ranges_.emplace_back();
+struct FlatTasks::Ends {
+  std::vector<End> sends, recvs;
+};
+
+std::vector<FlatTasks::Range>& FlatTasks::ranges_at(std::uint32_t gradient) {
+  if (ranges_.size() <= gradient) ranges_.resize(gradient + 1);
+  return ranges_[gradient];
+}
+
+void FlatTasks::add_ranks(std::span<const TaskGraph> graphs, std::uint32_t gradient, std::uint32_t gradients,
+                          const HopCosts& costs) {
+  std::vector<Range>& ranges = ranges_at(gradient);
   for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
     const auto begin = static_cast<std::uint32_t>(tasks_.size());
     add_rank(graphs[rank], static_cast<std::uint32_t>(rank) * gradients + gradient, costs, {});
     ranges.push_back({begin, static_cast<std::uint32_t>(tasks_.size())});
   }
-  return connect(graphs, strategy, ranges);
+}
+
+Status FlatTasks::add(std::span<const TaskGraph> graphs, StrategyKind strategy, std::uint32_t gradient,
+                      std::uint32_t gradients, const HopCosts& costs) {
+  add_ranks(graphs, gradient, gradients, costs);
+  return connect(graphs, strategy, ranges_[gradient]);
+}
+
+Status FlatTasks::add_asynchronous(std::span<const TaskGraph> own, std::span<const TaskGraph> owners,
+                                   std::uint32_t gradient, std::uint32_t side, std::uint32_t gradients,
+                                   const HopCosts& costs) {
+  add_ranks(own, gradient, gradients, costs);
+  add_ranks(owners, side, gradients, costs);
+  Ends ends;
+  add_ends(own, StrategyKind::kPs, ranges_[gradient], ends);
+  add_ends(owners, StrategyKind::kPs, ranges_[side], ends);
+  return connect(std::move(ends));
+}
+
+std::uint32_t FlatTasks::add_batch(std::uint32_t run, std::uint32_t partition) {
+  FlatTask batch;
+  batch.run = run;
+  batch.hop = 1;
+  batch.partition = partition;
+  batch.verb = TaskVerb::kMerge;
+  batch.waits_for = 1;
+  batch.first_successor = static_cast<std::uint32_t>(successors_.size());
+  tasks_.push_back(batch);
+  return static_cast<std::uint32_t>(tasks_.size()) - 1;
 }
 
 Status FlatTasks::add_rounds(std::span<const std::vector<TaskGraph>> exchanges, StrategyKind strategy,
@@ -124,7 +161,7 @@ Status FlatTasks::add_rounds(std::span<const std::vector<TaskGraph>> exchanges, 
                              std::span<const HopCosts> costs) {
   const std::size_t last = exchanges.size(), ranks = exchanges.front().size();
   std::vector<std::vector<Range>> of_exchange(last);
-  std::vector<Range>& ranges = ranges_.emplace_back();
+  std::vector<Range>& ranges = ranges_at(gradient);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     const auto run = static_cast<std::uint32_t>(rank) * gradients + gradient;
     const auto begin = static_cast<std::uint32_t>(tasks_.size());
@@ -194,9 +231,10 @@ std::span<const std::uint32_t> FlatTasks::successors(std::uint32_t task) const {
   return std::span(successors_).subspan(begin, end - begin);
 }
 
-/// A message to a rank that another stands for is connected with the same message to that one.
-Status FlatTasks::connect(std::span<const TaskGraph> graphs, StrategyKind strategy, std::span<const Range> ranges) {
-  std::vector<End> sends, recvs;
+/// A message to a rank that another stands for ends as the same message to that one. A rank's answer to itself is no
+/// message.
+void FlatTasks::add_ends(std::span<const TaskGraph> graphs, StrategyKind strategy, std::span<const Range> ranges,
+                         Ends& ends) const {
   for (std::size_t r = 0; r < graphs.size(); ++r) {
     const auto self = static_cast<Rank>(r);
     for (std::size_t t = 0; t < graphs[r].tasks().size(); ++t) {
@@ -205,11 +243,22 @@ Status FlatTasks::connect(std::span<const TaskGraph> graphs, StrategyKind strate
       if (const auto* send = std::get_if<Send>(&task)) {
         MessageId id = send->id;
         id.partition = symmetry_.partition_moved_with(send->to, id.partition, strategy);
-        sends.push_back({symmetry_.moved_with(send->to, self), symmetry_.representative(send->to), id, flat});
+        ends.sends.push_back({symmetry_.moved_with(send->to, self), symmetry_.representative(send->to), id, flat});
       }
-      if (const auto* recv = std::get_if<Recv>(&task)) recvs.push_back({recv->from, self, recv->id, flat});
+      const auto* recv = std::get_if<Recv>(&task);
+      if (recv != nullptr && recv->from != self) ends.recvs.push_back({recv->from, self, recv->id, flat});
     }
   }
+}
+
+Status FlatTasks::connect(std::span<const TaskGraph> graphs, StrategyKind strategy, std::span<const Range> ranges) {
+  Ends ends;
+  add_ends(graphs, strategy, ranges, ends);
+  return connect(std::move(ends));
+}
+
+Status FlatTasks::connect(Ends ends) {
+  std::vector<End>&sends = ends.sends, &recvs = ends.recvs;
   const auto by_name = [](const End& a, const End& b) { return a.name() < b.name(); };
   std::sort(sends.begin(), sends.end(), by_name);
   std::sort(recvs.begin(), recvs.end(), by_name);

@@ -51,6 +51,13 @@ class FlatTasks {
   Status add(std::span<const TaskGraph> graphs, StrategyKind strategy, std::uint32_t gradient, std::uint32_t gradients,
              const HopCosts& costs);
 
+  /// Takes in a gradient of asynchronous ranks: `own` are the graphs of their steps, as gradient `gradient`, and
+  /// `owners` those of owners, as gradient `side`. Messages are from one to the other. Internal: as add().
+  Status add_asynchronous(std::span<const TaskGraph> own, std::span<const TaskGraph> owners, std::uint32_t gradient,
+                          std::uint32_t side, std::uint32_t gradients, const HopCosts& costs);
+  /// Adds a batch of an owner, whose seconds are not known ahead; returns its task. It is nobody's successor.
+  std::uint32_t add_batch(std::uint32_t run, std::uint32_t partition);
+
   /// Takes in a gradient whose codec exchanges: a turn before each of exchanges[0], [1], ..., and one after the last;
   /// `exchanges` has the graphs of ranks 0, 1, ..., and `costs` is those of each. A rank's turn begins when the
   /// previous exchange is over there.
@@ -58,6 +65,8 @@ class FlatTasks {
                     std::span<const double> turn_s, std::uint32_t gradient, std::uint32_t gradients,
                     std::span<const HopCosts> costs);
 
+  /// The number of gradients that have been taken in, each counted as often as it has tasks of its own.
+  std::uint32_t gradients() const { return static_cast<std::uint32_t>(ranges_.size()); }
   const Symmetry& symmetry() const { return symmetry_; }
   std::span<const FlatTask> tasks() const { return tasks_; }
   std::span<const std::uint32_t> successors(std::uint32_t task) const;
@@ -75,6 +84,14 @@ class FlatTasks {
   };
   void add_rank(const TaskGraph& graph, std::uint32_t run, const HopCosts& costs, Chain chain);
   void add_turn(FlatTask turn, const TaskGraph* next);
+  std::vector<Range>& ranges_at(std::uint32_t gradient);
+  void add_ranks(std::span<const TaskGraph> graphs, std::uint32_t gradient, std::uint32_t gradients,
+                 const HopCosts& costs);
+  /// The ends of messages, until they are connected.
+  struct Ends;
+  void add_ends(std::span<const TaskGraph> graphs, StrategyKind strategy, std::span<const Range> ranges,
+                Ends& ends) const;
+  Status connect(Ends ends);
   Status connect(std::span<const TaskGraph> graphs, StrategyKind strategy, std::span<const Range> ranges);
 
   const Symmetry symmetry_;

@@ -370,14 +370,14 @@ void OneRank::start_sending(bool between) {
 
 Result<Simulation> simulate_one_rank(const Scenario& scenario, const SimulationOptions& options) {
   CASYNC_RETURN_IF_ERROR(check_scenario(scenario, options));
-  if (!alike(scenario.topology)) {
-    return invalid_argument("one rank cannot stand for all: nodes have different numbers of ranks");
-  }
-  if (scenario.credit_bytes > 0) {
-    return invalid_argument("one rank cannot stand for all: its messages go in lumps, which no credit counts");
-  }
-  if (options.spans || options.jitter > 0 || !options.slowness.empty()) {
-    return invalid_argument("one rank cannot stand for all: ranks are to differ, or spans of all are asked for");
+  const auto refuse = [](const char* why) {
+    return invalid_argument(std::string("one rank cannot stand for all: ") + why);
+  };
+  if (!alike(scenario.topology)) return refuse("nodes have different numbers of ranks");
+  if (scenario.mode.is_gossip() || scenario.mode.is_asynchronous()) return refuse("ranks drift apart");
+  if (scenario.credit_bytes > 0) return refuse("its messages go in lumps, which no credit counts");
+  if (options.spans || options.jitter > 0 || !options.slowness.empty() || !scenario.training.is_alike()) {
+    return refuse("ranks are to differ, or spans of all are asked for");
   }
   const AlikeRanks ranks = alike_ranks(scenario.topology);
   std::vector<Outline> outlines;

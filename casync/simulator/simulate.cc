@@ -5,10 +5,13 @@
 #include <string>
 #include <utility>
 
+#include "casync/simulator/asynchronous_tasks.h"
 #include "casync/simulator/checks.h"
 #include "casync/simulator/engine.h"
 #include "casync/simulator/flat_tasks.h"
+#include "casync/simulator/gossip_tasks.h"
 #include "casync/simulator/outline.h"
+#include "casync/simulator/rank_graphs.h"
 #include "casync/simulator/rounds.h"
 #include "casync/simulator/symmetry.h"
 #include "casync/simulator/sync_mode.h"
@@ -16,11 +19,6 @@
 
 namespace casync {
 namespace {
-
-Status too_many(const std::string& how_many) {
-  return invalid_argument(how_many + " tasks in a step, expected at most " + std::to_string(kMostSimulatedTasks) +
-                          ": simulate fewer ranks, or larger partitions");
-}
 
 /// Checks the size before anything is built: a partition has at least two tasks on each rank, in every strategy.
 Status check_size(const Scenario& scenario, const Symmetry& symmetry) {
@@ -31,7 +29,7 @@ Status check_size(const Scenario& scenario, const Symmetry& symmetry) {
     tasks += symmetry.period * std::max(1.0, 2 * std::min(partitions, elements));
   }
   if (tasks <= static_cast<double>(kMostSimulatedTasks)) return Status::ok();
-  return too_many("at least " + std::to_string(static_cast<std::uint64_t>(std::min(tasks, 1e18))));
+  return too_many_tasks("at least " + std::to_string(static_cast<std::uint64_t>(std::min(tasks, 1e18))));
 }
 
 /// The owners as in a session.
@@ -45,33 +43,14 @@ std::vector<std::size_t> owners_of(const Scenario& scenario) {
   return first_owners(owned, scenario.topology);
 }
 
-/// Graphs of all ranks, or of those that stand for all. Adds their tasks to `tasks`.
-Result<std::vector<TaskGraph>> graphs_of(const Scenario& scenario, const Symmetry& symmetry, const Decision& decision,
-                                         Elements elements, std::size_t first_owner, std::uint64_t& tasks) {
-  const auto traits_of = [&](const CodecChoice& choice) -> Result<CodecTraits> {
-    const Result<CodecFacts> facts = scenario.facts_of(choice);
-    if (!facts) return facts.status();
-    return facts->traits;
-  };
-  std::vector<TaskGraph> graphs;
-  for (Rank rank = 0; rank < symmetry.period; ++rank) {
-    Result<TaskGraph> graph = make_graph(decision, elements, scenario.topology, rank, first_owner, traits_of);
-    if (!graph) return graph.status();
-    tasks += graph->tasks().size();
-    if (tasks > kMostSimulatedTasks) return too_many("more");
-    graphs.push_back(std::move(*graph));
-  }
-  return graphs;
-}
-
 Status add_exchanges(const Scenario& scenario, const Rounds& rounds, std::size_t at, std::size_t first_owner,
                      FlatTasks& flat) {
   std::vector<std::vector<TaskGraph>> exchanges;
   std::vector<HopCosts> costs;
   std::uint64_t tasks = flat.tasks().size();
   for (const Rounds::Exchange& exchange : rounds.exchanges) {
-    auto graphs = graphs_of(scenario, flat.symmetry(), exchange.decision, exchange.elements,
-                            first_owner + exchanges.size(), tasks);
+    auto graphs = rank_graphs(scenario, flat.symmetry().period, exchange.decision, exchange.elements,
+                              first_owner + exchanges.size(), tasks);
     if (!graphs) return graphs.status();
     exchanges.push_back(std::move(*graphs));
     Result<HopCosts> made = hop_costs(exchange.decision, DType::kFloat32, scenario.profile, scenario.facts_of);
@@ -97,7 +76,7 @@ Status add_gradient(const Scenario& scenario, std::size_t at, std::size_t first_
   const Result<HopCosts> costs = hop_costs(decision, spec.dtype, scenario.profile, scenario.facts_of);
   if (!costs) return named(costs.status());
   std::uint64_t tasks = flat.tasks().size();
-  const auto graphs = graphs_of(scenario, flat.symmetry(), decision, spec.elements(), first_owner, tasks);
+  const auto graphs = rank_graphs(scenario, flat.symmetry().period, decision, spec.elements(), first_owner, tasks);
   if (!graphs) return named(graphs.status());
   const Status added = flat.add(*graphs, decision.strategy, static_cast<std::uint32_t>(at),
                                 static_cast<std::uint32_t>(scenario.decisions.size()), *costs);
@@ -114,18 +93,60 @@ Result<Simulation> simulate_exchanges(const Scenario& scenario, const Simulation
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
     CASYNC_RETURN_IF_ERROR(add_gradient(scenario, g, owners[g], flat));
   }
-  return Engine(scenario, options, flat).run();
+  return Engine(scenario, options, flat, {}).run();
+}
+
+/// Simulates ranks that exchange with their neighbours.
+Result<Simulation> simulate_gossip(const Scenario& scenario, const SimulationOptions& options) {
+  const int ranks = scenario.topology.ranks;
+  CASYNC_RETURN_IF_ERROR(check_size(scenario, {ranks, ranks}));
+  FlatTasks flat(Symmetry{ranks, ranks});
+  CASYNC_RETURN_IF_ERROR(add_gossip_tasks(scenario, flat));
+  Drift drift;
+  drift.pairings = gossip_pairings(scenario, options.steps);
+  return Engine(scenario, options, flat, std::move(drift)).run();
+}
+
+Result<Simulation> simulate_asynchronous(const Scenario& scenario, const SimulationOptions& options) {
+  const int ranks = scenario.topology.ranks;
+  CASYNC_RETURN_IF_ERROR(check_size(scenario, {ranks, ranks}));
+  FlatTasks flat(Symmetry{ranks, ranks});
+  AnsweringOwners owners(*scenario.mode.asynchronous, scenario.profile.memory_bytes_per_second);
+  CASYNC_RETURN_IF_ERROR(add_asynchronous_tasks(scenario, owners_of(scenario), flat, owners));
+  Drift drift;
+  drift.owners = &owners;
+  drift.contributes = contributing_ranks(scenario);
+  return Engine(scenario, options, flat, std::move(drift)).run();
+}
+
+bool ranks_differ(const Scenario& scenario, const SimulationOptions& options) {
+  return !options.slowness.empty() || options.jitter > 0 || !scenario.training.is_alike();
 }
 
 }  // namespace
 
+bool drifts(const Scenario& scenario, const SimulationOptions& options) {
+  const SyncMode& mode = scenario.mode;
+  return mode.is_gossip() || mode.is_asynchronous() || (mode.staleness > 1 && ranks_differ(scenario, options));
+}
+
+int simulated_steps(const Scenario& scenario, const SimulationOptions& options) {
+  if (!drifts(scenario, options) && scenario.training.jitter == 0) return options.steps;
+  const bool ring = scenario.mode.neighbours == Neighbours::kRing;
+  return std::max({options.steps, kLeastDrawnSteps, ring ? 2 * scenario.topology.ranks : 0});
+}
+
 Result<Simulation> simulate(const Scenario& scenario, const SimulationOptions& options) {
   CASYNC_RETURN_IF_ERROR(check_scenario(scenario, options));
-  if (scenario.mode == SyncMode{}) return simulate_exchanges(scenario, options);
+  SimulationOptions enough = options;
+  enough.steps = simulated_steps(scenario, options);
+  if (scenario.mode == SyncMode{}) return simulate_exchanges(scenario, enough);
+  if (scenario.mode.is_asynchronous()) return simulate_asynchronous(scenario, enough);
   Exchanges exchanges = exchanges_of(scenario.training, scenario.mode);
   Scenario exchanging = scenario;
   exchanging.training = std::move(exchanges.training);
-  Result<Simulation> simulation = simulate_exchanges(exchanging, options);
+  const bool gossip = scenario.mode.is_gossip();
+  Result<Simulation> simulation = gossip ? simulate_gossip(exchanging, enough) : simulate_exchanges(exchanging, enough);
   if (!simulation) return simulation;
   return mean_of_steps(std::move(*simulation), exchanges.steps);
 }

@@ -9,6 +9,7 @@
 #include "casync/model/topology.h"
 #include "casync/simulator/costs.h"
 #include "casync/simulator/profile.h"
+#include "casync/simulator/rank_steps.h"
 #include "casync/simulator/training.h"
 
 namespace casync {
@@ -26,10 +27,11 @@ struct Scenario {
   /// or one that is larger, and sends them in this order. A message gives its bytes back one latency after it has
   /// arrived. 0: none, the port takes the next message when it is free.
   Bytes credit_bytes = 0;
+  std::uint64_t seed = 0;  ///< as Plan::seed: of gossip in pairs
 };
 
 struct SimulationOptions {
-  int steps = 1;
+  int steps = 1;                 ///< of each rank, at least: simulated_steps()
   std::vector<double> slowness;  ///< by rank: slowdown of training and codecs; empty: 1 everywhere
   double jitter = 0;             ///< each rank's training takes up to this part longer, drawn anew for each step
   std::uint64_t seed = 0;        ///< of the jitter: the same seed, the same result
@@ -84,14 +86,27 @@ enum class SimulatedBy : std::uint8_t {
 
 struct Simulation {
   SimulatedBy by = SimulatedBy::kAllRanks;
-  double step_s = 0;  ///< from the first rank's begin to the last rank's end, over the number of steps
+  /// From the first rank's begin to the last rank's end, over the number of steps. With gossip and with asynchronous
+  /// ranks, mean_step_s() of the ranks.
+  double step_s = 0;
   StepParts parts;
   std::vector<GradientTimes> gradients;  ///< by position in training.gradients
   double wire_bytes_per_rank = 0;        ///< payloads that a rank sends in a step, mean over ranks
   double messages_per_rank = 0;          ///< messages that leave, after fusing
   std::uint64_t tasks = 0;               ///< of all ranks in a step
+  std::vector<RankPace> ranks;           ///< by rank, where ranks drift apart: drifts(); else empty
   std::vector<SimulatedSpan> spans;      ///< in the order of their ends, when asked for
 };
+
+/// Returns true if a rank may end a step while another has not begun it: with gossip, with asynchronous ranks, and with
+/// a staleness above 1, if ranks differ.
+bool drifts(const Scenario& scenario, const SimulationOptions& options);
+
+/// The number of steps of each rank that simulate() takes: those asked for. Where ranks drift apart, or the training
+/// has a jitter, not fewer than kLeastDrawnSteps; with gossip on a ring, not fewer than two for each rank, since a
+/// delay spreads by one neighbour in an exchange.
+int simulated_steps(const Scenario& scenario, const SimulationOptions& options);
+inline constexpr int kLeastDrawnSteps = 64;
 
 /// Largest number of tasks in a step; more would need gigabytes. 64 ranks and 1.3 billion parameters in
 /// partitions of 1 MiB are 2 million.

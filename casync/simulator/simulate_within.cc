@@ -9,6 +9,7 @@ namespace casync {
 
 Result<Simulation> simulate_within(std::uint64_t tasks, const Scenario& scenario, const SimulationOptions& options) {
   CASYNC_RETURN_IF_ERROR(check_scenario(scenario, options));
+  if (scenario.mode.is_gossip() || scenario.mode.is_asynchronous()) return simulate(scenario, options);
   const Result<Symmetry> symmetry = symmetry_of(scenario, options);
   if (!symmetry) return symmetry.status();
   const Result<double> most = tasks_at_most(scenario, *symmetry);

@@ -68,7 +68,8 @@ std::uint32_t Symmetry::partition_moved_with(Rank other, std::uint32_t partition
 
 Result<Symmetry> symmetry_of(const Scenario& scenario, const SimulationOptions& options) {
   const int ranks = scenario.topology.ranks;
-  if (options.every_rank || options.spans || options.jitter > 0 || !options.slowness.empty()) {
+  if (options.every_rank || options.spans || options.jitter > 0 || !options.slowness.empty() ||
+      !scenario.training.is_alike()) {
     return Symmetry{ranks, ranks};
   }
   Symmetry found{ranks, period_of(scenario.topology)};

@@ -31,6 +31,7 @@ Simulation mean_of_steps(Simulation simulation, int steps) {
                         &parts.exposed_s, &simulation.wire_bytes_per_rank, &simulation.messages_per_rank}) {
     *value /= steps;
   }
+  for (RankPace& pace : simulation.ranks) pace.step_s /= steps;
   for (GradientTimes& times : simulation.gradients) {
     times.sync_s /= steps;
     times.waiting_s /= steps;

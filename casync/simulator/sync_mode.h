@@ -14,8 +14,9 @@ struct Exchanges {
 };
 
 /// Every step: the training itself. One step late (staleness): all gradients begin together when a step ends, and are
-/// needed when the next one does; the forward pass comes first. Local SGD: `every` steps; the end of the last one
-/// has all differences at once, and waits for them.
+/// needed when the next one does; the forward pass comes first. A larger staleness is the same, since equal ranks gain
+/// nothing by it; where ranks differ, the engine lets a step wait for its own result (late_exchanges.h). Local SGD:
+/// `every` steps; the end of the last one has all differences at once, and waits for them.
 Exchanges exchanges_of(const Training& training, const SyncMode& mode);
 
 /// Converts a simulation from one exchange to the next into the mean of `steps` steps.

@@ -63,6 +63,20 @@ TEST_CASE("model: what is written reads back to the same") {
   CHECK(text.find("shape: 3 shape: 4") != std::string::npos);
 }
 
+TEST_CASE("model: ranks that are slow, and the jitter of all") {
+  const std::string text = "slow { rank: 3 factor: 1.5 } slow { rank: 0 factor: 0.5 } jitter: 0.25";
+  const Result<Training> model = parse_model(kLeast + text, "m");
+  REQUIRE(model.status().text() == "OK");
+  CHECK(model->slowness_of(3) == 1.5);
+  CHECK(model->slowness_of(0) == 0.5);
+  CHECK(model->slowness_of(1) == 1);
+  CHECK(model->jitter == 0.25);
+  const Result<Training> again = parse_model(model_text(*model), "again");
+  REQUIRE(again.status().text() == "OK");
+  CHECK(model_text(*again) == model_text(*model));
+  CHECK(again->slow.size() == 2);
+}
+
 TEST_CASE("model: each mistake is refused with its place") {
   const std::string times = " ready_seconds: 1 need_seconds: 0";
   const std::vector<std::pair<std::string, std::string>> mistakes = {
@@ -82,6 +96,13 @@ TEST_CASE("model: each mistake is refused with its place") {
       {with("name: \"w\" ready_seconds: 1"), "m:4:1: no need_seconds, expected a number"},
       {kLeast + "gradient { name: \"w\"" + times + " }",
        "m:6:1: gradient \"w\" a second time, expected once (the first is in line 4)"},
+      {kLeast + "slow { factor: 2 }", "m:6:1: no rank, expected a number"},
+      {kLeast + "slow { rank: 1 }", "m:6:1: no factor, expected a number"},
+      {kLeast + "slow { rank: -1 factor: 2 }", "m:6:8: rank -1, expected at least 0 and at most 65535"},
+      {kLeast + "slow { rank: 1 factor: 0 }", "m:6:16: factor 0, expected a number above 0"},
+      {kLeast + "slow { rank: 1 factor: 2 }\nslow { rank: 1 factor: 3 }",
+       "m:7:1: slow rank 1 a second time, expected once"},
+      {kLeast + "jitter: -1", "m:6:1: jitter -1, expected a finite number of at least 0"},
   };
   for (const auto& [text, message] : mistakes) {
     CAPTURE(text);

@@ -75,6 +75,48 @@ TEST_CASE("simulator: the rank that is slowest sets the pace of rounds, too") {
   CHECK(in_mode(scenario, {.staleness = 1}, options).step_s >= 2 * kTraining);
 }
 
+TEST_CASE("simulator: results that come several steps late hide that ranks are late in turn") {
+  Scenario scenario = with_network(1e-10);
+  scenario.training.jitter = 1;
+  std::vector<double> step_s;
+  for (const std::uint32_t staleness : {1u, 2u, 4u, 16u}) {
+    const Simulation late = in_mode(scenario, {.staleness = staleness}, {.steps = 200});
+    step_s.push_back(late.step_s);
+    CHECK(late.ranks.size() == (staleness > 1 ? 4u : 0u));
+    for (const RankPace& pace : late.ranks) CHECK(pace.most_ahead <= static_cast<int>(staleness));
+  }
+  // The longest of four draws from 1 to 2 takes 1.8 in the mean, and each of them 1.5.
+  const double together_s = simulated(scenario, {.steps = 200}).step_s;
+  CHECK(together_s > kTraining * 1.7);
+  CHECK(step_s[0] < together_s);
+  CHECK(step_s[1] < step_s[0]);
+  CHECK(step_s[2] < step_s[1]);
+  CHECK(step_s[3] <= step_s[2]);
+  CHECK(step_s[3] == Approx(kTraining * 1.5).epsilon(0.04));
+}
+
+TEST_CASE("simulator: with any staleness a rank that is always slower sets the pace of all") {
+  Scenario scenario = with_network(1e-10);
+  scenario.training.slow = {{1, 2}};
+  for (const std::uint32_t staleness : {1u, 2u, 8u}) {
+    const Simulation late = in_mode(scenario, {.staleness = staleness});
+    CHECK(late.step_s == Approx(2 * kTraining).epsilon(1e-3));
+    if (staleness == 1) continue;
+    CHECK(late.ranks[0].most_ahead == static_cast<int>(staleness));
+    CHECK(late.ranks[0].step_s == Approx(2 * kTraining).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("simulator: a slow rank of the description is slow in every mode, and no rank stands for all then") {
+  Scenario scenario = with_network(1e-10);
+  scenario.training.slow = {{2, 3}};
+  CHECK(simulated(scenario).step_s >= 3 * kTraining);
+  CHECK(in_mode(scenario, {.every = 4}).step_s >= 3 * kTraining);
+  CHECK(simulate_one_rank(scenario, {}).status().message().find("ranks are to differ") != std::string::npos);
+  scenario.training.slow = {{4, 3}};
+  CHECK(simulate(scenario, {}).status().message() == "model: slow rank 4, and there are 4 ranks");
+}
+
 TEST_CASE("simulator: one rank stands for all in these steps, too") {
   for (const SyncMode& mode : {SyncMode{.every = 4}, SyncMode{.staleness = 1}}) {
     Scenario scenario = with_network(1e-8);

@@ -110,6 +110,24 @@ def test_steps_that_exchange_seldom_or_late():
               with_record.stderr)
 
 
+def test_ranks_that_drift_apart():
+    with temporary_folder() as folder:
+        write(folder, "free", "version: 1\nasynchronous { }\n")
+        write(folder, "bound", "version: 1\nasynchronous { bound: 1 }\n")
+        write(folder, "ring", 'version: 1\ngossip { neighbours: ring }\ndefault { codec { name: "int8" } }\n')
+        plans = [word for name in ("free", "bound", "ring") for word in ("--plan", f"{folder}/{name}")]
+        slow = MODEL + "slow { rank: 1 factor: 10 }\n"
+        result = casync("bench", "step", "-r", "3", "--model", write(folder, "model", slow), "--seconds", "0.3", "-w", "1",
+                        *plans, "--profile", write(folder, "profile", PROFILE), "--json")
+        ends_with(0, result, "bench step")
+        free, bound, ring = json.loads(result.stdout)["rows"]
+        claim(free["step_median_ms"] < 50, "rank 0 waits for nobody", free)
+        claim(6 <= free["predicted_ms"] < 12, "and is predicted not to", free)
+        for row in (bound, ring):
+            claim(row["step_median_ms"] > 50, "rank 0 goes at the pace of rank 1, which takes 60 ms", row)
+            claim(60 <= row["predicted_ms"] < 70, "and is predicted to", row)
+
+
 def test_the_plans_of_published_methods_are_executed():
     with temporary_folder() as folder:
         files = ["--model", write(folder, "model", MODEL), "--profile", write(folder, "profile", PROFILE)]

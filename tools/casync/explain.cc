@@ -256,13 +256,15 @@ Status explain(ExplainOptions options) {
   const Result<ReadInputs> inputs = read_plan_inputs(options.inputs);
   if (!inputs) return inputs.status();
   for (const std::string& remark : inputs->remarks) std::fprintf(stderr, "casync explain: %s\n", remark.c_str());
-  const PlanRequest& request = inputs->request;
+  PlanRequest request = inputs->request;
   if (!plan->world.profile_digest.empty() && plan->world.profile_digest != inputs->profile_digest) {
     std::fprintf(stderr, "casync explain: the plan was made from another profile than %s\n",
                  options.inputs.profile.c_str());
   }
   if (options.whole_step) return explain_terms(options, request);
   if (options.gradient.empty()) return explain_crossover(options, request);
+  if (request.mode == SyncMode{}) request.mode = plan->mode;
+  request.seed = plan->seed;
   PlannedStep step{options.plan, {}, plan->fusion_bytes};
   std::vector<GradientSpec> explained;
   for (const TrainedGradient& gradient : request.training.gradients) {

@@ -7,6 +7,7 @@
 
 #include "base/nearest.h"
 #include "casync/planner/search/bandwidth.h"
+#include "casync/planner/search/drifting_alternatives.h"
 #include "casync/planner/search/limits.h"
 #include "casync/planner/search/options.h"
 #include "casync/simulator/checks.h"
@@ -116,6 +117,7 @@ Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const 
   CASYNC_RETURN_IF_ERROR(check(request));
   const Result<std::size_t> at = position_of(request.training, gradient);
   if (!at) return at.status();
+  if (request.mode.is_gossip() || request.mode.is_asynchronous()) return drifting_alternatives(request, step, *at);
   Evaluator evaluator(request);
   std::vector<const Option*> options;
   std::vector<int> priorities;
@@ -157,13 +159,12 @@ Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const 
   std::vector<Alternative> all;
   all.reserve(best.size());
   for (auto& [way, alternative] : best) all.push_back(std::move(alternative));
-  std::stable_sort(all.begin(), all.end(), [](const Alternative& a, const Alternative& b) {
-    return std::pair(a.step_s, a.alone_s) < std::pair(b.step_s, b.alone_s);
-  });
+  sort_by_step(all);
   return all;
 }
 
 Result<Crossover> crossover(const PlanRequest& request, std::size_t bandwidths, std::size_t sizes) {
+  CASYNC_RETURN_IF_ERROR(check_searched_mode(request.mode));
   CASYNC_RETURN_IF_ERROR(check(request));
   Crossover made;
   made.bytes_per_second = scale(kSlowestBandwidth, kFastestBandwidth, bandwidths);

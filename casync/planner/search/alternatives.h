@@ -24,7 +24,8 @@ struct Alternative {
 /// The plan's decision, and for each codec and strategy within the gradient's limits the number of partitions with
 /// which the step is shortest. The shortest step first; of equal ones the soonest over alone. The planned step is
 /// simulated with all ranks, as by simulate(), up to 1.5 million tasks; differences from it with one rank that stands
-/// for all. InvalidArgument: no gradient of that name (with the nearest); else as simulate and all_options.
+/// for all. With gossip and asynchronous ranks: drifting_alternatives.h. InvalidArgument: no gradient of that name
+/// (with the nearest); else as simulate and all_options.
 Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const PlannedStep& step,
                                               const std::string& gradient);
 

@@ -167,6 +167,7 @@ Result<Simulation> Evaluator::judge(const PlannedStep& step, bool all_ranks) {
                     step.fusion_bytes,
                     request_.mode,
                     [&](const CodecChoice& choice) { return facts(choice); }};
+  scenario.seed = request_.seed;
   for (std::size_t g = 0; g < step.decisions.size(); ++g) {
     scenario.decisions.push_back(in_own_type(step.decisions[g], request_.training.gradients[g].spec.dtype));
   }

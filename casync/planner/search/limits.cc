@@ -61,6 +61,14 @@ std::vector<Limits> limits_of(const Plan& rules, const Training& training, int r
   return made;
 }
 
+Status check_searched_mode(const SyncMode& mode) {
+  if (!mode.is_gossip() && !mode.is_asynchronous()) return Status::ok();
+  const std::string name = mode.is_gossip() ? "gossip" : "asynchronous";
+  return plan_error("no plan is searched for `" + name +
+                    "`: no training has measured what it costs in loss; leave it " +
+                    "out of the rules and add it to the plan, whose step `casync simulate` predicts");
+}
+
 Status check_limits(const PlanRequest& request) {
   const std::size_t gradients = request.training.gradients.size();
   if (!request.limits.empty() && request.limits.size() != gradients) {

@@ -23,6 +23,10 @@ struct Offers {
 /// partitions, priority, warm-up and servers are fixed if they are set; servers fix strategy `ps`.
 std::vector<Limits> limits_of(const Plan& rules, const Training& training, int ranks, const Offers& offers);
 
+/// PlanError: a mode for which no plan is searched, since no training has measured what it costs in loss: gossip,
+/// asynchronous.
+Status check_searched_mode(const SyncMode& mode);
+
 /// InvalidArgument: limits of more or fewer gradients than there are. PlanError, naming the gradient: as check_servers.
 Status check_limits(const PlanRequest& request);
 

@@ -65,6 +65,7 @@ class Search {
   };
 
   Status check() const {
+    CASYNC_RETURN_IF_ERROR(check_searched_mode(request_.mode));
     Scenario scenario{request_.topology, request_.profile, request_.training, {}, 0, request_.mode, {}};
     scenario.decisions.resize(request_.training.gradients.size());
     CASYNC_RETURN_IF_ERROR(check_scenario(scenario, {}));

@@ -115,6 +115,7 @@ class Trainer {
       CASYNC_RETURN_IF_ERROR(id.status());
       ids_.push_back(*id);
     }
+    if (mode.is_asynchronous()) return measure_asynchronous(options);
     return mode == SyncMode{} ? measure_steps(options) : measure_rounds(options, mode);
   }
 
@@ -135,6 +136,32 @@ class Trainer {
     row.processor_s /= *steps;
     for (double& each : row.seconds) each = std::max(0.0, each - barrier_s_);
     return row;
+  }
+
+  /// Steps of a rank that others need not wait for, one after the other, for the same time on all ranks.
+  Result<StepRow> measure_asynchronous(const StepBenchOptions& options) {
+    for (int i = 0; i < options.warm_up; ++i) CASYNC_RETURN_IF_ERROR(own_step());
+    StepRow row;
+    row.before = session_.stats();
+    const double processor = processor_seconds();
+    const Clock::time_point begin = Clock::now();
+    while (row.seconds.size() < kLeastSteps || seconds_since(begin) < options.seconds) {
+      const Clock::time_point from = Clock::now();
+      CASYNC_RETURN_IF_ERROR(own_step());
+      row.seconds.push_back(seconds_since(from));
+    }
+    row.after = session_.stats();
+    row.processor_s = (processor_seconds() - processor) / static_cast<double>(row.seconds.size());
+    return row;
+  }
+
+  Status own_step() {
+    draw_factor();
+    const Clock::time_point begin = Clock::now();
+    memory_.fill();
+    CASYNC_RETURN_IF_ERROR(backward(begin));
+    CASYNC_RETURN_IF_ERROR(forward(begin));
+    return session_.step().status();
   }
 
   /// Rounds of steps, one after the other: an exchange goes on in the step after it, or most steps have none.
@@ -159,19 +186,20 @@ class Trainer {
   }
 
   Status step_of_round() {
+    draw_factor();
     const Clock::time_point begin = Clock::now();
     memory_.fill();
     const Exchanged exchanged = session_.exchanged();
     if (exchanged == Exchanged::kGradients) {
       CASYNC_RETURN_IF_ERROR(backward(begin));
     } else {
-      pause_until(begin, training_.backward_s);
+      pause_until(begin, factor_ * training_.backward_s);
     }
     if (exchanged == Exchanged::kDifferences || exchanged == Exchanged::kParameters) {
       for (std::size_t i = 0; i < ids_.size(); ++i) CASYNC_RETURN_IF_ERROR(submit(i));
     }
     CASYNC_RETURN_IF_ERROR(session_.step().status());
-    pause_until(begin, seconds_since(begin) + training_.forward_s);
+    pause_until(begin, seconds_since(begin) + factor_ * training_.forward_s);
     return Status::ok();
   }
 
@@ -217,6 +245,7 @@ class Trainer {
 
   /// Its seconds have a barrier among them.
   Status step(StepRow* row) {
+    draw_factor();
     memory_.fill();
     CASYNC_RETURN_IF_ERROR(barrier());
     const double processor = processor_seconds();
@@ -234,24 +263,30 @@ class Trainer {
 
   Status backward(Clock::time_point begin) {
     for (const std::size_t i : by_ready_) {
-      pause_until(begin, training_.gradients[i].ready_s);
+      pause_until(begin, factor_ * training_.gradients[i].ready_s);
       CASYNC_RETURN_IF_ERROR(submit(i));
     }
-    pause_until(begin, training_.backward_s);
+    pause_until(begin, factor_ * training_.backward_s);
     return Status::ok();
   }
 
   Status forward(Clock::time_point begin) {
     double late = 0;
     for (const std::size_t i : by_need_) {
-      const double moment = training_.backward_s + training_.gradients[i].need_s;
+      const double moment = factor_ * (training_.backward_s + training_.gradients[i].need_s);
       pause_until(begin, moment + late);
       if (session_.done(handles_[i])) continue;
       CASYNC_RETURN_IF_ERROR(session_.wait(handles_[i], -1));
       late = std::max(late, seconds_since(begin) - moment);
     }
-    pause_until(begin, training_.backward_s + training_.forward_s + late);
+    pause_until(begin, factor_ * (training_.backward_s + training_.forward_s) + late);
     return Status::ok();
+  }
+
+  /// The next step's factor of this rank's passes, as the simulator has it.
+  void draw_factor() {
+    const auto rank = static_cast<std::uint64_t>(session_.rank());
+    factor_ = training_.slowness_of(session_.rank()) * (1 + training_.jitter * drawn_for(0, rank, steps_++));
   }
 
   static void pause_until(Clock::time_point begin, double seconds) {
@@ -265,6 +300,8 @@ class Trainer {
   std::vector<std::size_t> by_ready_, by_need_;
   std::vector<runtime::GradientId> ids_;
   std::vector<runtime::Handle> handles_;
+  double factor_ = 1;
+  std::uint64_t steps_ = 0;
   runtime::GradientId barrier_{};
   float value_ = 0;
   double barrier_s_ = std::numeric_limits<double>::infinity();
@@ -291,6 +328,11 @@ Table make_table(const StepBenchOptions& options, const Training& training, cons
                 {"payload_bytes", "payload(B)", 12, 0}});
 }
 
+/// The prediction for rank 0, whose steps are measured.
+double predicted_s(const Simulation& simulation) {
+  return simulation.ranks.empty() ? simulation.step_s : simulation.ranks.front().step_s;
+}
+
 void print(Table& table, const std::string& plan, const StepRow& row, const Result<Simulation>* predicted) {
   const auto steps = static_cast<double>(row.seconds.size()) * row.every;
   const auto each_ms = [&](double runtime::SessionStats::*what) {
@@ -300,7 +342,7 @@ void print(Table& table, const std::string& plan, const StepRow& row, const Resu
   table.add(
       {plan.empty() ? "none" : plan, row.seconds.size() * static_cast<std::size_t>(row.every),
        1e3 * *std::min_element(row.seconds.begin(), row.seconds.end()), 1e3 * median(row.seconds),
-       predicted == nullptr ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(1e3 * (*predicted)->step_s),
+       predicted == nullptr ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(1e3 * predicted_s(**predicted)),
        each_ms(&runtime::SessionStats::encode_s), each_ms(&runtime::SessionStats::merge_s),
        each_ms(&runtime::SessionStats::decode_s), 1e3 * row.processor_s, bytes});
 }

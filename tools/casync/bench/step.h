@@ -24,10 +24,9 @@ struct StepBenchOptions {
 /// Trains what `model` describes, as far as a network can tell: gradients are submitted when the description has them
 /// ready, the forward pass stops where one that it needs is not there, and computing is waiting, as on a device
 /// that leaves the processors alone. One session and one row for each plan, in the job that this process is in; rank 0
-/// prints. A step is measured from the moment all ranks may begin until the last one has ended it; with local SGD or
-/// staleness, rank 0 measures rounds of steps that follow each other.
-/// InvalidArgument: traces or a record of several plans. Errors as Session, read_model_file, read_plan_file,
-/// read_profile_file, simulate.
+/// prints. A step is measured from the moment all ranks may begin until the last one has ended it; in a mode of the
+/// plan, rank 0 measures steps or rounds of them that follow each other. InvalidArgument: traces or a record of several
+/// plans. Errors as Session, read_model_file, read_plan_file, read_profile_file, simulate.
 Status bench_step(const StepBenchOptions& options);
 
 }  // namespace casync::tools

@@ -134,7 +134,7 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
   command
       .add_flag("--allow-modes", inputs.allow_modes,
                 "Let steps exchange seldom or late (local_sgd, staleness) where the same loss then takes less time, by "
-                "trainings")
+                "trainings; gossip and asynchronous are never chosen, as no training has measured them")
       ->excludes(local)
       ->excludes(late);
 }

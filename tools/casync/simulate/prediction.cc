@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kShownGradients = 8;
+constexpr std::size_t kShownGradients = 8, kShownRanks = 16;
 
 struct Part {
   const char* name;
@@ -65,6 +65,24 @@ std::vector<std::size_t> by_waiting(const Simulation& simulation) {
     return simulation.gradients[a].waiting_s > simulation.gradients[b].waiting_s;
   });
   return order;
+}
+
+/// A line for each rank where ranks drift apart; of many ranks only the slowest and the fastest.
+std::string paces_text(const std::vector<RankPace>& ranks) {
+  if (ranks.empty()) return "";
+  const auto slower = [&](std::size_t a, std::size_t b) { return ranks[a].step_s > ranks[b].step_s; };
+  std::vector<std::size_t> order(ranks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (ranks.size() > kShownRanks) {
+    std::stable_sort(order.begin(), order.end(), slower);
+    order.erase(order.begin() + kShownRanks / 2, order.end() - kShownRanks / 2);
+  }
+  std::string text = "ranks:      a step of it   steps ahead of the slowest: mean, most\n";
+  for (const std::size_t rank : order) {
+    const RankPace& pace = ranks[rank];
+    text += line("  %5zu  %12.3f ms  %27.1f %5d\n", rank, pace.step_s * 1e3, pace.mean_ahead, pace.most_ahead);
+  }
+  return text;
 }
 
 }  // namespace
@@ -122,6 +140,7 @@ std::string prediction_text(const Scenario& scenario, const Simulation& simulati
                simulation.wire_bytes_per_rank / 1e6, simulation.messages_per_rank,
                100 * simulation.parts.training_s / simulation.step_s);
   if (simulation.by == SimulatedBy::kOneRank) text += "  one rank stands for all: this is an approximation\n";
+  text += paces_text(simulation.ranks);
   const std::vector<std::size_t> order = by_waiting(simulation);
   const char* head = "waited for most:\n";
   for (std::size_t i = 0; i < std::min(order.size(), kShownGradients); ++i) {
@@ -145,6 +164,12 @@ Json prediction_json(const Scenario& scenario, const Simulation& simulation) {
   json["wire_bytes_per_rank"] = simulation.wire_bytes_per_rank;
   json["messages_per_rank"] = simulation.messages_per_rank;
   json["tasks"] = simulation.tasks;
+  for (const RankPace& pace : simulation.ranks) {
+    json["rank_paces"].push_back({{"step_ms", pace.step_s * 1e3},
+                                  {"steps", pace.steps},
+                                  {"mean_ahead", pace.mean_ahead},
+                                  {"most_ahead", pace.most_ahead}});
+  }
   json["gradients"] = Json::array();
   for (std::size_t g = 0; g < simulation.gradients.size(); ++g) {
     const Decision& decision = scenario.decisions[g];

@@ -19,6 +19,7 @@ Result<Scenario> scenario_of(Profile profile, const Training& training, const Pl
   scenario.fusion_bytes = plan.fusion_bytes;
   scenario.credit_bytes = plan.credit_bytes;
   scenario.mode = plan.mode;
+  scenario.seed = plan.seed;
   scenario.facts_of = facts_of;
   for (const TrainedGradient& gradient : scenario.training.gradients) {
     const Decision decision = decide(plan, gradient.spec, scenario.topology.ranks);

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "casync/graph/answer_batches.h"
+#include "casync/simulator/flat_tasks.h"
+
+namespace casync {
+
+/// The owners of partitions where ranks do not step together: whom they answer when, by the runtime's own rules, and
+/// the seconds of that. A contribution is added to the sum of each rank that has not been told of it, and an answer is
+/// the code of one sum (runtime/executor/untold_sums.h). Contributions that come until the owner begins its first
+/// step wait for that.
+class AnsweringOwners {
+ public:
+  /// One partition, and the tasks of its owner.
+  struct Owned {
+    Rank owner = 0;
+    std::uint32_t gradient = 0;
+    Elements elements = 0;
+    std::uint32_t batch = kNoTask;       ///< takes contributions and makes answers
+    std::uint32_t own_answer = kNoTask;  ///< of the owner's own step: its answer is there
+    std::vector<std::uint32_t> answers;  ///< by rank: the send of its answer; kNoTask for the owner
+  };
+
+  /// `memory_bytes_per_second`: what additions are priced by.
+  AnsweringOwners(const Asynchronous& rule, double memory_bytes_per_second)
+      : rule_(rule), memory_bytes_per_second_(memory_bytes_per_second) {}
+
+  /// Keeps a decision's costs for add().
+  const HopCosts& keep(HopCosts costs) { return costs_.emplace_back(std::move(costs)); }
+  /// Takes in a partition; returns its number. `contributes`, by rank: false for dedicated servers. `contributions`:
+  /// the recvs of contributions to it. `costs`: kept here.
+  std::size_t add(Owned owned, const std::vector<bool>& contributes, std::span<const std::uint32_t> contributions,
+                  const HopCosts& costs);
+
+  std::size_t size() const { return partitions_.size(); }
+  const Owned& owned(std::size_t partition) const { return partitions_[partition].owned; }
+  /// The partition of a task of its owner's.
+  std::size_t partition_of(std::uint32_t task) const { return partition_of_[task]; }
+
+  /// `rank` begins `step` with a gradient: contributes to the partitions that it owns; a dedicated server asks the
+  /// other owners, too. Returns those partitions, of which batches may be due.
+  std::vector<std::size_t> begin(Rank rank, std::uint32_t gradient, std::uint32_t step);
+  /// The contribution of another rank to `step` has come.
+  void contribute(std::size_t partition, Rank rank, std::uint32_t step);
+  /// `rank` has ended its steps: nobody waits for it.
+  void end(Rank rank);
+
+  /// Begins a batch. Returns false if no answer is due, or one is under way.
+  bool begin_batch(std::size_t partition);
+  /// The seconds of the batch under way, and the step that it answers first.
+  double seconds(std::size_t partition) const { return partitions_[partition].seconds; }
+  std::uint32_t answered_step(std::size_t partition) const;
+  /// Ends it: returns the ranks whose answers leave.
+  std::span<const Rank> finish(std::size_t partition);
+  void left(std::size_t partition, Rank rank) { partitions_[partition].batches.left(rank); }
+
+  /// Contributions to a partition that batches have taken, those of them that `rank` has been told, and has not.
+  std::uint64_t taken(std::size_t partition) const { return partitions_[partition].taken; }
+  std::uint64_t told(std::size_t partition, Rank rank) const;
+  std::uint64_t untold(std::size_t partition, Rank rank) const;
+
+ private:
+  struct Partition {
+    Owned owned;
+    AnswerBatches batches;
+    std::vector<bool> contributes;
+    const HopCosts* costs = nullptr;
+    double seconds = 0;
+    bool begun = false;  ///< the owner has begun its first step
+    std::vector<std::pair<Rank, std::uint32_t>> early;
+    std::uint64_t taken = 0;
+    std::vector<std::uint64_t> told, untold;  ///< by rank
+  };
+  double seconds_of_batch(const Partition& partition) const;
+  static void count(Partition& partition);
+
+  const Asynchronous rule_;
+  const double memory_bytes_per_second_;
+  std::deque<HopCosts> costs_;
+  std::vector<Partition> partitions_;
+  std::vector<std::vector<std::size_t>> of_gradient_;
+  std::vector<std::size_t> partition_of_;  ///< by task
+};
+
+}  // namespace casync

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/simulator/rank_graphs.h"
+
+#include <utility>
+
+#include "casync/strategies/strategy.h"
+
+namespace casync {
+
+Status too_many_tasks(const std::string& how_many) {
+  return invalid_argument(how_many + " tasks in a step, expected at most " + std::to_string(kMostSimulatedTasks) +
+                          ": simulate fewer ranks, or larger partitions");
+}
+
+Result<std::vector<TaskGraph>> rank_graphs(const Scenario& scenario, int ranks, const Decision& decision,
+                                           Elements elements, std::size_t first_owner, std::uint64_t& tasks,
+                                           TaskGraph (*graph)(const Exchange&)) {
+  const auto traits_of = [&](const CodecChoice& choice) -> Result<CodecTraits> {
+    const Result<CodecFacts> facts = scenario.facts_of(choice);
+    if (!facts) return facts.status();
+    return facts->traits;
+  };
+  if (graph == nullptr) graph = strategy_of(decision.strategy).graph;
+  std::vector<TaskGraph> graphs;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    Result<TaskGraph> made = make_graph(decision, elements, scenario.topology, rank, first_owner, traits_of, graph);
+    if (!made) return made.status();
+    tasks += made->tasks().size();
+    if (tasks > kMostSimulatedTasks) return too_many_tasks("more");
+    graphs.push_back(std::move(*made));
+  }
+  return graphs;
+}
+
+}  // namespace casync

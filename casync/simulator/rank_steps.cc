@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/simulator/rank_steps.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace casync {
+
+RankSteps::RankSteps(std::size_t ranks, int steps, bool until_slowest)
+    : steps_(steps), until_slowest_(until_slowest), ranks_(ranks) {}
+
+void RankSteps::end_step(Rank rank, double now) {
+  OfRank& own = of(rank);
+  ++all_ended_;
+  if (over_ && !own.ends.empty()) return;
+  own.ends.push_back(now);
+  int least = std::numeric_limits<int>::max();
+  for (const OfRank& one : ranks_) {
+    if (one.contributes) least = std::min(least, one.contributed);
+  }
+  const int ahead = std::max(0, static_cast<int>(own.ends.size()) - least);
+  own.most_ahead = std::max(own.most_ahead, ahead);
+  own.sum_ahead += ahead;
+}
+
+bool RankSteps::goes_on(Rank rank) {
+  if (!until_slowest_) return ended(rank) < steps_;
+  const auto less = [](const OfRank& a, const OfRank& b) { return a.ends.size() < b.ends.size(); };
+  const auto slowest = std::min_element(ranks_.begin(), ranks_.end(), less);
+  const bool enough = slowest->ends.size() >= static_cast<std::size_t>(steps_);
+  const auto most = std::uint64_t{kMostOthers} * static_cast<std::uint64_t>(steps_) * ranks_.size();
+  over_ = over_ || enough || all_ended_ >= most;
+  return !over_;
+}
+
+std::vector<RankPace> RankSteps::paces() const {
+  std::vector<RankPace> paces;
+  for (const OfRank& one : ranks_) {
+    const std::size_t all = one.ends.size(), half = all / 2;
+    const double from = half > 0 ? one.ends[half - 1] : 0;
+    paces.push_back({(one.ends.back() - from) / static_cast<double>(all - half), static_cast<int>(all), one.most_ahead,
+                     one.sum_ahead / static_cast<double>(all)});
+  }
+  return paces;
+}
+
+double mean_step_s(const std::vector<RankPace>& paces) {
+  double in_a_second = 0;
+  for (const RankPace& pace : paces) in_a_second += 1 / pace.step_s;
+  return static_cast<double>(paces.size()) / in_a_second;
+}
+
+}  // namespace casync

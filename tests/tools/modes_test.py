@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans whose ranks do not step together: predicted, explained, checked, and not searched."""
+import json
+import os
+
+from command import casync, claim, ends_with, run_all, temporary_folder
+from planner_files import Files
+
+ASYNCHRONOUS = 'version: 1\nasynchronous { bound: 2 }\ndefault { codec { name: "int8" } }\n'
+RING = 'version: 1\ngossip { neighbours: ring }\ndefault { codec { name: "int8" } }\n'
+PAIRS = "version: 1\ngossip { neighbours: pairs every: 2 from_step: 10 }\n"
+SLOW = "slow { rank: 1 factor: 2 }\n"
+TRAINING_MS = 15
+
+
+def write(folder, text):
+    path = os.path.join(folder, "mode.txtpb")
+    with open(path, "w") as file:
+        file.write(text)
+    return path
+
+
+def predicted(files, plan, *options):
+    result = casync("simulate", *files.inputs, "-n", 4, "--plan", plan, "--json", *options)
+    ends_with(0, result, f"simulate {options}")
+    return json.loads(result.stdout)
+
+
+def test_each_rank_has_a_pace_of_its_own():
+    with temporary_folder() as folder:
+        files = Files(folder, "1e12")
+        with open(files.model, "a") as file:
+            file.write(SLOW)
+        free = predicted(files, write(folder, "version: 1\nasynchronous { }\n"))["rank_paces"]
+        claim([round(pace["step_ms"] / TRAINING_MS, 1) for pace in free] == [1, 2, 1, 1], "nobody waits", free)
+        bounded = predicted(files, write(folder, ASYNCHRONOUS))["rank_paces"]
+        claim(all(1.9 < pace["step_ms"] / TRAINING_MS < 2.1 for pace in bounded), "the slowest one's pace", bounded)
+        claim([pace["most_ahead"] for pace in bounded] == [2, 0, 2, 2], "the bound", bounded)
+        late = predicted(files, write(folder, "version: 1\nstaleness: 3\n"))["rank_paces"]
+        claim([pace["most_ahead"] for pace in late] == [3, 0, 3, 3], "three steps late", late)
+        text = casync("simulate", *files.inputs, "-n", 4, "--plan", write(folder, ASYNCHRONOUS)).stdout
+        claim("steps ahead of the slowest: mean, most" in text, "a line for each rank", text)
+        claim("rank_paces" not in predicted(files, write(folder, "version: 1\n")), "ranks that step together have none")
+
+
+def test_gossip_sends_to_neighbours():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        all_bytes = 4 * 1_100_100
+        ring = predicted(files, write(folder, RING))
+        claim(0.5 * all_bytes < ring["wire_bytes_per_rank"] < 0.52 * all_bytes, "a byte an element, to two", ring)
+        pairs = predicted(files, write(folder, PAIRS))
+        claim(pairs["wire_bytes_per_rank"] == all_bytes / 2, "to one, in every other step", pairs)
+        claim(len(pairs["rank_paces"]) == 4, "paces", pairs)
+
+
+def test_a_gradient_is_explained_in_the_plans_mode():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        for text in (ASYNCHRONOUS, RING, PAIRS, "version: 1\nstaleness: 2\n", "version: 1\nlocal_sgd { every: 4 }\n"):
+            plan = write(folder, text)
+            result = casync("explain", *files.inputs, "-n", 4, "--codecs", "int8", "--plan", plan, "large.weight", "--json")
+            ends_with(0, result, f"explain {text}")
+            alternatives = json.loads(result.stdout)["alternatives"]
+            own = [one for one in alternatives if one["planned"]]
+            step_ms = predicted(files, plan)["step_ms"]
+            claim(len(own) == 1 and abs(own[0]["step_ms"] / step_ms - 1) < 1e-6, "the plan's step", [text, own, step_ms])
+            claim(text == PAIRS or len(alternatives) > 1, "other ways", [text, alternatives])
+
+
+def test_such_plans_are_checked_and_none_is_searched():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        for text, name in ((ASYNCHRONOUS, "asynchronous"), (RING, "gossip"), (PAIRS, "gossip")):
+            plan = write(folder, text)
+            ends_with(0, casync("plan", "--check", plan, "--model", files.model), f"plan --check {text}")
+            searched = casync("plan", *files.inputs, "-n", 4, "--plan", plan)
+            ends_with(3, searched, "plan --plan")
+            claim(f"no plan is searched for `{name}`: no training has measured" in searched.stderr, "why", searched.stderr)
+
+
+def test_what_no_session_takes_is_refused_by_name():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        for text, culprits in (
+                ("version: 1\nasynchronous { }\ndefault { strategy: ring }\n", ("large.weight", "strategy `ring`")),
+                ('version: 1\nasynchronous { }\ndefault { codec { name: "powersgd" } }\n', ("large.weight", "powersgd")),
+                ("version: 1\nasynchronous { first: 5 }\n", ("first: 5", "4 ranks contribute")),
+                ('version: 1\ngossip { neighbours: pairs }\ndefault { codec { name: "int8" } }\n', ("pairs", "int8")),
+        ):
+            refused = casync("simulate", *files.inputs, "-n", 4, "--plan", write(folder, text))
+            ends_with(3, refused, text)
+            claim(all(culprit in refused.stderr for culprit in culprits), "named", [text, refused.stderr])
+        with open(files.model, "a") as file:
+            file.write("slow { rank: 4 factor: 2 }\n")
+        refused = casync("simulate", *files.inputs, "-n", 4, "--plan", write(folder, ASYNCHRONOUS))
+        ends_with(3, refused, "a rank that there is not")
+        claim("slow rank 4, and there are 4 ranks" in refused.stderr, "named", refused.stderr)
+
+
+run_all(globals())
