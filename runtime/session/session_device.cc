@@ -57,11 +57,6 @@ Result<std::unique_ptr<Device>> open_device(const SessionOptions& options, int l
 
 Status check_on_device(const SessionOptions& options, const Plan& plan) {
   const std::string where = "a session on " + options.device;
-  if (plan.mode.is_gossip()) {
-    return unimplemented(where +
-                         " has no gossip yet: it exchanges parameters in the host's memory; leave `gossip` out " +
-                         "of the plan");
-  }
   if (plan.mode.is_asynchronous()) {
     return unimplemented(where +
                          " has no asynchronous steps yet: owners add contributions in the host's memory; leave " +

@@ -12,6 +12,10 @@ Status check_over_nccl(const Device& device, const Plan& plan) {
         "the transport nccl moves memory of GPUs, and this session is on the CPU: open it on a device such as cuda:0, "
         "or use the transport ucx");
   }
+  if (plan.mode.is_gossip()) {
+    return unimplemented("gossip goes to neighbours alone, each pair of ranks in its own time, and over nccl all ranks "
+                         "join in each exchange: use the transport ucx with it");
+  }
   if (env_text("CASYNC_LINK")) return invalid_argument("CASYNC_LINK paces no NCCL: use the transport ucx with it");
   if (plan.coordinated) {
     return invalid_argument("a coordinated plan orders the messages of links, and NCCL has none of its own: leave " +

@@ -7,11 +7,8 @@
 #include <thread>
 
 #include "tests/compll/cuda/emulated/driver.h"
-#include "tests/runtime/session/gpu.h"
-#include "tests/runtime/session/gradients.h"
-#include "tests/runtime/session/plan_file.h"
+#include "tests/runtime/session/emulated_steps.h"
 #include "tests/runtime/session/wrapped_transport.h"
-#include "tests/support/ranks.h"
 
 using namespace casync;        // NOLINT(google-build-using-namespace)
 using namespace casync::test;  // NOLINT(google-build-using-namespace)
@@ -31,27 +28,6 @@ std::string opened(const std::function<void(SessionOptions&)>& configure) {
   return with_sessions(1, configure, [](Session&, RankContext&) -> std::string { return "it opened"; });
 }
 
-/// Steps of two ranks; in this one rank 0's device fails after so many kernels. What the ranks say.
-std::string with_fault(const std::function<void(SessionOptions&)>& configure, std::uint32_t failing, int kernels) {
-  emulated::mend_device();
-  std::string complaints = with_sessions(2, configure, [&](Session& session, RankContext& context) -> std::string {
-    Program program;
-    const Result<GradientId> id = declare(session, "layer", 5000);
-    auto floats = program.floats(5000);
-    for (std::uint32_t step = 0; step < failing + 4; ++step) {
-      program.write(floats, contribution(context.rank, 5000, step));
-      const Submission one = program.submission(*id, floats);
-      if (step == failing && context.rank == 0) emulated::break_after_kernels(kernels);
-      const auto handles = session.submit({&one, 1});
-      const Status status = handles ? session.step().status() : handles.status();
-      if (!status) return status.text();
-    }
-    return "it went well";
-  });
-  emulated::mend_device();
-  return complaints;
-}
-
 /// Until no rank has asked the device anything for a while.
 void wait_until_quiet() {
   std::uint64_t before = ~std::uint64_t{0};
@@ -66,7 +42,7 @@ void wait_until_quiet() {
 TEST_CASE("session on a GPU: a kernel that faults ends the job on all ranks, with the call and the gradient") {
   for (const auto& [name, kernels] :
        {std::pair{"int4", 0}, {"int4", 1}, {"int4", 5}, {"lossless", 1}, {"lossless", 2}}) {
-    const std::string complaints = with_fault(device_codec(name), 1, kernels);
+    const std::string complaints = steps_with_fault(device_codec(name), 1, kernels);
     INFO(complaints);
     CHECK_THAT(complaints, !Catch::Contains("it went well"));
     CHECK_THAT(complaints, Catch::Contains("rank 0: Unavailable") && Catch::Contains("rank 1: Unavailable"));
@@ -123,7 +99,7 @@ TEST_CASE("session on a GPU: a device that has failed when a gradient is submitt
 TEST_CASE("staleness on a GPU: a device that fails ends the job on all ranks, with the driver's words") {
   const PlanFile plan("staleness: 1 default { codec { name: \"int4\" } }");
   for (const int kernels : {0, 3}) {
-    const std::string complaints = with_fault(
+    const std::string complaints = steps_with_fault(
         [&](SessionOptions& options) {
           options.plan_file = plan.path();
           on_gpu(options);
@@ -246,12 +222,12 @@ TEST_CASE("session on a GPU: a codec that exchanges more than sums is refused by
 
 TEST_CASE("session on a GPU: what it does not do yet is refused by name") {
   TemporaryDirectory directory;
-  std::ofstream(directory.path() + "/plan.txtpb") << "version: 1 gossip { neighbours: ring }";
-  const std::string gossip = opened([&](SessionOptions& options) {
+  std::ofstream(directory.path() + "/plan.txtpb") << "version: 1 asynchronous { }";
+  const std::string asynchronous = opened([&](SessionOptions& options) {
     options.plan_file = directory.path() + "/plan.txtpb";
     on_gpu(options);
   });
-  CHECK_THAT(gossip, Catch::Contains("Unimplemented: a session on cuda:0 has no gossip yet"));
+  CHECK_THAT(asynchronous, Catch::Contains("Unimplemented: a session on cuda:0 has no asynchronous steps yet"));
 }
 
 TEST_CASE("session on a GPU: memory of another place is refused, and nothing was started") {

@@ -9,10 +9,7 @@
 
 #include "tests/compll/cuda/emulated/driver.h"
 #include "tests/compll/cuda/emulated/streams.h"
-#include "tests/runtime/session/gpu.h"
-#include "tests/runtime/session/gradients.h"
-#include "tests/runtime/session/plan_file.h"
-#include "tests/support/ranks.h"
+#include "tests/runtime/session/emulated_steps.h"
 
 using namespace casync;        // NOLINT(google-build-using-namespace)
 using namespace casync::test;  // NOLINT(google-build-using-namespace)
@@ -20,17 +17,6 @@ using namespace casync::test;  // NOLINT(google-build-using-namespace)
 namespace {
 
 namespace emulated = compll::emulated;
-
-constexpr const char* kForbidden[] = {
-    "cuMemAlloc_v2",      "cuMemFree_v2",        "cuMemHostAlloc",    "cuMemFreeHost",
-    "cuModuleLoadData",   "cuEventCreate",       "cuEventDestroy_v2", "cuStreamCreateWithPriority",
-    "cuStreamDestroy_v2", "cuStreamSynchronize", "pageable copy"};
-
-std::map<std::string, std::uint64_t> forbidden_calls() {
-  std::map<std::string, std::uint64_t> all;
-  for (const char* name : kForbidden) all[name] = emulated::calls(name);
-  return all;
-}
 
 }  // namespace
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <barrier>
+#include <catch2/catch.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/compll/cuda/emulated/driver.h"
+#include "tests/runtime/session/gpu.h"
+#include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/plan_file.h"
+#include "tests/support/ranks.h"
+
+/// Steps on an emulated GPU: the calls that they make of its driver, and what they say when it fails.
+namespace casync::test {
+
+inline constexpr const char* kForbidden[] = {
+    "cuMemAlloc_v2",      "cuMemFree_v2",        "cuMemHostAlloc",    "cuMemFreeHost",
+    "cuModuleLoadData",   "cuEventCreate",       "cuEventDestroy_v2", "cuStreamCreateWithPriority",
+    "cuStreamDestroy_v2", "cuStreamSynchronize", "pageable copy"};
+
+using CallCounts = std::map<std::string, std::uint64_t>;
+
+/// The calls so far that a steady step may not make.
+inline CallCounts forbidden_calls() {
+  CallCounts all;
+  for (const char* name : kForbidden) all[name] = compll::emulated::calls(name);
+  return all;
+}
+
+/// Ten steps by the plan; the calls `before` the fifth and `after` the last.
+inline std::string steady_steps(int ranks, const PlanFile& plan, CallCounts& before, CallCounts& after) {
+  std::barrier meet(ranks);
+  return with_sessions(
+      ranks,
+      [&](SessionOptions& options) {
+        options.plan_file = plan.path();
+        on_gpu(options);
+      },
+      [&](Session& session, RankContext& context) -> std::string {
+        Program program;
+        std::vector<GradientId> ids;
+        std::vector<Program::Floats> floats;
+        for (const std::size_t size : {5000, 100, 1}) {
+          ids.push_back(*declare(session, "g" + std::to_string(ids.size()), size));
+          floats.push_back(program.floats(size));
+        }
+        std::string bad;
+        for (std::uint32_t step = 0; step < 10; ++step) {
+          meet.arrive_and_wait();
+          if (step == 4 && context.rank == 0) before = forbidden_calls();
+          meet.arrive_and_wait();
+          static_cast<void>(session.exchanged());
+          std::vector<Submission> all;
+          for (std::size_t i = 0; i < ids.size(); ++i) {
+            program.write(floats[i], contribution(context.rank, floats[i].count, step));
+            all.push_back(program.submission(ids[i], floats[i]));
+          }
+          const auto handles = session.submit(all);
+          const Status status = handles ? session.step().status() : handles.status();
+          if (bad.empty() && !status) bad = status.text();
+        }
+        meet.arrive_and_wait();
+        if (context.rank == 0) after = forbidden_calls();
+        meet.arrive_and_wait();
+        return bad;
+      });
+}
+
+/// Steps of two ranks; in this one rank 0's device fails after so many kernels. What the ranks say.
+inline std::string steps_with_fault(const std::function<void(SessionOptions&)>& configure, std::uint32_t failing,
+                                    int kernels) {
+  compll::emulated::mend_device();
+  std::string complaints = with_sessions(2, configure, [&](Session& session, RankContext& context) -> std::string {
+    Program program;
+    const Result<GradientId> id = declare(session, "layer", 5000);
+    auto floats = program.floats(5000);
+    for (std::uint32_t step = 0; step < failing + 4; ++step) {
+      static_cast<void>(session.exchanged());
+      program.write(floats, contribution(context.rank, 5000, step));
+      const Submission one = program.submission(*id, floats);
+      if (step == failing && context.rank == 0) compll::emulated::break_after_kernels(kernels);
+      const auto handles = session.submit({&one, 1});
+      const Status status = handles ? session.step().status() : handles.status();
+      if (!status) return status.text();
+    }
+    return "it went well";
+  });
+  compll::emulated::mend_device();
+  return complaints;
+}
+
+}  // namespace casync::test

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gossip on a GPU: the parameters, the copies and what steps say are those of sessions on the host.
+#include <catch2/catch.hpp>
+#include <functional>
+#include <limits>
+
+#include "tests/runtime/session/device_cases.h"
+#include "tests/runtime/session/plan_file.h"
+
+using namespace casync;                // NOLINT(google-build-using-namespace)
+using namespace casync::test;          // NOLINT(google-build-using-namespace)
+using namespace casync::test::device;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+constexpr std::uint32_t kConsensus = 2;  // the step of all ranks
+constexpr std::uint32_t kEnd = 5;
+
+struct Run {
+  int ranks = 1;
+  std::string plan;
+  std::string transport = "loopback";
+  DType dtype = DType::kFloat32;
+  Values values = gaussians;
+};
+
+std::string name_of(const Run& run) { return run.plan + ", " + std::to_string(run.ranks) + " ranks"; }
+
+/// Steps `from` to `to` of each rank, whose parameters move by themselves between exchanges.
+std::string gossip(const Run& run, bool on_device, AllSeen& seen, std::uint32_t from = 0, std::uint32_t to = kEnd,
+                   std::vector<SessionState>* states = nullptr) {
+  const PlanFile plan("seed: 5 " + run.plan);
+  seen.resize(static_cast<std::size_t>(run.ranks));
+  return with_sessions(
+      run.ranks,
+      [&](SessionOptions& options) {
+        options.plan_file = plan.path();
+        if (on_device) on_gpu(options);
+      },
+      [&](Session& session, RankContext& context) -> std::string {
+        const auto rank = static_cast<std::size_t>(context.rank);
+        Gradients gradients(session, on_device, run.dtype);
+        if (from > 0) {
+          if (Status status = session.load_state((*states)[rank]); !status) return status.text();
+        }
+        if (Status status = gradients.declare_all(); !status) return status.text();
+        for (std::uint32_t step = from; step < to; ++step) {
+          if (step == kConsensus) {
+            if (Status status = session.begin_consensus(); !status) return status.text();
+          }
+          if (session.exchanged() == Exchanged::kNothing) {
+            if (const auto done = session.step(); !done) return done.status().text();
+            continue;
+          }
+          std::vector<std::vector<float>> all = run.values(context.rank, step);
+          const Result<StepResult> done = gradients.step(all);
+          if (!done) return done.status().text();
+          seen[rank].steps.push_back(std::to_string(done->finite) + done->first_non_finite);
+          for (auto& one : all) seen[rank].gradients.push_back(std::move(one));
+        }
+        Result<SessionState> state = session.state();
+        if (!state) return state.status().text();
+        for (const auto& [name, one] : state->gradients) seen[rank].states[name] = one.residual;
+        if (states != nullptr) (*states)[rank] = std::move(*state);
+        return "";
+      },
+      run.transport);
+}
+
+/// "", or how the GPU's bytes differ from the host's.
+std::string compare(const Run& run) {
+  AllSeen host, device;
+  for (const bool on_device : {false, true}) {
+    const std::string bad = gossip(run, on_device, on_device ? device : host);
+    if (!bad.empty()) return (on_device ? "device: " : "host: ") + bad;
+  }
+  return difference(host, device);
+}
+
+constexpr const char* kNeighbours[] = {"neighbours: ring", "neighbours: pairs"};
+
+std::string plan_of(const std::string& gossip, const std::string& codec = "none") {
+  return "gossip { " + gossip + " } " + device::plan_of(codec, "ps");
+}
+
+}  // namespace
+
+TEST_CASE("gossip on a GPU: the parameters are the host's, on a ring and in pairs, and after a consensus") {
+  for (const char* neighbours : kNeighbours) {
+    for (const int ranks : {1, 2, 3, 5}) {
+      const Run run{ranks, plan_of(neighbours)};
+      INFO(name_of(run));
+      CHECK(compare(run) == "");
+    }
+    for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+      const Run run{4, plan_of(neighbours), "loopback", dtype, awkward_for_halves};
+      INFO(name_of(run));
+      CHECK(compare(run) == "");
+    }
+  }
+}
+
+TEST_CASE("gossip on a GPU: gradients before from_step, and rounds of several steps") {
+  for (const char* neighbours : kNeighbours) {
+    const Run run{4, plan_of(std::string(neighbours) + " every: 2 from_step: 1")};
+    INFO(name_of(run));
+    CHECK(compare(run) == "");
+  }
+}
+
+TEST_CASE("gossip on a GPU: over TCP the bytes are those of the host in one process") {
+  for (const char* neighbours : kNeighbours) {
+    Run run{4, plan_of(neighbours)};
+    AllSeen host, device;
+    REQUIRE(gossip(run, false, host) == "");
+    run.transport = "ucx:tcp";
+    const std::string complaints = gossip(run, true, device);
+    if (complaints.find("Unimplemented: the transport") != std::string::npos) {
+      WARN("[SKIP] ucx:tcp: " << complaints);
+      return;
+    }
+    REQUIRE(complaints == "");
+    CHECK(difference(host, device) == "");
+  }
+}
+
+TEST_CASE("gossip on a GPU: what is not finite is told to the ranks that the host tells") {
+  Run run{5, plan_of("neighbours: ring")};
+  run.values = [](int rank, std::uint32_t step) {
+    std::vector<std::vector<float>> all = gaussians(rank, step);
+    if (rank == 1 && step == 1) all[1][5] = std::numeric_limits<float>::infinity();
+    return all;
+  };
+  AllSeen host, device;
+  CHECK(gossip(run, false, host) == "");
+  CHECK(gossip(run, true, device) == "");
+  for (std::size_t rank = 0; rank < 5; ++rank) {
+    CHECK(host[rank].steps == device[rank].steps);
+    CHECK(device[rank].steps[1] == (rank < 3 ? "0g1" : "1"));
+  }
+}
