@@ -94,8 +94,8 @@ Status check_no_exchange(const std::string& name) {
   }
   for (const GeneratedCodec* written : written_for_states()) {
     if (written->declares.name != name) continue;
-    return invalid_argument(
-        "codec `" + name + "` rounds what sessions keep from step to step: use `bf16` for gradients, or another codec");
+    return invalid_argument("codec `" + name +
+                            "` works on what sessions keep from step to step: use another codec for gradients");
   }
   return Status::ok();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -91,6 +92,9 @@ class TurnKernels {
 
   /// The floats that turns need from turn to turn, which may differ from the host's. Otherwise as room().
   virtual Result<Elements> scratch(Elements rows, Elements columns) = 0;
+  /// The number of payloads' heads with which the scratch begins: behind the last turn the step is finite if all of
+  /// them say so.
+  virtual std::size_t heads() const { return 0; }
   /// As CodecKernels::room() and issue().
   virtual Result<KernelRoom> room(const TurnCall& call) = 0;
   virtual Status issue(const TurnCall& call, DeviceView room, View pinned, Stream& stream) = 0;

@@ -67,21 +67,38 @@ Status Answering::allocate(GradientRun& side, Device& device) {
     return at;
   };
   std::vector<Bytes> sums_at, buffer_at;
-  for (const Partition& partition : partitions_) sums_at.push_back(take(partition.sums.floats() * sizeof(float)));
+  if (device.is_host()) {
+    for (const Partition& partition : partitions_) sums_at.push_back(take(partition.sums.floats() * sizeof(float)));
+  }
   for (std::size_t i = 0; i < side.buffers.size(); ++i) {
     buffer_at.push_back(take(side.bound_of(BufferId(static_cast<std::uint32_t>(i)))));
   }
-  Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(bytes, Memory::kDevice);
+  Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(bytes, Memory::kPinned);
   if (!memory) return memory.status();
   memory_ = std::move(*memory);
   const View all = memory_->view();
-  for (std::size_t i = 0; i < partitions_.size(); ++i) {
+  for (std::size_t i = 0; i < sums_at.size(); ++i) {
     partitions_[i].sums.lie_at(reinterpret_cast<float*>(all.data + sums_at[i]));
   }
   for (std::size_t i = 0; i < side.buffers.size(); ++i) {
     side.buffers[i].memory = all.slice(buffer_at[i], side.bound_of(BufferId(static_cast<std::uint32_t>(i))));
   }
+  if (device.is_host()) return Status::ok();
+  std::vector<DeviceSums> sums;
+  for (const Partition& partition : partitions_) {
+    const bool residuals = side.codec(Hop::kSecond).info().states != 0;
+    sums.emplace_back(static_cast<int>(contributes_.size()), partition.owned.slice.count, residuals);
+  }
+  Result<std::unique_ptr<DeviceAnswers>> answers = DeviceAnswers::make(std::move(sums), device);
+  if (!answers) return answers.status();
+  on_device_ = std::move(*answers);
   return Status::ok();
+}
+
+BufferId Answering::own_answer(GradientRun& run, TaskId task) const {
+  const GradientRun::Arrival* const arrival = run.arrival({number_of(task), kAnswerHop}, self_);
+  CASYNC_CHECK(arrival != nullptr);
+  return std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]).to;
 }
 
 bool Answering::begin(TaskId task, View own) {
@@ -90,7 +107,9 @@ bool Answering::begin(TaskId task, View own) {
   partition.own = own;
   for (std::size_t i = 0; i < contributes_.size(); ++i) {
     const auto rank = static_cast<Rank>(i);
-    if (partition.batches.contributed(rank) == kEver) partition.sums.end(rank);
+    if (partition.batches.contributed(rank) != kEver) continue;
+    partition.sums.end(rank);
+    if (on_device_) on_device_->sums(task).end(rank);
   }
   return true;
 }
@@ -106,8 +125,28 @@ bool Answering::finish_levelling(TaskId task) {
   return --to_level_ == 0;
 }
 
+Status Answering::level_on_device(std::uint32_t step) {
+  for (std::size_t i = 0; i < partitions_.size(); ++i) {
+    partitions_[i].batches.go_to(step);
+    CASYNC_RETURN_IF_ERROR(on_device_->sums(TaskId(static_cast<std::uint32_t>(i))).level(contributes_));
+  }
+  return Status::ok();
+}
+
+Status Answering::check(const GradientRun& side, TaskId task, Rank rank) const {
+  const Partition& partition = at(task);
+  const BufferId buffer = partition.messages[static_cast<std::size_t>(rank)].contribution;
+  const GradientRun::BufferState& state = side.buffers[TaskGraph::index(buffer)];
+  const Status status = side.codec(Hop::kFirst).check({state.memory.data, state.bytes}, partition.owned.slice.count);
+  if (status) return status;
+  return data_loss("message from rank " + std::to_string(rank) + " (gradient " + side.spec.name + ", step " +
+                   std::to_string(partition.batches.contributed(rank) - 1) + ", partition " +
+                   std::to_string(partition.owned.number) + "): not a payload of its codec: " + status.message());
+}
+
 /// Adds the contribution of `rank`: its code, or this rank's own elements.
-Status Answering::add(GradientRun& side, Partition& partition, Rank rank, Scratch& scratch) const {
+Status Answering::add(GradientRun& side, TaskId task, Rank rank, Scratch& scratch) {
+  Partition& partition = at(task);
   const Elements count = partition.owned.slice.count;
   bool finite = true;
   const float* values = scratch.values.data();
@@ -123,11 +162,7 @@ Status Answering::add(GradientRun& side, Partition& partition, Rank rank, Scratc
     const GradientRun::BufferState& state = side.state(buffer);
     const compll::Codec& codec = side.codec(Hop::kFirst);
     const ConstView code{state.memory.data, state.bytes};
-    if (const Status status = codec.check(code, count); !status) {
-      return data_loss("message from rank " + std::to_string(rank) + " (gradient " + side.spec.name + ", step " +
-                       std::to_string(partition.batches.contributed(rank) - 1) + ", partition " +
-                       std::to_string(partition.owned.number) + "): not a payload of its codec: " + status.message());
-    }
+    CASYNC_RETURN_IF_ERROR(check(side, task, rank));
     finite = state.finite;
     if (codec.info().identity) {
       values = reinterpret_cast<const float*>(code.data);
@@ -150,7 +185,7 @@ TaskOutcome Answering::run(GradientRun& side, TaskId task, std::uint64_t seed, f
     return {};
   }
   for (const Rank rank : partition.batches.taken()) {
-    if (Status status = add(side, partition, rank, scratch); !status) return {std::move(status), 0, true};
+    if (Status status = add(side, task, rank, scratch); !status) return {std::move(status), 0, true};
   }
   const compll::Codec& second = side.codec(Hop::kSecond);
   for (const Rank rank : partition.batches.answered()) {
@@ -171,22 +206,34 @@ Elements Answering::state_floats() const {
   return floats;
 }
 
-void Answering::read(std::span<float> to) const {
+Status Answering::read(std::span<float> to) const {
   float* at = to.data();
-  for (const Partition& partition : partitions_) {
-    partition.sums.read(at);
-    at += partition.sums.state_floats();
+  for (std::size_t i = 0; i < partitions_.size(); ++i) {
+    const UntoldSums& sums = partitions_[i].sums;
+    if (on_device_) {
+      CASYNC_RETURN_IF_ERROR(on_device_->sums(TaskId(static_cast<std::uint32_t>(i))).read(at));
+    } else {
+      sums.read(at);
+    }
+    at += sums.state_floats();
   }
+  return Status::ok();
 }
 
-void Answering::write(std::span<const float> from, std::uint32_t step) {
-  const float* at = from.data();
-  for (Partition& partition : partitions_) {
-    partition.sums.write(from.empty() ? nullptr : at);
-    partition.batches.go_to(step);
-    at += from.empty() ? 0 : partition.sums.state_floats();
+Status Answering::write(std::span<const float> from, std::uint32_t step) {
+  const float* at = from.empty() ? nullptr : from.data();
+  for (std::size_t i = 0; i < partitions_.size(); ++i) {
+    UntoldSums& sums = partitions_[i].sums;
+    if (on_device_) {
+      CASYNC_RETURN_IF_ERROR(on_device_->sums(TaskId(static_cast<std::uint32_t>(i))).write(at));
+    } else {
+      sums.write(at);
+    }
+    partitions_[i].batches.go_to(step);
+    if (at != nullptr) at += sums.state_floats();
   }
   put_off_from_ = step;
+  return Status::ok();
 }
 
 std::string text_of(const AnswerBatches::Wait& wait, std::uint32_t partition) {

@@ -14,6 +14,7 @@
 #include "casync/graph/task_graph.h"
 #include "casync/model/plan.h"
 #include "runtime/device/device.h"
+#include "runtime/executor/device_answers.h"
 #include "runtime/executor/task_runner.h"
 #include "runtime/executor/untold_sums.h"
 
@@ -41,6 +42,8 @@ class Answering {
 
   /// Allocates sums, and a place for each message of `side`, the run of this. Unavailable: no memory.
   Status allocate(GradientRun& side, Device& device);
+  /// The sums in the memory of a device; null on the host.
+  DeviceAnswers* on_device() const { return on_device_.get(); }
 
   bool contributes(Rank rank) const { return contributes_[static_cast<std::size_t>(rank)]; }
   std::size_t partitions() const { return partitions_.size(); }
@@ -51,6 +54,8 @@ class Answering {
   Slice slice_of(TaskId task) const { return at(task).owned.slice; }
   std::uint32_t number_of(TaskId task) const { return at(task).owned.number; }
   Elements elements_of(TaskId task) const { return at(task).sums.elements(); }
+  /// The buffer in which this rank's own step, `run`, awaits its answer.
+  BufferId own_answer(GradientRun& run, TaskId task) const;
   AnswerBatches& batches_of(TaskId task) { return at(task).batches; }
   const AnswerBatches& batches_of(TaskId task) const { return at(task).batches; }
   /// Returns true if one of these is a message's partition.
@@ -72,9 +77,17 @@ class Answering {
   bool is_levelling(TaskId task) const { return at(task).levels; }
   /// Ends the levelling of one partition. Returns true if it was the last one.
   bool finish_levelling(TaskId task);
+  /// All of that for sums in the memory of a device, in copies that wait. Unavailable: as Device::read and write.
+  Status level_on_device(std::uint32_t step);
 
-  /// A batch, on any thread: adds contributions, makes answers. DataLoss: a contribution is not a payload of its codec.
+  /// DataLoss: the contribution of `rank` is not a payload of its codec. Any thread.
+  Status check(const GradientRun& side, TaskId task, Rank rank) const;
+  /// A batch of sums on the host, on any thread: adds contributions, makes answers. DataLoss: as check().
   TaskOutcome run(GradientRun& side, TaskId task, std::uint64_t seed, float scale, Scratch& scratch);
+  /// An answer of the batch has been made on a device.
+  void note_answer(TaskId task, Rank rank, compll::Encoded made) {
+    at(task).made[static_cast<std::size_t>(rank)] = made;
+  }
   /// The outcome of an answer of the last batch.
   const compll::Encoded& answer_to(TaskId task, Rank rank) const {
     return at(task).made[static_cast<std::size_t>(rank)];
@@ -96,9 +109,10 @@ class Answering {
   /// A state: the sums of each partition, which are the same for all ranks after a consensus. Any thread, while
   /// is_closed() and this rank has no step under way.
   Elements state_floats() const;
-  void read(std::span<float> to) const;
-  /// Goes on from `step`. `from`: state_floats() of them, or none: nothing is untold.
-  void write(std::span<const float> from, std::uint32_t step);
+  Status read(std::span<float> to) const;
+  /// Goes on from `step`. `from`: state_floats() of them, or none: nothing is untold. Unavailable, both: as
+  /// Device::read and write.
+  Status write(std::span<const float> from, std::uint32_t step);
 
  private:
   struct Partition {
@@ -113,7 +127,7 @@ class Answering {
   Partition& at(TaskId task) { return partitions_[TaskGraph::index(task)]; }
   const Partition& at(TaskId task) const { return partitions_[TaskGraph::index(task)]; }
   std::size_t place_of(std::uint32_t number) const;
-  Status add(GradientRun& side, Partition& partition, Rank rank, Scratch& scratch) const;
+  Status add(GradientRun& side, TaskId task, Rank rank, Scratch& scratch);
 
   const std::vector<bool> contributes_;  ///< by rank
   const Rank self_;
@@ -121,7 +135,8 @@ class Answering {
   std::vector<Addressee> addressees_;  ///< by task of the graph
   std::uint32_t put_off_from_ = 0;
   std::size_t to_level_ = 0;
-  std::unique_ptr<DeviceBuffer> memory_;
+  std::unique_ptr<DeviceBuffer> memory_;  ///< of messages and, on the host, of sums
+  std::unique_ptr<DeviceAnswers> on_device_;
 };
 
 /// The words for an error: "its answer for partition 0 waits for rank 2, which has contributed to 3 steps".

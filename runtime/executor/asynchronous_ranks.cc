@@ -66,6 +66,13 @@ void AsynchronousRanks::check_consensus() {
 }
 
 bool AsynchronousRanks::begin_levelling(GradientRun& side) {
+  if (side.answering->on_device() != nullptr) {
+    const Status status = side.answering->level_on_device(side.outer->step + 1);
+    if (status) return false;
+    host_.report(Status(status.code(), "gradient " + side.spec.name + ", step " + std::to_string(side.outer->step) +
+                                           ": " + status.message()));
+    return true;
+  }
   side.answering->for_each_task([&](TaskId batch) {
     side.answering->begin_levelling(batch, side.outer->step + 1);
     host_.compute_batch(side, batch);
@@ -95,18 +102,34 @@ void AsynchronousRanks::begin_batch(GradientRun& side, TaskId batch) {
   Answering& answering = *side.answering;
   View own;
   if (answering.batches_of(batch).waits(options_.rank)) own = own_answer(side, batch);
-  if (answering.begin(batch, own)) host_.compute_batch(side, batch);
+  if (!answering.begin(batch, own)) return;
+  side.step = answering.batches_of(batch).answered_step(answering.batches_of(batch).answered().front());
+  host_.compute_batch(side, batch);
 }
 
 /// The memory in which this rank awaits its own answer.
 View AsynchronousRanks::own_answer(GradientRun& side, TaskId batch) {
   GradientRun& run = *side.outer;
-  const GradientRun::Arrival* const arrival =
-      run.arrival({side.answering->number_of(batch), kAnswerHop}, options_.rank);
-  CASYNC_CHECK(arrival != nullptr);
-  const BufferId buffer = std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]).to;
+  const BufferId buffer = side.answering->own_answer(run, batch);
   host_.give_memory(run, buffer);
   return run.state(buffer).memory;
+}
+
+Clock::time_point AsynchronousRanks::finish_task(GradientRun& side, TaskId task, const TaskOutcome& outcome,
+                                                 Clock::time_point from, std::uint32_t lane) {
+  Answering& answering = *side.answering;
+  DeviceAnswers* const on_device = answering.on_device();
+  if (on_device == nullptr) return finish_batch(side, task, from, lane);
+  const TaskId batch = on_device->batch_of(task);
+  if (const std::optional<Rank> rank = on_device->addressee(task)) {
+    answering.note_answer(batch, *rank, {outcome.bytes, outcome.finite});
+    if (on_device->end_answer(batch)) return finish_batch(side, batch, from, lane);
+    return Clock::now();
+  }
+  const std::span<const Rank> answered = answering.batches_of(batch).answered();
+  on_device->begin_answers(batch, answered.size());
+  for (const Rank rank : answered) host_.compute_batch(side, on_device->answer_task(batch, rank));
+  return Clock::now();
 }
 
 Clock::time_point AsynchronousRanks::finish_batch(GradientRun& side, TaskId batch, Clock::time_point from,

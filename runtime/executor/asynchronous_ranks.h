@@ -23,8 +23,8 @@ class AsynchronousRanks {
   class Host {
    public:
     virtual ~Host() = default;
-    /// Queues a batch of an owner's side.
-    virtual void compute_batch(GradientRun& side, TaskId batch) = 0;
+    /// Queues a task of an owner's side: a batch, or a part of one on a device.
+    virtual void compute_batch(GradientRun& side, TaskId task) = 0;
     /// Queues an answer.
     virtual void send_answer(Rank to, GradientRun& side, TaskId send) = 0;
     virtual void give_memory(GradientRun& run, BufferId buffer) = 0;
@@ -51,12 +51,15 @@ class AsynchronousRanks {
   void begin(GradientRun& run);
   /// Ends the job where a consensus would need a rank that has ended its steps.
   void check_consensus();
-  /// After a consensus: gives all ranks equal sums. Returns false if there are none here.
+  /// After a consensus: gives all ranks equal sums. Returns false if that is over: there are none here, or they lie on
+  /// a device.
   bool begin_levelling(GradientRun& side);
 
   /// A contribution has arrived in its place, or the question of a dedicated server, which has none.
   void take_contribution(GradientRun& side, Rank from, const Message& message);
-  Clock::time_point finish_batch(GradientRun& side, TaskId batch, Clock::time_point from, std::uint32_t lane);
+  /// A task of a batch is over: on the host it is the whole batch.
+  Clock::time_point finish_task(GradientRun& side, TaskId task, const TaskOutcome& outcome, Clock::time_point from,
+                                std::uint32_t lane);
   void answer_left(GradientRun& side, TaskId task, const Send& send, Bytes bytes);
   /// The names and numbers of an answer that leaves are those of the rank's own run.
   static MessageKey key_of_answer(const GradientRun& side, TaskId task, const Send& send);
@@ -86,6 +89,7 @@ class AsynchronousRanks {
   void for_each_side(Visit visit) const;
   bool has_ended(Rank rank) const { return ended_at_[static_cast<std::size_t>(rank)] != kNotEnded; }
   void begin_batch(GradientRun& side, TaskId batch);
+  Clock::time_point finish_batch(GradientRun& side, TaskId batch, Clock::time_point from, std::uint32_t lane);
   View own_answer(GradientRun& side, TaskId batch);
   void take_own_answer(GradientRun& side, TaskId batch);
   void take_wait(const Message& message);

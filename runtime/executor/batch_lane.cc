@@ -107,7 +107,7 @@ class BatchQueue final : public LaneQueue {
 
 BatchKind batch_kind_of(const LaneTasks& tasks, const GradientRun& run, TaskId task) {
   BatchKind alone;
-  if (run.parts || run.rounds) return alone;
+  if (run.parts || run.rounds || run.answering) return alone;
   const LaneRoom& room = run.lane_rooms[TaskGraph::index(task)];
   if (room.launched != 1 || room.plain != 0) return alone;
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];

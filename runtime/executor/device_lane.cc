@@ -2,10 +2,10 @@
 #include "runtime/executor/device_lane.h"
 
 #include "base/check.h"
-#include "compll/codec/coded/coded_codec.h"
+#include "runtime/executor/answer_lane.h"
 #include "runtime/executor/batch_lane.h"
 #include "runtime/executor/bundle_lane.h"
-#include "runtime/executor/lane_queue.h"
+#include "runtime/executor/payload_lane.h"
 #include "runtime/executor/task_runner.h"
 
 namespace casync::runtime {
@@ -13,10 +13,10 @@ namespace {
 
 using Use = GradientRun::KeptBy;
 
-class TaskQueue final : public LaneQueue {
+class TaskQueue final : public PayloadQueue {
  public:
   TaskQueue(const LaneTasks& tasks, const LaneRoom& room, DeviceLane* lane, LaneLists& lists)
-      : LaneQueue(tasks, room, lane, lists) {}
+      : PayloadQueue(tasks, room, lane, lists), kernels_of_turns_(tasks.kernels) {}
 
   Status make(GradientRun& run, TaskId task) {
     if (run.rounds) return make_turn(run, run.rounds->turn);
@@ -31,7 +31,10 @@ class TaskQueue final : public LaneQueue {
   Status make_turn(GradientRun& run, std::uint32_t number) {
     run_ = &run;
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
-    return turn(run, number);
+    CASYNC_RETURN_IF_ERROR(turn(run, number));
+    const Bytes heads = kernels_of_turns_.of(*run.rounds->codec).heads() * kDevicePayloadHead;
+    if (lane_ == nullptr || heads == 0 || number != run.rounds->exchanges.size()) return Status::ok();
+    return download(run.rounds->scratch->device().slice(0, heads), lane_->pinned->view().slice(0, heads));
   }
 
  private:
@@ -57,7 +60,7 @@ class TaskQueue final : public LaneQueue {
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
     if (lane_ != nullptr) CASYNC_RETURN_IF_ERROR(check_payload(*run_, decode.from));
     if (codec.info().identity && out.dtype == DType::kFloat32) {
-      CASYNC_RETURN_IF_ERROR(upload(decode.from, out.memory));
+      CASYNC_RETURN_IF_ERROR(upload_payload(decode.from, out.memory));
     } else {
       CASYNC_RETURN_IF_ERROR(bring_term(decode.from));
       CASYNC_RETURN_IF_ERROR(launch(codec, decode_call(decode.to, lists_.terms, out)));
@@ -80,70 +83,14 @@ class TaskQueue final : public LaneQueue {
     return Status::ok();
   }
 
-  /// Copies a payload to the device, and lists it as a term. An identity's is raw elements, of float32.
-  Status bring_term(BufferId from) {
-    DeviceView at;
-    CASYNC_RETURN_IF_ERROR(bring(from, &at));
-    lists_.terms.push_back(run_->codec_of(from).info().identity ? KernelTerm{{}, at} : KernelTerm{at, {}});
-    return Status::ok();
-  }
-
-  /// Copies a payload to the device, without its coding.
-  Status bring(BufferId from, DeviceView* to) {
-    const compll::PayloadCoding* const coding = compll::coding_of(run_->codec_of(from));
-    if (coding == nullptr) {
-      *to = take_vector(run_->bound_of(from));
-      return upload(from, *to);
-    }
-    const Elements n = run_->elements_in(from);
-    const Bytes bytes = coding->plain().encoded_bound(n);
-    const View plain = take_plain(bytes);
-    *to = take_vector(bytes);
-    if (lane_ == nullptr) return Status::ok();
-    const GradientRun::BufferState& state = run_->state(from);
-    const View payload{state.memory.data, state.bytes};
-    CASYNC_RETURN_IF_ERROR(lane_->coder->read(*coding, n, payload, plain, *lane_->stream));
-    return lane_->stream->upload(plain, *to);
-  }
-
-  /// An identity's elements leave without their head, which says if they are finite.
-  Status make_payload(const compll::Codec& codec, BufferId to, KernelCall& call) {
-    if (const compll::PayloadCoding* coding = compll::coding_of(codec)) return make_coded(codec, *coding, to, call);
-    const Bytes head = codec.info().identity ? kDevicePayloadHead : 0;
-    const Bytes bound = run_->bound_of(to);
-    call.payload = take_vector(head + bound);
-    CASYNC_RETURN_IF_ERROR(launch_keeping(*run_, codec, call));
-    if (lane_ == nullptr) return Status::ok();
-    if (head != 0) {
-      CASYNC_RETURN_IF_ERROR(
-          lane_->stream->download(call.payload.slice(0, head), lane_->pinned->view().slice(0, head)));
-    }
-    return lane_->stream->download(call.payload.slice(head, bound), run_->state(to).memory);
-  }
-
-  Status make_coded(const compll::Codec& codec, const compll::PayloadCoding& coding, BufferId to, KernelCall& call) {
-    const Bytes bytes = coding.plain().encoded_bound(call.n);
-    const View plain = take_plain(bytes);
-    call.payload = take_vector(bytes);
-    CASYNC_RETURN_IF_ERROR(launch_keeping(*run_, codec, call));
-    CASYNC_RETURN_IF_ERROR(download(call.payload, plain));
-    if (lane_ == nullptr) return Status::ok();
-    return lane_->coder->write(coding, call.n, plain, run_->state(to).memory, *lane_->stream);
-  }
-
-  Status upload(BufferId from, DeviceView to) {
-    if (lane_ == nullptr) return Status::ok();
-    const GradientRun::BufferState& state = run_->state(from);
-    return LaneQueue::upload({state.memory.data, state.bytes}, to);
-  }
-
-  GradientRun* run_ = nullptr;
+  const KernelTable& kernels_of_turns_;
 };
 
 }  // namespace
 
 Result<LaneRoom> room_of(const LaneTasks& tasks, GradientRun& run, std::uint32_t task) {
   if (run.parts) return room_of_bundle(tasks, run, TaskId(task));
+  if (run.answering) return room_of_answer_task(tasks, run, TaskId(task));
   const LaneRoom none;
   LaneLists lists;
   TaskQueue queue(tasks, none, nullptr, lists);
@@ -156,6 +103,7 @@ Status queue_tasks(const LaneTasks& tasks, const LaneRoom& room, DeviceLane& lan
   const LaneTask& first = lane.tasks[0];
   if (lane.tasks.size() > 1) return queue_batch(tasks, room, lane);
   if (first.run->parts) return queue_bundle_task(tasks, room, lane);
+  if (first.run->answering) return queue_answer_task(tasks, room, lane);
   return TaskQueue(tasks, room, &lane, lane.lists).make(*first.run, first.task);
 }
 

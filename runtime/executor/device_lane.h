@@ -37,6 +37,8 @@ struct DeviceLane {
   LaneLists lists;
   std::vector<LaneTask> tasks;
   Clock::time_point from;
+  DeviceView kept;        ///< what the task keeps in one buffer, as it was
+  bool put_back = false;  ///< it is that again
   std::size_t ended = 0;  ///< the number of tasks whose end was told
   Status outcome;         ///< of all of them; once one was told
 };

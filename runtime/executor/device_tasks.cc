@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/payload.h"
+#include "runtime/executor/answer_lane.h"
+#include "runtime/executor/answering.h"
 #include "runtime/executor/bundle_lane.h"
 
 namespace casync::runtime {
@@ -67,14 +69,16 @@ Status DeviceTasks::take_in(std::span<GradientRun* const> runs, const std::funct
       return Status(status.code(), "gradient " + run->spec.name + ": " + status.message());
     };
     if (Status status = kernels_.take_in(*run); !status) return refused(status);
-    const std::size_t tasks = run->rounds ? run->rounds->turns() : run->graph.tasks().size();
+    const std::size_t tasks = run->rounds      ? run->rounds->turns()
+                              : run->answering ? run->answering->on_device()->tasks()
+                                               : run->graph.tasks().size();
     run->lane_rooms.clear();
     for (std::size_t i = 0; i < tasks; ++i) {
       const Result<LaneRoom> room = room_of(tasks_, *run, static_cast<std::uint32_t>(i));
       if (!room) return refused(room.status());
       all.cover(*room);
       run->lane_rooms.push_back(*room);
-      if (room->launched == 1) together_.add(*room);
+      if (room->launched == 1 && !run->answering) together_.add(*room);
     }
   }
   all.cover({.vectors = std::min(together_.vectors, kVectorsTogether),
@@ -135,19 +139,44 @@ Status DeviceTasks::begin() {
   DeviceLane& lane = *lanes_[at];
   lane.from = Clock::now();
   lane.ended = 0;
+  lane.put_back = false;
   free_.pop_back();
   taken_.push_back(at);
   Status status = queue_tasks(tasks_, room_, lane);
-  const Status recorded =
-      lane.stream->record(*lane.end);  // of a task that is refused half-way, the half that is queued
+  const Status recorded = record_end(lane);  // of a task that is refused half-way, the half that is queued
   if (status.is_ok()) status = recorded;
-  if (status.is_ok()) status = lane.stream->call(Bell::ring, bell_.get());
-  if (status.is_ok()) {
-    bell_->asked();
-    return status;
-  }
+  if (status.is_ok()) return status;
   failed_ = true;
   return failure_of(lane, status);
+}
+
+Status DeviceTasks::record_end(DeviceLane& lane) {
+  CASYNC_RETURN_IF_ERROR(lane.stream->record(*lane.end));
+  CASYNC_RETURN_IF_ERROR(lane.stream->call(Bell::ring, bell_.get()));
+  bell_->asked();
+  return Status::ok();
+}
+
+/// Gives asynchronous ranks back what they had kept where a code of theirs is not finite: their step is committed all
+/// the same. Returns true if the lane goes on with that.
+Result<bool> DeviceTasks::put_back_kept(DeviceLane& lane) {
+  if (std::exchange(lane.put_back, true)) return false;
+  bool any = false;
+  for (const LaneTask& one : lane.tasks) {
+    GradientRun& run = *one.run;
+    if (!run.asynchronous) continue;
+    const auto* const encode = std::get_if<Encode>(&run.graph.tasks()[TaskGraph::index(one.task)]);
+    if (encode == nullptr) continue;
+    const GradientRun::DeviceKept kept =
+        run.device_kept(run.codec_of(encode->to), GradientRun::KeptBy::kEncode, encode->from);
+    if (kept.in.is_null() || compll::says_finite(run.state(encode->to).memory.data)) continue;
+    const Bytes bytes = encode->from.count * bytes_of(run.kept_type());
+    const DeviceView was = run.has_one_buffer() ? lane.kept : kept.in.slice(0, bytes);
+    CASYNC_RETURN_IF_ERROR(lane.stream->copy(was, kept.out.slice(0, bytes)));
+    any = true;
+  }
+  if (any) CASYNC_RETURN_IF_ERROR(record_end(lane));
+  return any;
 }
 
 /// A failure of the device, with the gradients that it may belong to.
@@ -164,10 +193,12 @@ std::optional<DeviceTasks::Ended> DeviceTasks::take_ended() {
     if (lane.ended == 0) {
       const Result<bool> done = lane.end->done();
       if (done && !*done) continue;
-      lane.outcome = done.status();
-      if (!done) {
+      const Result<bool> goes_on = done ? put_back_kept(lane) : done;
+      if (goes_on && *goes_on) continue;
+      lane.outcome = goes_on.status();
+      if (!goes_on) {
         failed_ = true;
-        lane.outcome = failure_of(lane, done.status());
+        lane.outcome = failure_of(lane, goes_on.status());
       }
     }
     const LaneTask one = lane.tasks[lane.ended++];
@@ -190,10 +221,14 @@ std::optional<DeviceTasks::Ended> DeviceTasks::take_ended() {
 TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane, const LaneTask& one) const {
   GradientRun& run = *one.run;
   if (run.parts) return end_bundle_task(room_, lane);
+  if (run.answering) return end_answer_task(room_, lane);
   if (run.rounds) {
     TaskOutcome outcome;
     if (!run.rounds->is_last()) return outcome;
     for (const std::unique_ptr<GradientRun>& each : run.rounds->exchanges) outcome.finite &= each->finite;
+    for (std::size_t i = 0; i < kernels_.of(*run.rounds->codec).heads(); ++i) {
+      outcome.finite &= compll::says_finite(lane.pinned->view().data + i * kDevicePayloadHead);
+    }
     return outcome;
   }
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(one.task)];

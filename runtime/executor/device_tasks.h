@@ -79,6 +79,8 @@ class DeviceTasks {
 
  private:
   Status make_room(const LaneRoom& room);
+  Status record_end(DeviceLane& lane);
+  Result<bool> put_back_kept(DeviceLane& lane);
   Status failure_of(const DeviceLane& lane, const Status& status) const;
   TaskOutcome outcome_of(DeviceLane& lane, const LaneTask& one) const;
 

@@ -153,7 +153,7 @@ class Executor final : private TransportClient, private AsynchronousRanks::Host,
   void failed(Rank peer, Status status) override;
 
   // AsynchronousRanks::Host, on the progress thread.
-  void compute_batch(GradientRun& side, TaskId batch) override;
+  void compute_batch(GradientRun& side, TaskId task) override;
   void send_answer(Rank to, GradientRun& side, TaskId send) override;
   void give_memory(GradientRun& run, BufferId buffer) override;
   void complete(GradientRun& run, TaskId task) override;

@@ -164,7 +164,7 @@ Clock::time_point Executor::finish(GradientRun& run, TaskId task, TaskOutcome ou
     return Clock::now();
   }
   if (run.rounds) return finish_turn(run, outcome, from, lane);
-  if (run.answering) return asynchronous_.finish_batch(run, task, from, lane);
+  if (run.answering) return asynchronous_.finish_task(run, task, outcome, from, lane);
   const BufferId buffer = take_over(run, task, outcome);
   const Bytes bytes = run.elements_in(buffer) * bytes_of(run.spec.dtype);
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
@@ -275,8 +275,8 @@ Clock::time_point Executor::record(SpanKind kind, GradientRun& run, MessageId id
   return to;
 }
 
-void Executor::compute_batch(GradientRun& side, TaskId batch) {
-  compute_.push({&side, batch, side.decision.priority, kAnswerHop, arrivals_++});
+void Executor::compute_batch(GradientRun& side, TaskId task) {
+  compute_.push({&side, task, side.decision.priority, kAnswerHop, arrivals_++});
 }
 
 void Executor::send_answer(Rank to, GradientRun& side, TaskId send) {

@@ -233,7 +233,7 @@ Status allocate_kept(std::span<const std::unique_ptr<GradientRun>> runs, Device&
 }
 
 Status GradientRun::reset_kept(Device& device) {
-  if (owner_side) owner_side->answering->write({}, completed.load());
+  if (owner_side) CASYNC_RETURN_IF_ERROR(owner_side->answering->write({}, completed.load()));
   std::vector<float> initial(kept_floats());
   for (std::size_t array = 0; array < kept_initial.size(); ++array) {
     std::fill_n(initial.begin() + static_cast<std::ptrdiff_t>(array * elements), elements, kept_initial[array]);
@@ -284,7 +284,7 @@ Elements GradientRun::state_floats() const {
 Status GradientRun::read_kept(Device& device, std::vector<float>* kept) const {
   kept->assign(state_floats(), 0);
   const Elements own = kept_floats();
-  if (owner_side) owner_side->answering->read(std::span(*kept).subspan(own));
+  if (owner_side) CASYNC_RETURN_IF_ERROR(owner_side->answering->read(std::span(*kept).subspan(own)));
   if (own == 0) return Status::ok();
   const DType type = kept_type();
   if (type == DType::kFloat32) {
@@ -298,7 +298,9 @@ Status GradientRun::read_kept(Device& device, std::vector<float>* kept) const {
 
 Status GradientRun::write_kept(Device& device, const std::vector<float>& kept) {
   const Elements own = kept_floats();
-  if (owner_side) owner_side->answering->write(std::span(kept).subspan(own), completed.load());
+  if (owner_side) {
+    CASYNC_RETURN_IF_ERROR(owner_side->answering->write(std::span(kept).subspan(own), completed.load()));
+  }
   if (own == 0) return Status::ok();
   return write_floats(device, std::span(kept).first(own), kept_type(), kept_data[committed]);
 }

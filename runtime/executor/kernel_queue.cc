@@ -33,6 +33,7 @@ Status KernelQueue::launch_keeping(const GradientRun& run, const compll::Codec& 
     case ResidualMemory::kOneBuffer:
       call.kept_in = take_vector(bytes);
       CASYNC_RETURN_IF_ERROR(copy(in, call.kept_in));
+      note_kept(call.kept_in);
       return launch(codec, call);
     case ResidualMemory::kBFloat16: break;
   }
@@ -142,8 +143,9 @@ Status KernelQueue::turn(const GradientRun& run, std::uint32_t number) {
   call.gradient = run.device_memory(all);
   if (!run.is_float32()) CASYNC_RETURN_IF_ERROR(widen(run.codec(Hop::kRaw), call.gradient, &call.gradient));
   call.exchanged = {exchanged.data(), rounds.exchanged.size()};
-  call.kept_in = run.kept_data[run.committed];
-  call.kept_out = run.kept_data[1 - run.committed];
+  const GradientRun& keeper = run.shares_kept ? *run.outer : run;
+  call.kept_in = keeper.kept_data[keeper.committed];
+  call.kept_out = keeper.kept_data[1 - keeper.committed];
   call.scratch = rounds.scratch->device();
   call.context = context_of(run, rounds.codec->info(), Use::kEncode, all, settings_.seed);
   const bool last = number == rounds.exchanges.size();

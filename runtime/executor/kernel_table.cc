@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor/kernel_table.h"
 
+#include <fmt/format.h>
+
 #include <utility>
+
+#include "runtime/executor/answering.h"
 
 namespace casync::runtime {
 namespace {
 
 std::string text_of(const std::string& name, const compll::CodecInfo& info) {
   std::string text = name;
-  for (const double value : info.values) text += " " + std::to_string(value);
+  for (const double value : info.values) text += fmt::format(" {}", value);  // as many digits as tell it from others
   return text;
 }
 
@@ -19,8 +23,14 @@ Status KernelTable::take_in(GradientRun& run) {
   CASYNC_RETURN_IF_ERROR(find(codecs.raw->info().name, *codecs.raw));  // also widens and rounds half precision
   if (run.rounds) return find_turns(run);
   if (run.keeps_bfloat16()) CASYNC_RETURN_IF_ERROR(find(codecs.kept->info().name, *codecs.kept));
-  CASYNC_RETURN_IF_ERROR(find(run.decision.codec.name, *codecs.first));
-  CASYNC_RETURN_IF_ERROR(find(run.decision.second_hop.name, *codecs.second));
+  // Gossip with codecs exchanges gradients as they are, and differences in a run of their own.
+  const bool is_plain = run.keeps_in_place;
+  CASYNC_RETURN_IF_ERROR(find(is_plain ? codecs.raw->info().name : run.decision.codec.name, *codecs.first));
+  CASYNC_RETURN_IF_ERROR(find(is_plain ? codecs.raw->info().name : run.decision.second_hop.name, *codecs.second));
+  if (run.answering) {
+    const compll::Codec& contribution = run.answering->on_device()->contribution();
+    CASYNC_RETURN_IF_ERROR(find(contribution.info().name, contribution));
+  }
   return find("none", *codecs.sum);
 }
 
@@ -44,9 +54,11 @@ Status KernelTable::find_turns(GradientRun& run) {
                          "` exchanges more than sums, which a session on " + device_.name() +
                          " does not do yet: keep its gradients in the host's memory, or use another codec");
   }
-  std::unique_ptr<TurnKernels>& known = turns_[text_of(run.decision.codec.name, codec.info())];
+  const std::string& name = rounds.make_kernels ? codec.info().name : run.decision.codec.name;
+  std::unique_ptr<TurnKernels>& known = turns_[text_of(name, codec.info())];
   if (known == nullptr) {
-    Result<std::unique_ptr<TurnKernels>> made = device_.turn_kernels(run.decision.codec.name, codec);
+    Result<std::unique_ptr<TurnKernels>> made =
+        rounds.make_kernels ? rounds.make_kernels(device_) : device_.turn_kernels(name, codec);
     if (!made) return made.status();
     known = std::move(*made);
   }

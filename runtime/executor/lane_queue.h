@@ -62,6 +62,9 @@ class LaneQueue : protected KernelQueue {
   Status copy(DeviceView from, DeviceView to) override {
     return lane_ == nullptr ? Status::ok() : lane_->stream->copy(from, to);
   }
+  void note_kept(DeviceView copy) override {
+    if (lane_ != nullptr) lane_->kept = copy;
+  }
 
   LaneLists& lists_;
   DeviceLane* const lane_;

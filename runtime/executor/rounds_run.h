@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct RoundsRun {
 
   // Fixed once built.
   std::unique_ptr<compll::RoundsCodec> codec;
+  /// Makes the kernels of the codec's turns; empty: they are those of a program, by its name.
+  std::function<Result<std::unique_ptr<TurnKernels>>(Device&)> make_kernels;
   Elements rows = 0, columns = 0;
   compll::RoundsShape shape;
   std::vector<std::unique_ptr<GradientRun>> exchanges;

@@ -5,9 +5,7 @@
 #include <utility>
 
 namespace casync::runtime {
-namespace {
 
-/// Sets each of `arrays` to the mean of those that count.
 void level_arrays(std::span<float* const> arrays, const std::vector<bool>& counts, Elements elements) {
   const auto count = static_cast<double>(std::count(counts.begin(), counts.end(), true));
   for (Elements i = 0; i < elements; ++i) {
@@ -17,8 +15,6 @@ void level_arrays(std::span<float* const> arrays, const std::vector<bool>& count
     for (float* const one : arrays) one[i] = mean;
   }
 }
-
-}  // namespace
 
 UntoldSums::UntoldSums(int ranks, Elements elements, bool residuals)
     : elements_(elements), residuals_(residuals), ranks_(static_cast<std::size_t>(ranks)) {}

@@ -10,6 +10,9 @@
 
 namespace casync::runtime {
 
+/// Sets each of `arrays` to the mean of those that count, by rank.
+void level_arrays(std::span<float* const> arrays, const std::vector<bool>& counts, Elements elements);
+
 /// The owner's memory of one partition of asynchronous ranks: for each rank the sum of all contributions
 /// that it has not been told, and the residual of the answers to it. A contribution is added to the sums of all ranks.
 /// An answer is the code of the rank's sum, scaled, plus its residual. So of each element, but for rounding,

@@ -12,6 +12,7 @@
 #include "casync/strategies/gossip.h"
 #include "compll/codec/element_limit.h"
 #include "compll/codec/rounds_codec.h"
+#include "runtime/session/gossip_kernels.h"
 #include "runtime/session/hop_codecs.h"
 #include "runtime/session/inner_runs.h"
 
@@ -22,13 +23,21 @@ bool all_finite(const float* values, Elements count) {
   return std::all_of(values, values + count, [](float x) { return std::isfinite(x); });
 }
 
+/// Turns that are no program's, on the host and on a device.
+class GossipTurns : public compll::RoundsCodec {
+ public:
+  virtual Result<std::unique_ptr<TurnKernels>> kernels(Device& device) const = 0;
+};
+
 /// The turns around an exchange of differences. What is exchanged has a place for this rank and each neighbour, in rank
 /// order, and one more float that no task touches: NaN where this rank's parameters are not finite. The copies, in the
 /// same order, change in place: states_in may be states_out.
-class DifferenceTurns final : public compll::RoundsCodec {
+class DifferenceTurns final : public GossipTurns {
  public:
-  DifferenceTurns(std::size_t members, std::size_t own, float gamma) : members_(members), own_(own), gamma_(gamma) {
+  DifferenceTurns(std::size_t members, std::size_t own, float gamma)
+      : members_(members), own_(own), part_(gamma / static_cast<float>(members)) {
     info_.name = "differences";
+    info_.values = {static_cast<double>(members), static_cast<double>(own), part_};
     info_.rounds = 1;
     info_.exchanges = {compll::ExchangeKind::kSum};
   }
@@ -37,6 +46,9 @@ class DifferenceTurns final : public compll::RoundsCodec {
     return {{members_ * rows * columns + 1}, members_ * rows * columns, 0};
   }
   void prepare_thread() const override {}
+  Result<std::unique_ptr<TurnKernels>> kernels(Device& device) const override {
+    return make_difference_kernels(device, members_, own_, part_);
+  }
 
   void turn(const compll::Turn& turn, const compll::EncodeContext&) const override {
     turn.number == 0 ? hand_out(turn) : move(turn);
@@ -63,25 +75,25 @@ class DifferenceTurns final : public compll::RoundsCodec {
       const bool finite = all_finite(difference, n);
       for (Elements i = 0; i < n; ++i) copy[i] = finite ? before[i] + difference[i] : before[i];
     }
-    const float part = gamma_ / static_cast<float>(members_);
     const float* const own = turn.states_out + own_ * n;
     for (Elements i = 0; i < n; ++i) {
       float way = 0;  // exactly zero where copies are equal, so that rounding does not carry all ranks away together
       for (std::size_t member = 0; member < members_; ++member) way += turn.states_out[member * n + i] - own[i];
-      turn.out[i] = turn.gradient[i] + part * way;
+      turn.out[i] = turn.gradient[i] + part_ * way;
     }
   }
 
   const std::size_t members_, own_;
-  const float gamma_;
+  const float part_;
   compll::CodecInfo info_;
 };
 
 /// The turns around a consensus: what all ranks have in the end is what every copy is set to.
-class ConsensusTurns final : public compll::RoundsCodec {
+class ConsensusTurns final : public GossipTurns {
  public:
   explicit ConsensusTurns(std::size_t members) : members_(members) {
     info_.name = "consensus";
+    info_.values = {static_cast<double>(members)};
     info_.rounds = 1;
     info_.exchanges = {compll::ExchangeKind::kSum};
   }
@@ -90,6 +102,9 @@ class ConsensusTurns final : public compll::RoundsCodec {
     return {{rows * columns}, members_ * rows * columns, 0};
   }
   void prepare_thread() const override {}
+  Result<std::unique_ptr<TurnKernels>> kernels(Device& device) const override {
+    return make_consensus_kernels(device, members_);
+  }
 
   void turn(const compll::Turn& turn, const compll::EncodeContext&) const override {
     const Elements n = turn.rows * turn.columns;
@@ -134,7 +149,7 @@ Result<std::unique_ptr<compll::Codec>> codec_of_differences(const CodecChoice& c
 }
 
 /// The turns of a gradient, as a run that stands for `outer` in a step and keeps its copies there.
-Result<std::unique_ptr<GradientRun>> make_turns(std::unique_ptr<compll::RoundsCodec> turns, GradientRun& outer) {
+Result<std::unique_ptr<GradientRun>> make_turns(std::unique_ptr<GossipTurns> turns, GradientRun& outer) {
   Decision plain = outer.decision;
   plain.codec = plain.second_hop = CodecChoice{};
   Result<HopCodecs> codecs = make_codecs(plain, outer.spec.dtype);
@@ -142,7 +157,9 @@ Result<std::unique_ptr<GradientRun>> make_turns(std::unique_ptr<compll::RoundsCo
   auto run = std::make_unique<GradientRun>(outer.spec, outer.decision, TaskGraph(), std::move(*codecs));
   run->self = outer.self;
   run->key = key_of(outer.spec.name, kFirstGossipPart + 2 * outer.gossip.size());
+  const GossipTurns* const own = turns.get();
   run->rounds = std::make_unique<RoundsRun>(std::move(turns), outer.elements, 1);
+  run->rounds->make_kernels = [own](Device& device) { return own->kernels(device); };
   run->outer = &outer;
   run->shares_kept = true;
   return run;

@@ -55,16 +55,6 @@ Result<std::unique_ptr<Device>> open_device(const SessionOptions& options, int l
   return std::unique_ptr<Device>(bound_pinned(std::move(*device), *most));
 }
 
-Status check_on_device(const SessionOptions& options, const Plan& plan) {
-  const std::string where = "a session on " + options.device;
-  if (plan.mode.is_asynchronous()) {
-    return unimplemented(where +
-                         " has no asynchronous steps yet: owners add contributions in the host's memory; leave " +
-                         "`asynchronous` out of the plan, or use `staleness`, which hides a late rank's delay, too");
-  }
-  return Status::ok();
-}
-
 Status check_memory(const Device& device, const GradientSpec& gradient, const Submission& submission) {
   if (device.is_host()) {
     if (submission.device_data.is_null() && submission.stream == nullptr)

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/status.h"
-#include "casync/model/plan.h"
 #include "runtime/device/device.h"
 #include "runtime/session/declarations.h"
 #include "runtime/session/session.h"
@@ -20,9 +19,6 @@ Result<std::unique_ptr<Device>> open_device(const std::string& name);
 /// else by half of the host's memory, of which each of the node's `local_ranks` ranks has a share. InvalidArgument,
 /// besides: CASYNC_PINNED_MB is no such number.
 Result<std::unique_ptr<Device>> open_device(const SessionOptions& options, int local_ranks);
-
-/// Unimplemented: what of these a session on a device other than the host's does not do; why, and what to do instead.
-Status check_on_device(const SessionOptions& options, const Plan& plan);
 
 /// InvalidArgument: the memory of this submission is not the session's device's, or cannot hold the gradient.
 /// Unavailable: the device has failed.

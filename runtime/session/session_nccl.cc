@@ -13,8 +13,14 @@ Status check_over_nccl(const Device& device, const Plan& plan) {
         "or use the transport ucx");
   }
   if (plan.mode.is_gossip()) {
-    return unimplemented("gossip goes to neighbours alone, each pair of ranks in its own time, and over nccl all ranks "
-                         "join in each exchange: use the transport ucx with it");
+    return unimplemented(
+        "gossip goes to neighbours alone, each pair of ranks in its own time, and over nccl all ranks "
+        "join in each exchange: use the transport ucx with it");
+  }
+  if (plan.mode.is_asynchronous()) {
+    return unimplemented(
+        "asynchronous ranks are in different steps, and over nccl all ranks join in each exchange: use "
+        "the transport ucx with it");
   }
   if (env_text("CASYNC_LINK")) return invalid_argument("CASYNC_LINK paces no NCCL: use the transport ucx with it");
   if (plan.coordinated) {

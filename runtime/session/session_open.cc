@@ -78,7 +78,6 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   }
   Result<std::unique_ptr<Device>> device = open_device(options, launch->local_ranks);
   if (!device) return device.status();
-  if (!(*device)->is_host()) CASYNC_RETURN_IF_ERROR(check_on_device(options, *plan));
   if (options.transport == kNccl) CASYNC_RETURN_IF_ERROR(check_over_nccl(**device, *plan));
   std::unique_ptr<SessionImpl> session(
       new SessionImpl(options, std::move(*launch), std::move(*plan), std::move(*device)));

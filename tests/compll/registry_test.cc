@@ -108,7 +108,7 @@ TEST_CASE("registry: the codec that rounds what sessions keep is there by name, 
   CHECK(std::find(names.begin(), names.end(), "kept_bf16") == names.end());
   CHECK(built_in_with_number(codec_of("kept_bf16")->info().number) == "kept_bf16");
   CHECK_THAT(check_no_exchange("kept_bf16").message(),
-             Catch::StartsWith("codec `kept_bf16` rounds what sessions keep"));
+             Catch::StartsWith("codec `kept_bf16` works on what sessions keep"));
 }
 
 TEST_CASE("registry: an unknown parameter and values out of range are named") {

@@ -3,7 +3,6 @@
 // Failures and refusals of sessions on a GPU: with the call, the gradient and what to do, never with zeros.
 #include <barrier>
 #include <catch2/catch.hpp>
-#include <fstream>
 #include <thread>
 
 #include "tests/compll/cuda/emulated/driver.h"
@@ -218,16 +217,6 @@ TEST_CASE("session on a GPU: a codec that exchanges more than sums is refused by
       });
   CHECK_THAT(complaints, Catch::Contains("Unimplemented") &&
                              Catch::Contains("gradient layer: codec `terngrad_shared` exchanges more than sums"));
-}
-
-TEST_CASE("session on a GPU: what it does not do yet is refused by name") {
-  TemporaryDirectory directory;
-  std::ofstream(directory.path() + "/plan.txtpb") << "version: 1 asynchronous { }";
-  const std::string asynchronous = opened([&](SessionOptions& options) {
-    options.plan_file = directory.path() + "/plan.txtpb";
-    on_gpu(options);
-  });
-  CHECK_THAT(asynchronous, Catch::Contains("Unimplemented: a session on cuda:0 has no asynchronous steps yet"));
 }
 
 TEST_CASE("session on a GPU: memory of another place is refused, and nothing was started") {

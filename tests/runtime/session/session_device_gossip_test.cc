@@ -80,7 +80,7 @@ std::string compare(const Run& run) {
 
 constexpr const char* kNeighbours[] = {"neighbours: ring", "neighbours: pairs"};
 
-std::string plan_of(const std::string& gossip, const std::string& codec = "none") {
+std::string gossip_plan(const std::string& gossip, const std::string& codec = "none") {
   return "gossip { " + gossip + " } " + device::plan_of(codec, "ps");
 }
 
@@ -89,12 +89,12 @@ std::string plan_of(const std::string& gossip, const std::string& codec = "none"
 TEST_CASE("gossip on a GPU: the parameters are the host's, on a ring and in pairs, and after a consensus") {
   for (const char* neighbours : kNeighbours) {
     for (const int ranks : {1, 2, 3, 5}) {
-      const Run run{ranks, plan_of(neighbours)};
+      const Run run{ranks, gossip_plan(neighbours)};
       INFO(name_of(run));
       CHECK(compare(run) == "");
     }
     for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
-      const Run run{4, plan_of(neighbours), "loopback", dtype, awkward_for_halves};
+      const Run run{4, gossip_plan(neighbours), "loopback", dtype, awkward_for_halves};
       INFO(name_of(run));
       CHECK(compare(run) == "");
     }
@@ -103,7 +103,7 @@ TEST_CASE("gossip on a GPU: the parameters are the host's, on a ring and in pair
 
 TEST_CASE("gossip on a GPU: gradients before from_step, and rounds of several steps") {
   for (const char* neighbours : kNeighbours) {
-    const Run run{4, plan_of(std::string(neighbours) + " every: 2 from_step: 1")};
+    const Run run{4, gossip_plan(std::string(neighbours) + " every: 2 from_step: 1")};
     INFO(name_of(run));
     CHECK(compare(run) == "");
   }
@@ -111,7 +111,7 @@ TEST_CASE("gossip on a GPU: gradients before from_step, and rounds of several st
 
 TEST_CASE("gossip on a GPU: over TCP the bytes are those of the host in one process") {
   for (const char* neighbours : kNeighbours) {
-    Run run{4, plan_of(neighbours)};
+    Run run{4, gossip_plan(neighbours)};
     AllSeen host, device;
     REQUIRE(gossip(run, false, host) == "");
     run.transport = "ucx:tcp";
@@ -126,7 +126,7 @@ TEST_CASE("gossip on a GPU: over TCP the bytes are those of the host in one proc
 }
 
 TEST_CASE("gossip on a GPU: what is not finite is told to the ranks that the host tells") {
-  Run run{5, plan_of("neighbours: ring")};
+  Run run{5, gossip_plan("neighbours: ring")};
   run.values = [](int rank, std::uint32_t step) {
     std::vector<std::vector<float>> all = gaussians(rank, step);
     if (rank == 1 && step == 1) all[1][5] = std::numeric_limits<float>::infinity();
@@ -138,5 +138,69 @@ TEST_CASE("gossip on a GPU: what is not finite is told to the ranks that the hos
   for (std::size_t rank = 0; rank < 5; ++rank) {
     CHECK(host[rank].steps == device[rank].steps);
     CHECK(device[rank].steps[1] == (rank < 3 ? "0g1" : "1"));
+  }
+}
+
+TEST_CASE("gossip of differences on a GPU: parameters and copies are the host's, of 1 to 5 ranks") {
+  for (const char* codec : {"int8", "onebit", "topk", "qsgd", "fp16", "lossless"}) {
+    const Run run{3, gossip_plan("neighbours: ring", codec)};
+    INFO(name_of(run));
+    CHECK(compare(run) == "");
+  }
+  for (const int ranks : {1, 2, 5}) {
+    const Run run{ranks, gossip_plan("neighbours: ring gamma: 0.3", "int4")};
+    INFO(name_of(run));
+    CHECK(compare(run) == "");
+  }
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    const Run run{3, gossip_plan("neighbours: ring", "int8"), "loopback", dtype, awkward_for_halves};
+    INFO(name_of(run));
+    CHECK(compare(run) == "");
+  }
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
+    const Run run{4, gossip_plan("neighbours: ring every: 2 from_step: 1", "int8"), "loopback", dtype};
+    INFO(name_of(run));
+    CHECK(compare(run) == "");
+  }
+}
+
+TEST_CASE("gossip of differences on a GPU: what is not finite changes copies and steps as on the host") {
+  for (const float value : {std::numeric_limits<float>::quiet_NaN(), 7e4f}) {  // fp16 makes the second one infinite
+    Run run{5, gossip_plan("neighbours: ring", "fp16")};
+    run.values = [value](int rank, std::uint32_t step) {
+      std::vector<std::vector<float>> all = gaussians(rank, step);
+      if (rank == 1 && step == 1) all[1][5] = value;
+      return all;
+    };
+    AllSeen host, device;
+    CHECK(gossip(run, false, host) == "");
+    CHECK(gossip(run, true, device) == "");
+    CHECK(device[1].steps[1] == "0g1");
+    CHECK(device[2].steps[1] == (value == 7e4f ? "0g1" : "1"));
+    for (std::size_t rank = 0; rank < 5; ++rank) {
+      CHECK(host[rank].steps == device[rank].steps);
+      CHECK(host[rank].states == device[rank].states);
+      if (rank != 1 || value == 7e4f) CHECK(host[rank].gradients == device[rank].gradients);
+    }
+  }
+}
+
+TEST_CASE("gossip on a GPU: a training that is saved goes on, on the host too") {
+  for (const auto& [neighbours, codec] :
+       {std::pair{"neighbours: ring", "none"}, {"neighbours: pairs", "none"}, {"neighbours: ring", "int8"}}) {
+    const Run run{3, gossip_plan(neighbours, codec)};
+    INFO(name_of(run));
+    std::vector<SessionState> states(3);
+    AllSeen through, first, on_gpu_again, on_host;
+    REQUIRE(gossip(run, true, through) == "");
+    REQUIRE(gossip(run, true, first, 0, 3, &states) == "");
+    std::vector<SessionState> same = states;
+    REQUIRE(gossip(run, true, on_gpu_again, 3, kEnd, &states) == "");
+    REQUIRE(gossip(run, false, on_host, 3, kEnd, &same) == "");
+    CHECK(difference(on_host, on_gpu_again) == "");
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      CHECK(on_host[rank].states == through[rank].states);
+      CHECK(same_floats(on_host[rank].gradients.back(), through[rank].gradients.back()));
+    }
   }
 }

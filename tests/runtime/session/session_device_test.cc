@@ -40,6 +40,21 @@ TEST_CASE("session on a GPU: the bytes are the host's, by every strategy") {
   }
 }
 
+TEST_CASE("session on a GPU: codecs whose parameters differ by little are two") {
+  const auto rule = [](const char* gradient, const char* tau) {
+    return std::string("rule { match: \"") + gradient +
+           "\" codec { name: \"threshold\" param { key: \"tau\" value: " + tau + " } } }";
+  };
+  const Values tiny = [](int rank, std::uint32_t step) {
+    std::vector<std::vector<float>> all = gaussians(rank, step);
+    for (std::vector<float>& one : all) {
+      for (float& value : one) value *= 1e-7f;
+    }
+    return all;
+  };
+  CHECK(compare(2, rule("g0", "1e-7") + " " + rule("g1", "2e-7"), tiny) == "");
+}
+
 TEST_CASE("session on a GPU: coded sections have the host's bytes, by every strategy, of 1 to 4 ranks") {
   for (const int ranks : {1, 2, 3, 4}) {
     for (const Way& way : ways_of(ranks)) {

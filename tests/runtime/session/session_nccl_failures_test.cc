@@ -241,6 +241,19 @@ TEST_CASE("session over nccl: a group that lacks a member in a step is named, an
                              Catch::Contains("group `both` has not been submitted without"));
 }
 
+TEST_CASE("session over nccl: modes in which ranks do not exchange together are refused by name") {
+  for (const char* mode : {"gossip { neighbours: ring }", "asynchronous { }"}) {
+    const PlanFile plan(mode);
+    const std::string complaints = opened([&](SessionOptions& options) {
+      options.plan_file = plan.path();
+      on_gpu(options);
+      over_nccl(options);
+    });
+    CHECK_THAT(complaints, Catch::Contains("Unimplemented: ") &&
+                               Catch::Contains("over nccl all ranks join in each exchange: use the transport ucx"));
+  }
+}
+
 TEST_CASE("session over nccl: coded sections are refused by name") {
   const std::string complaints = sessions(2, "topk_coded", [](Session& session, RankContext&) -> std::string {
     Program program;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gossip on an emulated GPU: which calls of the driver a steady step may not make, and a device that fails.
+// Gossip and asynchronous steps on an emulated GPU: which calls of the driver a steady step may not make, and a device
+// that fails.
 #include <catch2/catch.hpp>
 
 #include "tests/runtime/session/emulated_steps.h"
@@ -10,11 +11,15 @@ using namespace casync::test;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-const std::vector<std::string> kPlans = {"gossip { neighbours: ring }", "gossip { neighbours: pairs }"};
+const std::vector<std::string> kPlans = {
+    "gossip { neighbours: ring }", "gossip { neighbours: pairs }",
+    "gossip { neighbours: ring } default { codec { name: \"int8\" } partitions: 2 }",
+    "asynchronous { bound: 0 } default { codec { name: \"int8\" } partitions: 2 }",
+    "asynchronous { } default { partitions: 2 }"};
 
 }  // namespace
 
-TEST_CASE("gossip on a GPU: a steady step allocates nothing and waits for nothing") {
+TEST_CASE("gossip and asynchronous on a GPU: a steady step allocates nothing and waits for nothing") {
   for (const std::string& text : kPlans) {
     INFO(text);
     const PlanFile plan(text);
@@ -24,9 +29,9 @@ TEST_CASE("gossip on a GPU: a steady step allocates nothing and waits for nothin
   }
 }
 
-TEST_CASE("gossip on a GPU: a kernel that faults ends the job on all ranks, with the call and the gradient") {
+TEST_CASE("gossip and asynchronous on a GPU: a kernel that faults ends the job on all ranks, with the gradient") {
   for (const std::string& text : kPlans) {
-    for (const int kernels : {0, 1}) {
+    for (const int kernels : {0, 1, 3}) {
       INFO(text << ", " << kernels << " kernels");
       const PlanFile plan(text);
       const std::string complaints = steps_with_fault(
