@@ -114,11 +114,12 @@ BatchKind batch_kind_of(const LaneTasks& tasks, const GradientRun& run, TaskId t
   const BufferId buffer = encoded_buffer(primitive);
   const compll::Codec& codec = run.codec_of(buffer);
   if (codec.info().identity || compll::coding_of(codec) != nullptr) return alone;
-  BatchKind kind{&tasks.kernels.of(codec), KernelFunction::kDecode, run.step, false};
+  BatchKind kind{&tasks.kernels.of(codec), KernelFunction::kDecode, run.step, false, 0};
   if (std::holds_alternative<Decode>(primitive)) return kind;
   const bool merges = std::holds_alternative<Merge>(primitive);
   kind.function = merges ? KernelFunction::kMerge : KernelFunction::kEncode;
   const Use use = merges ? kept_by_merge(run, buffer) : Use::kEncode;
+  kind.seed = context_of(run, codec.info(), use, run.slice_of(buffer), tasks.seed).seed;
   kind.keeps = codec.info().states != 0 && !run.device_kept(codec, use, run.slice_of(buffer)).in.is_null();
   return kind.keeps && run.residual_memory() != ResidualMemory::kTwoBuffers ? alone : kind;
 }

@@ -13,7 +13,8 @@ struct BatchKind {
   const CodecKernels* kernels = nullptr;  ///< null: the task runs alone
   KernelFunction function{};
   std::uint32_t step = 0;
-  bool keeps = false;  ///< the codec's states of the slice
+  bool keeps = false;      ///< the codec's states of the slice
+  std::uint64_t seed = 0;  ///< of its random numbers: merges on the way to the owner draw others than the owner's
 
   bool operator==(const BatchKind&) const = default;
 };

@@ -30,7 +30,7 @@ TEST_CASE("session on a GPU: the bytes are the host's, of 1 to 4 ranks") {
 
 TEST_CASE("session on a GPU: the bytes are the host's, by every strategy") {
   for (const Way& way : ways_of(4)) {
-    for (const char* codec : {"none", "int4", "topk", "powersgd", "sketched_topk", "lossless", "topk_coded"}) {
+    for (const char* codec : {"none", "int4", "qsgd", "topk", "powersgd", "sketched_topk", "lossless", "topk_coded"}) {
       INFO(codec << ", " << way.strategy << " " << way.nodes);
       const std::string plan = plan_of(codec, way.strategy);
       AllSeen host;
