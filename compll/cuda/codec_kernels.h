@@ -17,8 +17,8 @@
 
 namespace casync::compll {
 
-/// Launches in their order: as many as a function or a whole step of rounds takes. In place, so that a step of a
-/// session allocates nothing.
+/// Launches in their order: as many as a function, coding included, or a whole step of rounds takes. In place, so that
+/// a step of a session allocates nothing.
 class Launches {
  public:
   Launches() = default;

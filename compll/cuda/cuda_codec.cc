@@ -10,6 +10,7 @@
 #include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/merge_whole.h"
 #include "compll/codec/payload.h"
+#include "compll/cuda/payload_coder.h"
 #include "compll/cuda/settings.h"
 
 namespace casync::compll {
@@ -19,12 +20,13 @@ using Piece = StagedMemory::Piece;
 
 class VectorCodec : public CudaCodec {
  public:
-  VectorCodec(CudaDevice& device, const Codec& meaning, std::unique_ptr<CodecKernels> kernels)
+  VectorCodec(CudaDevice& device, const Codec& meaning, std::unique_ptr<CodecKernels> kernels,
+              std::unique_ptr<PayloadCoder> coder)
       : device_(device),
         meaning_(meaning),
-        plain_(without_coding(meaning)),
         info_(meaning.info()),
         kernels_(std::move(kernels)),
+        coder_(std::move(coder)),
         memory_(device) {}
 
   const CodecInfo& info() const override { return info_; }
@@ -131,23 +133,28 @@ class VectorCodec : public CudaCodec {
     }
   }
 
-  unsigned char* give(ConstView payload, Elements n) const {
-    const PayloadCoding* const coding = coding_of(meaning_);
-    if (coding != nullptr && payload.size != 0) {  // the raw elements of n = 0 may be null
-      plain_payload_.resize(plain_.encoded_bound(n));
-      coding->read(payload, n, plain_payload_.data());
-      payload = {plain_payload_.data(), plain_payload_.size()};
-    }
-    return reinterpret_cast<unsigned char*>(memory_.give(payload.data, payload.size));
+  /// Begins the list of payloads to code, if they have coded sections.
+  Piece begin_coding() const {
+    if (coder_ == nullptr) return {};
+    coder_->begin();
+    constexpr cuda::CodedOutcome kNothing;
+    return memory_.room(&kNothing, sizeof kNothing);
   }
 
-  void place(std::span<const Contribution> contributions, cuda::Segment& segment) const {
+  /// Gives a payload as the codec's kernels read it.
+  unsigned char* give(ConstView payload, Elements n, const Piece& outcome) const {
+    auto* const given = reinterpret_cast<unsigned char*>(memory_.give(payload.data, payload.size));
+    if (coder_ == nullptr || payload.size == 0) return given;  // the raw elements of n = 0 may be null
+    return coder_->add_read(given, payload.size, n, outcome.as<cuda::CodedOutcome>(), memory_);
+  }
+
+  void place(std::span<const Contribution> contributions, const Piece& outcome, cuda::Segment& segment) const {
     std::vector<cuda::Contribution> all;
     for (const Contribution& each : contributions) {
       if (each.raw != nullptr) {
         all.push_back({nullptr, give(each.raw, segment.n)});
       } else {
-        all.push_back({give(each.code, segment.n), nullptr});
+        all.push_back({give(each.code, segment.n, outcome), nullptr});
       }
     }
     segment.contributions =
@@ -155,16 +162,29 @@ class VectorCodec : public CudaCodec {
     segment.contribution_count = static_cast<std::uint32_t>(all.size());
   }
 
+  /// The launches of the codec's own kernels, and those that code around them.
+  Launches with_coding(const Launches& own) const {
+    if (coder_ == nullptr) return own;
+    Launches all;
+    coder_->launch_reads(memory_, all);
+    for (const ReadyLaunch& each : own) all.push_back(each);
+    coder_->launch_makes(memory_, all);
+    return all;
+  }
+
+  /// The outcome of coding. Payloads have been checked: to find a fault is one of the kernels.
+  cuda::CodedOutcome fetch(const Piece& outcome) const {
+    cuda::CodedOutcome told;
+    memory_.read(outcome, &told);
+    if (told.fault != 0) device_.fail("a payload that the host reads is none to the kernels of " + info_.name);
+    return told;
+  }
+
   /// Fetches a payload that kernels have made, and returns its size.
-  Bytes fetch(const Piece& made, Elements n, std::byte* payload) const {
-    const PayloadCoding* const coding = coding_of(meaning_);
-    if (coding == nullptr) {
-      memory_.read(made, payload);
-      return made.size;
-    }
-    plain_payload_.resize(made.size);
-    memory_.read(made, plain_payload_.data());
-    return coding->write(plain_payload_.data(), n, payload);
+  Bytes fetch(Piece made, const Piece& outcome, std::byte* payload) const {
+    if (coder_ != nullptr) made.size = std::min<std::size_t>(fetch(outcome).bytes, made.size);
+    memory_.read(made, payload);
+    return made.size;
   }
 
   void run(const Launches& launches) const {
@@ -176,28 +196,33 @@ class VectorCodec : public CudaCodec {
                     std::byte* payload) const {
     const std::lock_guard lock(mutex_);
     struct Placed {
-      Piece payload;
+      Piece outcome, payload;
       Kept kept;
       Launches launches;
     };
     const Placed placed = memory_.send([&] {
       cuda::Segment segment;
+      const Piece outcome = begin_coding();
       segment.n = input.n;
       segment.scale = input.scale;
       if (input.contributions.empty()) {
         segment.in = give(input.in, input.n);
       } else {
-        place(input.contributions, segment);
+        place(input.contributions, outcome, segment);
         segment.out = memory_.room(nullptr, input.n * sizeof(float)).as<float>();
       }
-      Placed all{memory_.room(nullptr, plain_.encoded_bound(input.n)), keep(residual, input.n, true, segment), {}};
+      Placed all{
+          outcome, memory_.room(nullptr, meaning_.encoded_bound(input.n)), keep(residual, input.n, true, segment), {}};
       segment.payload = all.payload.as<unsigned char>();
+      if (coder_ != nullptr) {
+        segment.payload = coder_->add_made(segment.payload, input.n, outcome.as<cuda::CodedOutcome>(), memory_);
+      }
       give_numbers(segment, context);
-      all.launches = ((*kernels_).*encoder)({&segment, 1}, context, memory_);
+      all.launches = with_coding(((*kernels_).*encoder)({&segment, 1}, context, memory_));
       return all;
     });
     run(placed.launches);
-    const Bytes size = fetch(placed.payload, input.n, payload);
+    const Bytes size = fetch(placed.payload, placed.outcome, payload);
     fetch(placed.kept, residual, input.n);
     return {size, says_finite(payload)};
   }
@@ -205,39 +230,44 @@ class VectorCodec : public CudaCodec {
   void decode_into(ConstView payload, Elements n, bool add, float* out) const {
     const std::lock_guard lock(mutex_);
     const Contribution contribution{payload, nullptr};
-    std::pair<Piece, Launches> placed = memory_.send([&] {
+    struct Placed {
+      Piece outcome, out;
+      Launches launches;
+    };
+    const Placed placed = memory_.send([&] {
       cuda::Segment segment;
+      const Piece outcome = begin_coding();
       segment.n = n;
-      place({&contribution, 1}, segment);
+      place({&contribution, 1}, outcome, segment);
       const Piece made = memory_.room(add ? out : nullptr, n * sizeof(float));
       segment.out = made.as<float>();
-      return std::pair(made, kernels_->decode({&segment, 1}, add, memory_));
+      return Placed{outcome, made, with_coding(kernels_->decode({&segment, 1}, add, memory_))};
     });
-    run(placed.second);
-    memory_.read(placed.first, out);
+    run(placed.launches);
+    memory_.read(placed.out, out);
+    if (coder_ != nullptr) fetch(placed.outcome);
   }
 
   CudaDevice& device_;
   const Codec& meaning_;
-  const Codec& plain_;  ///< the codec of the payloads that kernels make and read
   CodecInfo info_;
   std::unique_ptr<CodecKernels> kernels_;
-  mutable std::mutex mutex_;  ///< guards all members below
+  const std::unique_ptr<PayloadCoder> coder_;  ///< null: no section is coded
+  mutable std::mutex mutex_;                   ///< guards all members below
   mutable StagedMemory memory_;
-  mutable std::vector<std::byte> plain_payload_;
 };
 
-/// One with coded sections, which the host codes.
+/// One with coded sections.
 class CodedVectorCodec final : public VectorCodec, public PayloadCoding {
  public:
-  CodedVectorCodec(CudaDevice& device, const Codec& meaning, std::unique_ptr<CodecKernels> kernels)
-      : VectorCodec(device, meaning, std::move(kernels)), coding_(*coding_of(meaning)) {}
+  CodedVectorCodec(CudaDevice& device, const Codec& meaning, std::unique_ptr<CodecKernels> kernels,
+                   std::unique_ptr<PayloadCoder> coder)
+      : VectorCodec(device, meaning, std::move(kernels), std::move(coder)), coding_(*coding_of(meaning)) {}
 
   const Codec& plain() const override { return coding_.plain(); }
-  Bytes write(const std::byte* plain, Elements n, std::byte* payload) const override {
-    return coding_.write(plain, n, payload);
-  }
-  void read(ConstView payload, Elements n, std::byte* plain) const override { coding_.read(payload, n, plain); }
+  SectionPlaces places(Elements n) const override { return coding_.places(n); }
+  std::span<const Coding> codings() const override { return coding_.codings(); }
+  Status check_head(ConstView payload, Elements n) const override { return coding_.check_head(payload, n); }
 
  private:
   const PayloadCoding& coding_;
@@ -252,10 +282,14 @@ Result<std::unique_ptr<CudaCodec>> make_cuda_codec(CudaDevice& device, const Cud
   auto kernels = tiles != nullptr ? make_tile_kernels(device, modules, *tiles, meaning.info())
                                   : make_whole_kernels(device, modules, std::get<CudaWhole>(text), meaning.info());
   if (!kernels) return kernels.status();
-  if (size_varies(meaning)) {
-    return std::unique_ptr<CudaCodec>(std::make_unique<CodedVectorCodec>(device, meaning, std::move(*kernels)));
+  const PayloadCoding* const coding = coding_of(meaning);
+  if (coding == nullptr) {
+    return std::unique_ptr<CudaCodec>(std::make_unique<VectorCodec>(device, meaning, std::move(*kernels), nullptr));
   }
-  return std::unique_ptr<CudaCodec>(std::make_unique<VectorCodec>(device, meaning, std::move(*kernels)));
+  auto coder = std::make_unique<PayloadCoder>(*coding);
+  CASYNC_RETURN_IF_ERROR(coder->find(device, modules, name_of(text)));
+  return std::unique_ptr<CudaCodec>(
+      std::make_unique<CodedVectorCodec>(device, meaning, std::move(*kernels), std::move(coder)));
 }
 
 }  // namespace casync::compll

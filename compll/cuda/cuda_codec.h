@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Codecs whose functions run on a GPU, on vectors in the host's memory: each call sends its arguments to the device,
-// launches kernels and fetches their results. Coded sections are coded on the host. As the copies cost time, this is
-// for tests of kernels, not for training.
+// launches kernels and fetches their results. As the copies cost time, this is for tests of kernels, not for training.
 #pragma once
 
 #include <memory>

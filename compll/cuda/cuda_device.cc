@@ -29,7 +29,8 @@ DriverApi::Code launch(const DriverApi& api, const ReadyLaunch& ready, DriverApi
     if (code != 0) return code;
   }
   cuda::Launch launch = ready.launch;
-  void* arguments[] = {&launch};
+  std::optional<cuda::CodingLaunch> coding = ready.coding;
+  void* arguments[] = {coding ? static_cast<void*>(&*coding) : &launch};
   return api.launch(ready.kernel, grid.blocks, 1, 1, grid.threads, 1, 1, grid.shared_bytes, stream, arguments, nullptr);
 }
 

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "compll/cuda/driver_api.h"
+#include "compll/ops/cuda/coding_launch.h"
 #include "compll/ops/cuda/launch.h"
 
 namespace casync::compll {
@@ -21,6 +23,7 @@ struct ReadyLaunch {
   DriverApi::Handle kernel = nullptr;
   cuda::Grid grid;
   cuda::Launch launch;
+  std::optional<cuda::CodingLaunch> coding = {};  ///< of a kernel that codes: its argument, and not `launch`
 };
 
 /// Formats an error of the driver: its text and its number.

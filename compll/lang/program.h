@@ -183,6 +183,9 @@ struct Program {
   std::uint32_t rounds = 0;            ///< steps of synchronize that are an exchange
 };
 
+/// Returns true if a section is coded: then a payload's size depends on the elements.
+bool has_codings(const Program& program);
+
 /// The typed tree as text: what `compllc --emit=typed` prints.
 std::string text_of(const Program& program);
 

@@ -27,6 +27,11 @@ std::string_view word_of(Coding coding) {
   return "";
 }
 
+bool has_codings(const Program& program) {
+  return std::any_of(program.sections.begin(), program.sections.end(),
+                     [](const Section& section) { return section.coding != Coding::kPlain; });
+}
+
 bool SectionChecker::is_mark(std::string_view name) {
   return std::find(kMarks.begin(), kMarks.end(), name) != kMarks.end();
 }

@@ -23,11 +23,19 @@ enum class KernelFunction : std::uint8_t {
   kResult,     ///< out = what becomes of `in`, a decoded vector of float32; the two may be the same
 };
 
-/// One term of a sum: a payload of the codec, checked, or raw elements.
+/// One term of a sum: a payload of the codec, or raw elements. A payload has been checked; one with coded sections has
+/// its own size, and only its head has (compll::PayloadCoding).
 struct KernelTerm {
   DeviceView payload;
   DeviceView raw;  ///< not null: this, and not `payload`
   DType raw_type = DType::kFloat32;
+};
+
+/// The outcome of calls on payloads with coded sections. Its size depends on the elements; a payload that a term is may
+/// be none of its codec, which only its kernels find out: then the results are any, and nothing else is touched.
+struct KernelOutcome {
+  std::uint64_t bytes = 0;  ///< of the payload that was made
+  std::uint64_t fault = 0;  ///< not 0: a term is no payload
 };
 
 /// A function applied to a vector, all of which lies in the device's memory. Payloads begin at multiples of 16
@@ -40,8 +48,9 @@ struct KernelCall {
   DType in_type = DType::kFloat32;  ///< any of kEncode
   std::span<const KernelTerm> terms;
   float scale = 1;
-  DeviceView payload;
-  DeviceView out;                    ///< of merge: room for n floats
+  DeviceView payload;  ///< with coded sections it may be pinned memory
+  DeviceView outcome;  ///< of codecs with coded sections: a KernelOutcome in pinned memory, zero ahead of the call
+  DeviceView out;      ///< of merge: room for n floats
   DType out_type = DType::kFloat32;  ///< any of kResult, and of kDecode with one term
   DeviceView kept_in, kept_out;      ///< what the codec keeps, as compll::Residual; null where it keeps nothing
   Elements kept_stride = 0;
@@ -53,8 +62,7 @@ struct KernelRoom {
   Bytes device = 0, pinned = 0;
 };
 
-/// A codec's functions on a device. Payloads and results are byte for byte the host codec's. Of a codec with coded
-/// sections payloads are those without coding: the host codes them (compll::PayloadCoding).
+/// A codec's functions on a device. Payloads and results are byte for byte the host codec's.
 ///
 /// Threads: one at a time.
 class CodecKernels {
@@ -62,7 +70,7 @@ class CodecKernels {
   virtual ~CodecKernels() = default;
 
   /// The room that a batch takes: one or more calls of one function and with the same seed and step, of which all or
-  /// none keep something. Addresses do not matter: `terms` counts, their memory does not. Between steps: it may wait
+  /// none keep something. Addresses do not matter, but for those that are null. Between steps: it may wait
   /// for the device. Unavailable: the device failed.
   virtual Result<KernelRoom> room(std::span<const KernelCall> batch) = 0;
 

@@ -67,6 +67,7 @@ class AnswerQueue final : public PayloadQueue {
     lists_.terms.push_back({{}, sums_.sum(rank)});
     KernelCall call;
     call.n = n_;
+    call.outcome = take_outcome(0);
     call.context = context_of(side_.self, side_.outer->key, answering_.batches_of(batch_).answered_step(rank),
                               second.info(), GradientRun::KeptBy::kMerge, answering_.slice_of(batch_), tasks_.seed);
     KernelCall nothing = call;
@@ -100,14 +101,13 @@ class AnswerQueue final : public PayloadQueue {
       lists_.sums.push_back(side_.outer->device_memory(answering_.slice_of(batch_)));
       return Status::ok();
     }
-    run_ = &side_;
     const BufferId buffer = answering_.messages(batch_, rank).contribution;
     if (lane_ != nullptr) {
       if (!side_.state(buffer).finite) return Status::ok();
       CASYNC_RETURN_IF_ERROR(answering_.check(side_, batch_, rank));
     }
     DeviceView payload;
-    CASYNC_RETURN_IF_ERROR(bring(buffer, &payload));
+    CASYNC_RETURN_IF_ERROR(bring(side_, buffer, &payload));
     if (side_.codec(Hop::kFirst).info().identity) {
       lists_.sums.push_back(payload.slice(0, n_ * sizeof(float)));
       return Status::ok();
@@ -116,6 +116,7 @@ class AnswerQueue final : public PayloadQueue {
     KernelCall decode;
     decode.function = KernelFunction::kDecode;
     decode.n = n_;
+    decode.outcome = take_outcome(0);
     decode.out = take_vector(n_ * sizeof(float));
     lists_.calls.push_back(decode);
     lists_.sums.push_back(decode.out);
@@ -201,12 +202,12 @@ void end_taking(const LaneRoom& room, const DeviceLane& lane, GradientRun& side,
 }
 
 /// The outcome of a lane that has made the answer to a rank.
-TaskOutcome end_answer(DeviceLane& lane, GradientRun& side, TaskId batch, Rank rank) {
+TaskOutcome end_answer(const LaneRoom& room, DeviceLane& lane, GradientRun& side, TaskId batch, Rank rank) {
   const compll::Codec& second = side.codec(Hop::kSecond);
   const Answer to = answer_of(side, batch, rank);
   const bool identity = second.info().identity;
   const std::byte* const head = identity ? lane.pinned->view().data : to.run->state(to.buffer).memory.data;
-  const Bytes bytes = compll::size_varies(second) ? lane.coder->written() : to.run->bound_of(to.buffer);
+  const Bytes bytes = compll::size_varies(second) ? lane.outcome_of(room, 0).bytes : to.run->bound_of(to.buffer);
   DeviceSums& sums = side.answering->on_device()->sums(batch);
   const bool finite = sums.is_whole(rank) && compll::says_finite(head);
   sums.answered(rank, finite);
@@ -238,7 +239,7 @@ TaskOutcome end_answer_task(const LaneRoom& room, DeviceLane& lane) {
   GradientRun& side = *lane.tasks[0].run;
   const DeviceAnswers& answers = *side.answering->on_device();
   const TaskId task = lane.tasks[0].task, batch = answers.batch_of(task);
-  if (const std::optional<Rank> rank = answers.addressee(task)) return end_answer(lane, side, batch, *rank);
+  if (const std::optional<Rank> rank = answers.addressee(task)) return end_answer(room, lane, side, batch, *rank);
   end_taking(room, lane, side, batch);
   return {};
 }

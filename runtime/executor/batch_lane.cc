@@ -41,7 +41,8 @@ class BatchQueue final : public LaneQueue {
     CASYNC_RETURN_IF_ERROR(launch_all(batch[0].run->codec_of(encoded_buffer(primitive_of(batch[0]))), lists_.calls));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const std::optional<BufferId> made = written_buffer(primitive_of(batch[i]));
-      if (made) CASYNC_RETURN_IF_ERROR(download(lists_.calls[i].payload, batch[i].run->state(*made).memory));
+      if (!made || compll::size_varies(batch[i].run->codec_of(*made))) continue;
+      CASYNC_RETURN_IF_ERROR(download(lists_.calls[i].payload, batch[i].run->state(*made).memory));
     }
     return Status::ok();
   }
@@ -55,39 +56,33 @@ class BatchQueue final : public LaneQueue {
 
   Status add(GradientRun& run, const Encode& encode) {
     KernelCall call = encode_call(run, run.codec_of(encode.to), encode.from);
-    call.payload = take_vector(run.bound_of(encode.to));
-    lists_.calls.push_back(call);
-    return Status::ok();
+    call.payload = take_payload(run, encode.to);
+    return add(call);
   }
 
   Status add(GradientRun& run, const Merge& merge) {
     for (const std::optional<BufferId>& one : merge.contributions) {
       if (one) {
-        CASYNC_RETURN_IF_ERROR(bring(run, *one));
+        CASYNC_RETURN_IF_ERROR(bring_term(run, *one));
       } else {
         lists_.terms.push_back(own_term(run, merge.local));
       }
     }
     KernelCall call;
-    CASYNC_RETURN_IF_ERROR(begin_merge(run, merge, {}, nullptr, &call));  // give_terms() gives them, of one codec
-    call.payload = take_vector(run.bound_of(merge.to));
-    lists_.calls.push_back(call);
-    return Status::ok();
+    CASYNC_RETURN_IF_ERROR(begin_merge(run, merge, {}, nullptr, {}, &call));  // give_terms() gives them, of one codec
+    call.payload = take_payload(run, merge.to);
+    return add(call);
   }
 
   Status add(GradientRun& run, const Decode& decode) {
-    CASYNC_RETURN_IF_ERROR(bring(run, decode.from));
-    lists_.calls.push_back(decode_call(decode.to, {}, decoded(run, decode.to)));
-    return Status::ok();
+    CASYNC_RETURN_IF_ERROR(bring_term(run, decode.from));
+    return add(decode_call(decode.to, {}, decoded(run, decode.to)));
   }
 
-  /// Copies a payload to the device once it has been checked, and lists it as a term.
-  Status bring(GradientRun& run, BufferId from) {
-    CASYNC_RETURN_IF_ERROR(check_payload(run, from));
-    const GradientRun::BufferState& state = run.state(from);
-    const DeviceView payload = take_vector(run.bound_of(from));
-    lists_.terms.push_back(run.codec_of(from).info().identity ? KernelTerm{{}, payload} : KernelTerm{payload, {}});
-    return upload({state.memory.data, state.bytes}, payload);
+  Status add(KernelCall call) {
+    call.outcome = take_outcome(lists_.calls.size());
+    lists_.calls.push_back(call);
+    return Status::ok();
   }
 
   /// Gives each call its terms, which are listed in the order of the tasks.
@@ -113,7 +108,7 @@ BatchKind batch_kind_of(const LaneTasks& tasks, const GradientRun& run, TaskId t
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   const BufferId buffer = encoded_buffer(primitive);
   const compll::Codec& codec = run.codec_of(buffer);
-  if (codec.info().identity || compll::coding_of(codec) != nullptr) return alone;
+  if (codec.info().identity) return alone;
   BatchKind kind{&tasks.kernels.of(codec), KernelFunction::kDecode, run.step, false, 0};
   if (std::holds_alternative<Decode>(primitive)) return kind;
   const bool merges = std::holds_alternative<Merge>(primitive);

@@ -20,7 +20,7 @@ struct BatchKind {
 };
 
 /// The kind of a task of a gradient whose `lane_rooms` are known. Alone: bundles, turns, tasks of owners' sides,
-/// payloads as they are or with coded sections, and tasks of more than one batch.
+/// payloads as they are, and tasks of more than one batch.
 BatchKind batch_kind_of(const LaneTasks& tasks, const GradientRun& run, TaskId task);
 
 /// Queues the lane's tasks, which are of one kind. `room` covers the rooms of all of them together. Otherwise as

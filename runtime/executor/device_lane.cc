@@ -43,6 +43,7 @@ class TaskQueue final : public PayloadQueue {
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
     if (codec.info().identity) return download(run_->device_memory(encode.from), run_->state(encode.to).memory);
     KernelCall call = encode_call(*run_, codec, encode.from);
+    call.outcome = take_outcome(0);
     return make_payload(codec, encode.to, call);
   }
 
@@ -50,7 +51,7 @@ class TaskQueue final : public PayloadQueue {
     const compll::Codec* in = nullptr;
     CASYNC_RETURN_IF_ERROR(gather(merge, &in));
     KernelCall call;
-    CASYNC_RETURN_IF_ERROR(begin_merge(*run_, merge, lists_.terms, in, &call));
+    CASYNC_RETURN_IF_ERROR(begin_merge(*run_, merge, lists_.terms, in, take_outcome(0), &call));
     return make_payload(run_->codec_of(merge.to), merge.to, call);
   }
 
@@ -58,12 +59,13 @@ class TaskQueue final : public PayloadQueue {
     const compll::Codec& codec = run_->codec_of(decode.from);
     const Decoded out = decoded(*run_, decode.to);
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
-    if (lane_ != nullptr) CASYNC_RETURN_IF_ERROR(check_payload(*run_, decode.from));
     if (codec.info().identity && out.dtype == DType::kFloat32) {
       CASYNC_RETURN_IF_ERROR(upload_payload(decode.from, out.memory));
     } else {
-      CASYNC_RETURN_IF_ERROR(bring_term(decode.from));
-      CASYNC_RETURN_IF_ERROR(launch(codec, decode_call(decode.to, lists_.terms, out)));
+      CASYNC_RETURN_IF_ERROR(bring_term(*run_, decode.from));
+      KernelCall call = decode_call(decode.to, lists_.terms, out);
+      call.outcome = take_outcome(0);
+      CASYNC_RETURN_IF_ERROR(launch(codec, call));
     }
     return end_decode(*run_, decode.to, out);
   }
@@ -76,8 +78,7 @@ class TaskQueue final : public PayloadQueue {
         lists_.terms.push_back(own_term(*run_, merge.local));
         continue;
       }
-      if (lane_ != nullptr) CASYNC_RETURN_IF_ERROR(check_payload(*run_, *one));
-      CASYNC_RETURN_IF_ERROR(bring_term(*one));
+      CASYNC_RETURN_IF_ERROR(bring_term(*run_, *one));
       if (const compll::Codec& codec = run_->codec_of(*one); !codec.info().identity) *in = &codec;
     }
     return Status::ok();
@@ -99,7 +100,6 @@ Result<LaneRoom> room_of(const LaneTasks& tasks, GradientRun& run, std::uint32_t
 }
 
 Status queue_tasks(const LaneTasks& tasks, const LaneRoom& room, DeviceLane& lane) {
-  lane.coder->begin();
   const LaneTask& first = lane.tasks[0];
   if (lane.tasks.size() > 1) return queue_batch(tasks, room, lane);
   if (first.run->parts) return queue_bundle_task(tasks, room, lane);

@@ -12,7 +12,6 @@
 #include "runtime/executor/gradient_run.h"
 #include "runtime/executor/kernel_table.h"
 #include "runtime/executor/lane_room.h"
-#include "runtime/executor/stream_coder.h"
 
 namespace casync::runtime {
 
@@ -33,7 +32,6 @@ struct DeviceLane {
   std::unique_ptr<Stream> stream;
   std::unique_ptr<Event> end;
   std::unique_ptr<DeviceBuffer> memory, pinned;  ///< a LaneRoom's device_bytes() and pinned_bytes()
-  std::shared_ptr<StreamCoder> coder = std::make_shared<StreamCoder>();
   LaneLists lists;
   std::vector<LaneTask> tasks;
   Clock::time_point from;
@@ -41,6 +39,12 @@ struct DeviceLane {
   bool put_back = false;  ///< it is that again
   std::size_t ended = 0;  ///< the number of tasks whose end was told
   Status outcome;         ///< of all of them; once one was told
+
+  /// The outcome of coding of a task. `room`: the lane's.
+  KernelOutcome& outcome_of(const LaneRoom& room, std::size_t task) const {
+    const View place = pinned->view().slice(room.outcome_at(task), sizeof(KernelOutcome));
+    return *reinterpret_cast<KernelOutcome*>(place.data);
+  }
 };
 
 /// The part that all tasks on lanes have in common.

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "casync/graph/access.h"
 #include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/payload.h"
 #include "runtime/executor/answer_lane.h"
@@ -99,7 +100,6 @@ Status DeviceTasks::make_room(const LaneRoom& room) {
     lane->lists.calls.reserve(room.calls);
     lane->lists.payloads.reserve(room.terms);
     lane->lists.sums.reserve(room.calls);
-    lane->coder->reserve(static_cast<std::size_t>(settings_.ranks) + 1);
     lane->memory.reset();
     lane->pinned.reset();
     auto memory = device_.allocate(room.device_bytes(), Memory::kDevice);
@@ -201,10 +201,11 @@ std::optional<DeviceTasks::Ended> DeviceTasks::take_ended() {
         lane.outcome = failure_of(lane, goes_on.status());
       }
     }
-    const LaneTask one = lane.tasks[lane.ended++];
+    const std::size_t at = lane.ended++;
+    const LaneTask one = lane.tasks[at];
     Ended ended{one.run, one.task, {}, lane.from, taken_[i] + 1};
     if (lane.outcome) {
-      ended.outcome = outcome_of(lane, one);
+      ended.outcome = outcome_of(lane, at);
     } else {
       ended.outcome.status = lane.outcome;
     }
@@ -218,7 +219,8 @@ std::optional<DeviceTasks::Ended> DeviceTasks::take_ended() {
   return std::nullopt;
 }
 
-TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane, const LaneTask& one) const {
+TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane, std::size_t at) const {
+  const LaneTask& one = lane.tasks[at];
   GradientRun& run = *one.run;
   if (run.parts) return end_bundle_task(room_, lane);
   if (run.answering) return end_answer_task(room_, lane);
@@ -232,6 +234,9 @@ TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane, const LaneTask& one) const
     return outcome;
   }
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(one.task)];
+  bool coded = false;
+  for_each_read(primitive, [&](BufferId from) { coded = coded || compll::size_varies(run.codec_of(from)); });
+  if (coded && lane.outcome_of(room_, at).fault != 0) return {fault_of(run, primitive), 0, true};
   if (const auto* decode = std::get_if<Decode>(&primitive)) {
     return {Status::ok(), run.state(decode->from).bytes, run.state(decode->from).finite};
   }
@@ -239,7 +244,7 @@ TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane, const LaneTask& one) const
   const BufferId to = merge != nullptr ? merge->to : std::get<Encode>(primitive).to;
   const bool identity = run.codec_of(to).info().identity;
   const bool varies = compll::size_varies(run.codec_of(to));
-  TaskOutcome outcome{Status::ok(), varies ? lane.coder->written() : run.bound_of(to), true};
+  TaskOutcome outcome{Status::ok(), varies ? lane.outcome_of(room_, at).bytes : run.bound_of(to), true};
   if (merge == nullptr && identity) return outcome;  // as it is on the host: the merge looks
   const std::byte* const head = identity ? lane.pinned->view().data : run.state(to).memory.data;
   outcome.finite = compll::says_finite(head);
@@ -248,6 +253,17 @@ TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane, const LaneTask& one) const
     if (each) outcome.finite = outcome.finite && run.state(*each).finite;
   }
   return outcome;
+}
+
+/// Kernels have found that a payload is none of its codec: says which, as the host sees it.
+Status DeviceTasks::fault_of(GradientRun& run, const Primitive& primitive) {
+  Status status;
+  for_each_read(primitive, [&](BufferId from) {
+    if (status.is_ok()) status = check_payload(run, from);
+  });
+  if (!status.is_ok()) return status;
+  return internal_error("gradient " + run.spec.name + ", step " + std::to_string(run.step) +
+                        ": kernels take for damaged what is a payload of its codec");
 }
 
 bool DeviceTasks::come_to_rest(Clock::time_point deadline) {
@@ -260,10 +276,6 @@ bool DeviceTasks::come_to_rest(Clock::time_point deadline) {
   }
   bell_->silence();
   if (!bell_->is_at_rest()) keep_for_ever(bell_);
-  for (const std::unique_ptr<DeviceLane>& lane : lanes_) {
-    lane->coder->silence();
-    if (failed_) keep_for_ever(lane->coder);
-  }
   if (taken_.empty()) return true;
   log().error("{}: {} tasks have not ended: their memory is kept until the process ends", device_.name(),
               taken_.size());

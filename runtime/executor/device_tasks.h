@@ -25,9 +25,9 @@ namespace casync::runtime {
 ///
 /// Payloads are in pinned memory, where messages leave from and arrive. Each task has a lane while it runs: a stream,
 /// and memory of the device for what it reads and makes. An encode waits for the gradient's event, runs kernels and
-/// copies its payload out; a merge or a decode copies payloads in first. Payloads with coded sections are coded in
-/// pinned memory, on their way (StreamCoder). An event ends each task, and is polled. All memory is taken by take_in():
-/// a step neither allocates nor waits.
+/// copies its payload out; a merge or a decode copies payloads in first. Payloads with coded sections are written to
+/// pinned memory by kernels, which tell their size, and are checked by those that read them (KernelOutcome). An event
+/// ends each task, and is polled. All memory is taken by take_in(): a step neither allocates nor waits.
 ///
 /// Threads: the progress thread. Errors: Unavailable, with the call and the device's words; from then on the device
 ///          answers nothing else.
@@ -82,7 +82,9 @@ class DeviceTasks {
   Status record_end(DeviceLane& lane);
   Result<bool> put_back_kept(DeviceLane& lane);
   Status failure_of(const DeviceLane& lane, const Status& status) const;
-  TaskOutcome outcome_of(DeviceLane& lane, const LaneTask& one) const;
+  /// The outcome of the lane's task of this number.
+  TaskOutcome outcome_of(DeviceLane& lane, std::size_t at) const;
+  static Status fault_of(GradientRun& run, const Primitive& primitive);
 
   Device& device_;
   const Settings settings_;

@@ -109,10 +109,11 @@ Status KernelQueue::end_decode(const GradientRun& run, Slice slice, const Decode
 }
 
 Status KernelQueue::begin_merge(const GradientRun& run, const Merge& merge, std::span<const KernelTerm> terms,
-                                const compll::Codec* in, KernelCall* call) {
+                                const compll::Codec* in, DeviceView outcome, KernelCall* call) {
   const compll::Codec& out = run.codec_of(merge.to);
   const Slice slice = run.slice_of(merge.to);
   *call = call_of(run, KernelFunction::kMerge, out, kept_by_merge(run, merge.to), slice);
+  call->outcome = outcome;
   call->scale = merge.last ? run.scale_or(settings_.scale) : 1.0f;
   const DeviceView sum = take_vector(slice.count * sizeof(float));
   if (in == nullptr || are_alike(*in, out)) {
@@ -125,6 +126,7 @@ Status KernelQueue::begin_merge(const GradientRun& run, const Merge& merge, std:
   add.n = slice.count;
   add.terms = terms;
   add.out = sum;
+  add.outcome = outcome;
   CASYNC_RETURN_IF_ERROR(launch(*in, add));
   call->function = KernelFunction::kEncodeSum;
   call->in = sum;

@@ -75,9 +75,9 @@ class KernelQueue {
   /// Applies the codec's `result` to a decoded slice, if it has one.
   Status end_decode(const GradientRun& run, Slice slice, const Decoded& from);
   /// Makes the call that encodes the sum of `terms` for `merge`. `in`: the codec of those that are codes; null: none
-  /// is.
+  /// is. `outcome`: of coding, in all calls of the task.
   Status begin_merge(const GradientRun& run, const Merge& merge, std::span<const KernelTerm> terms,
-                     const compll::Codec* in, KernelCall* call);
+                     const compll::Codec* in, DeviceView outcome, KernelCall* call);
   /// One turn of a codec that exchanges within a step. The last one makes the result.
   Status turn(const GradientRun& run, std::uint32_t number);
 

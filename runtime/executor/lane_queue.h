@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compll/codec/coded/coded_codec.h"
 #include "runtime/executor/device_lane.h"
 #include "runtime/executor/kernel_queue.h"
+#include "runtime/executor/task_runner.h"
 
 namespace casync::runtime {
 
@@ -45,6 +47,40 @@ class LaneQueue : protected KernelQueue {
     if (lane_ == nullptr) return {};
     CASYNC_CHECK(plan_.plain <= room_.plain);
     return lane_->pinned->view().slice(room_.plain_at() + at, bytes);
+  }
+
+  /// The place for the outcome of a task of the lane, with zeros.
+  DeviceView take_outcome(std::size_t task) {
+    if (lane_ == nullptr) return {LaneRoom::kAlignment, sizeof(KernelOutcome)};
+    lane_->outcome_of(room_, task) = {};
+    return lane_->pinned->device().slice(room_.outcome_at(task), sizeof(KernelOutcome));
+  }
+
+  /// Memory for a payload that a task makes. One with coded sections is made where its message leaves from: how much of
+  /// that it takes is known at its end.
+  DeviceView take_payload(GradientRun& run, BufferId to) {
+    const Bytes bound = run.bound_of(to);
+    if (!compll::size_varies(run.codec_of(to))) return take_vector(bound);
+    return lane_ == nullptr ? DeviceView(LaneRoom::kAlignment, bound)
+                            : DeviceView::of(run.state(to).memory.data, bound);
+  }
+
+  /// Copies a payload to the device. `to` gets its place there, as long as it is.
+  Status bring(GradientRun& run, BufferId from, DeviceView* to) {
+    *to = take_vector(run.bound_of(from));
+    if (lane_ == nullptr) return Status::ok();
+    const GradientRun::BufferState& state = run.state(from);
+    CASYNC_RETURN_IF_ERROR(upload({state.memory.data, state.bytes}, *to));
+    *to = to->slice(0, state.bytes);
+    return Status::ok();
+  }
+  /// The same once the host has looked at it, and lists it as a term. An identity's is raw elements, of float32.
+  Status bring_term(GradientRun& run, BufferId from) {
+    DeviceView payload;
+    if (lane_ != nullptr) CASYNC_RETURN_IF_ERROR(check_for_kernels(run, from));
+    CASYNC_RETURN_IF_ERROR(bring(run, from, &payload));
+    lists_.terms.push_back(run.codec_of(from).info().identity ? KernelTerm{{}, payload} : KernelTerm{payload, {}});
+    return Status::ok();
   }
 
   /// Makes the lane wait for the program, which writes the gradient. Gradients that were submitted together share an

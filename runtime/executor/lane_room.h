@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "base/units.h"
+#include "runtime/device/codec_kernels.h"
 
 namespace casync::runtime {
 
@@ -25,9 +26,11 @@ struct LaneRoom {
   /// Makes it the room of this and the other at once, their calls in one batch.
   void add(const LaneRoom& other);
   bool covers(const LaneRoom& other) const;
-  /// Pinned memory has the head of an identity's payload, what each call is filled from, then plain payloads.
+  /// Pinned memory has the head of an identity's payload, what each call is filled from, an outcome for each task, then
+  /// payloads.
   Bytes call_at(std::size_t call) const { return kAlignment + call * pinned; }
-  Bytes plain_at() const { return call_at(kMostCalls); }
+  Bytes outcome_at(std::size_t task) const { return call_at(kMostCalls) + task * sizeof(KernelOutcome); }
+  Bytes plain_at() const { return round_up(outcome_at(calls), kAlignment); }
   Bytes device_bytes() const { return vectors + kernels; }
   Bytes pinned_bytes() const { return plain_at() + plain; }
 };

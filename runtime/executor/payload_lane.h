@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/status.h"
-#include "compll/codec/coded/coded_codec.h"
 #include "runtime/executor/lane_queue.h"
 
 namespace casync::runtime {
@@ -15,13 +14,11 @@ class PayloadQueue : public LaneQueue {
   using LaneQueue::LaneQueue;
   ~PayloadQueue() = default;
 
-  /// Copies a payload to the device, and lists it as a term. An identity's is raw elements, of float32.
-  Status bring_term(BufferId from);
-  /// Copies a payload to the device, without its coding.
-  Status bring(BufferId from, DeviceView* to);
+  /// Copies a payload to the device once the host has looked at it.
   Status upload_payload(BufferId from, DeviceView to);
-  /// Launches a call that encodes, and copies its payload to the buffer. An identity's elements leave without their
-  /// head, which says if they are finite, and which the beginning of the lane's pinned memory gets.
+  /// Launches a call that encodes, and copies its payload to the buffer, where one with coded sections is made at once.
+  /// An identity's elements leave without their head, which says if they are finite, and which the beginning of the
+  /// lane's pinned memory gets.
   Status make_payload(const compll::Codec& codec, BufferId to, KernelCall& call);
 
   GradientRun* run_ = nullptr;
@@ -31,7 +28,6 @@ class PayloadQueue : public LaneQueue {
   virtual Status launch_encode(const compll::Codec& codec, const KernelCall& call) {
     return launch_keeping(*run_, codec, call);
   }
-  Status make_coded(const compll::Codec& codec, const compll::PayloadCoding& coding, BufferId to, KernelCall& call);
 };
 
 }  // namespace casync::runtime

@@ -255,7 +255,7 @@ Status RoundBucket::merge(GradientRun& run, std::uint32_t gradient, const Merge&
     }
   }
   KernelCall call;
-  CASYNC_RETURN_IF_ERROR(begin_merge(run, merge, terms_, in, &call));
+  CASYNC_RETURN_IF_ERROR(begin_merge(run, merge, terms_, in, {}, &call));
   return make_payload(run, gradient, merge.to, run.codec_of(merge.to), call);
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/check.h"
+#include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/kept.h"
 #include "compll/codec/payload.h"
 #include "compll/ops/cpu/convert.h"
@@ -115,18 +116,34 @@ void end_part(GradientRun& run, BufferId id, std::size_t part, compll::Encoded m
 
 }  // namespace
 
+namespace {
+
+/// Names the message of a part that is not what it should be.
+Status blame(GradientRun& run, BufferId id, std::size_t part, const Status& status) {
+  if (status.is_ok()) return status;
+  return data_loss("message from rank " + std::to_string(run.sender_of(id)) + " (gradient " + run.part(part).spec.name +
+                   ", step " + std::to_string(run.step) + ", partition " + std::to_string(run.partition_of(id)) +
+                   "): not a payload of its codec: " + status.message());
+}
+
+}  // namespace
+
 Status check_payload(GradientRun& run, BufferId id) {
   GradientRun::BufferState& state = run.state(id);
   if (!state.unchecked) return Status::ok();
   state.unchecked = false;
   for (std::size_t i = 0; i < run.part_count(); ++i) {
-    const Status status = run.codec_of(id).check(payload_of(run, id, i), run.part_slice(i, run.slice_of(id)).count);
-    if (status.is_ok()) continue;
-    return data_loss("message from rank " + std::to_string(run.sender_of(id)) + " (gradient " + run.part(i).spec.name +
-                     ", step " + std::to_string(run.step) + ", partition " + std::to_string(run.partition_of(id)) +
-                     "): not a payload of its codec: " + status.message());
+    const Elements n = run.part_slice(i, run.slice_of(id)).count;
+    CASYNC_RETURN_IF_ERROR(blame(run, id, i, run.codec_of(id).check(payload_of(run, id, i), n)));
   }
   return Status::ok();
+}
+
+Status check_for_kernels(GradientRun& run, BufferId id) {
+  const compll::PayloadCoding* const coding = compll::coding_of(run.codec_of(id));
+  if (coding == nullptr) return check_payload(run, id);
+  if (!run.state(id).unchecked) return Status::ok();
+  return blame(run, id, 0, coding->check_head(payload_of(run, id, 0), run.slice_of(id).count));
 }
 
 namespace {

@@ -36,6 +36,8 @@ TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float sc
 /// Looks at a payload that came from another rank, once. DataLoss: it is not what its codec makes; names gradient and
 /// partition.
 Status check_payload(GradientRun& run, BufferId id);
+/// The same of a payload that kernels read: of one with coded sections only its size and header, the rest is theirs.
+Status check_for_kernels(GradientRun& run, BufferId id);
 
 /// The source of a random codec's numbers on rank `self`, for `slice` of the gradient with this key in a step.
 compll::EncodeContext context_of(Rank self, std::uint64_t key, std::uint32_t step, const compll::CodecInfo& codec,

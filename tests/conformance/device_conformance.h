@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "compll/codec/coded/coded_codec.h"
 #include "runtime/device/device.h"
 
 namespace casync::test {
@@ -65,6 +66,7 @@ inline void check_kernels(DeviceUnderTest& on, const std::string& name) {
   REQUIRE(on.device.write({reinterpret_cast<const std::byte*>(values.data()), bytes}, in->device()).is_ok());
   REQUIRE(on.device.write({std::vector<std::byte>(bytes).data(), bytes}, kept->device()).is_ok());
   const auto kept_out = on.take(bytes, Memory::kDevice);
+  const auto outcome = on.take(sizeof(runtime::KernelOutcome), Memory::kPinned);
   const runtime::KernelTerm raw{{}, in->device()};
   runtime::KernelCall call;
   call.function = runtime::KernelFunction::kMerge;
@@ -73,6 +75,7 @@ inline void check_kernels(DeviceUnderTest& on, const std::string& name) {
   call.scale = 0.5f;
   call.payload = payload->device();
   call.out = out->device();
+  call.outcome = outcome->device();
   if (keeps) {
     call.kept_in = kept->device();
     call.kept_out = kept_out->device();
@@ -84,13 +87,54 @@ inline void check_kernels(DeviceUnderTest& on, const std::string& name) {
   std::vector<float> zeros(kN), residual(kN);
   std::vector<std::byte> wanted(bound), made(bound);
   const compll::Contribution term{{}, values.data()};
-  codec->merge({&term, 1}, kN, 0.5f, *codec,
-               keeps ? compll::Residual{zeros.data(), residual.data(), kN} : compll::Residual{}, {}, wanted.data());
+  const compll::Encoded merged =
+      codec->merge({&term, 1}, kN, 0.5f, *codec,
+                   keeps ? compll::Residual{zeros.data(), residual.data(), kN} : compll::Residual{}, {}, wanted.data());
+  wanted.resize(merged.size);
   for (int again = 0; again < 2; ++again) {
+    fill_with(outcome->view(), 0);
     REQUIRE((*kernels)->issue({&call, 1}, memory->device(), pinned->view(), *on.stream).is_ok());
     REQUIRE(on.over().is_ok());
-    REQUIRE(on.device.read(payload->device().slice(head, bound), {made.data(), bound}).is_ok());
+    runtime::KernelOutcome told;
+    std::memcpy(&told, outcome->view().data, sizeof told);
+    made.resize(compll::size_varies(*codec) ? told.bytes : bound);
+    REQUIRE(on.device.read(payload->device().slice(head, made.size()), {made.data(), made.size()}).is_ok());
     CHECK(made == wanted);
+    CHECK(told.fault == 0);
+  }
+}
+
+/// A payload that is none of its codec, which the kernels of a codec with coded sections find out.
+inline void check_fault(DeviceUnderTest& on) {
+  constexpr Elements kN = 5000;
+  const std::unique_ptr<compll::Codec> codec = std::move(compll::make_codec("lossless")).value();
+  const auto kernels = std::move(on.device.kernels("lossless", *codec)).value();
+  std::vector<float> values(kN, 0.25f);
+  std::vector<std::byte> payload(codec->encoded_bound(kN));
+  payload.resize(codec->encode(values.data(), kN, {}, {}, payload.data()).size);
+  const auto code = on.take(payload.size(), Memory::kDevice), out = on.take(kN * sizeof(float), Memory::kDevice);
+  const auto outcome = on.take(sizeof(runtime::KernelOutcome), Memory::kPinned);
+  const runtime::KernelTerm term{code->device(), {}};
+  runtime::KernelCall call;
+  call.function = runtime::KernelFunction::kDecode;
+  call.n = kN;
+  call.terms = {&term, 1};
+  call.out = out->device();
+  call.outcome = outcome->device();
+  const runtime::KernelRoom room = std::move(kernels->room({&call, 1})).value();
+  const auto memory = on.take(room.device, Memory::kDevice), pinned = on.take(room.pinned, Memory::kPinned);
+  for (const bool damaged : {false, true, false}) {
+    INFO("damaged: " << damaged);
+    std::vector<std::byte> sent = payload;
+    if (damaged) sent[sent.size() - 2] = std::byte{9};  // no width of the codes of the last plane
+    CHECK(codec->check({sent.data(), sent.size()}, kN).is_ok() == !damaged);
+    fill_with(outcome->view(), 0);
+    REQUIRE(on.device.write({sent.data(), sent.size()}, code->device()).is_ok());
+    REQUIRE(kernels->issue({&call, 1}, memory->device(), pinned->view(), *on.stream).is_ok());
+    REQUIRE(on.over().is_ok());
+    runtime::KernelOutcome told;
+    std::memcpy(&told, outcome->view().data, sizeof told);
+    CHECK((told.fault != 0) == damaged);
   }
 }
 
@@ -256,7 +300,8 @@ inline void check_device(runtime::Device& device) {
   }
 
   SECTION("kernels of codecs: blocks, statistics, a whole vector, and none at all") {
-    for (const char* name : {"none", "int4", "onebit", "topk"}) check_kernels(on, name);
+    for (const char* name : {"none", "int4", "onebit", "topk", "topk_coded"}) check_kernels(on, name);
+    check_fault(on);
   }
 
   SECTION("turns of a codec that exchanges within a step") { check_turns(on, "powersgd"); }

@@ -68,14 +68,7 @@ class Coded final : public Codec, public PayloadCoding {
 
   Status check(ConstView payload, Elements n) const override {
     const auto fault = [](const std::string& what) { return data_loss("payload: " + what); };
-    const Bytes bound = encoded_bound(n);
-    if (payload.size < kHeaderBytes || payload.size > bound) {
-      return fault("its size in bytes is " + std::to_string(payload.size) + ", expected " +
-                   std::to_string(kHeaderBytes) + " to " + std::to_string(bound));
-    }
-    PayloadLayout layout = image_.layout(n);
-    layout.size = payload.size;
-    if (const Result<PayloadFlags> flags = check_header(layout, payload); !flags) return flags.status();
+    CASYNC_RETURN_IF_ERROR(check_head(payload, n));
     const SectionPlaces at = image_.places(n);
     Bytes end = kHeaderBytes;
     for (std::size_t i = 0; i < at.all().size(); ++i) {
@@ -128,8 +121,23 @@ class Coded final : public Codec, public PayloadCoding {
   }
 
   const Codec& plain() const override { return *plain_; }
+  SectionPlaces places(Elements n) const override { return image_.places(n); }
+  std::span<const Coding> codings() const override { return codings_; }
 
-  Bytes write(const std::byte* image, Elements n, std::byte* payload) const override {
+  Status check_head(ConstView payload, Elements n) const override {
+    const Bytes bound = encoded_bound(n);
+    if (payload.size < kHeaderBytes || payload.size > bound) {
+      return data_loss("payload: its size in bytes is " + std::to_string(payload.size) + ", expected " +
+                       std::to_string(kHeaderBytes) + " to " + std::to_string(bound));
+    }
+    PayloadLayout layout = image_.layout(n);
+    layout.size = payload.size;
+    return check_header(layout, payload).status();
+  }
+
+ private:
+  /// Codes a plain payload of n elements, and returns the size: at most encoded_bound(n).
+  Bytes write(const std::byte* image, Elements n, std::byte* payload) const {
     const SectionPlaces at = image_.places(n);
     std::memcpy(payload, image, kHeaderBytes);
     Bytes end = kHeaderBytes;
@@ -147,7 +155,8 @@ class Coded final : public Codec, public PayloadCoding {
     return end;
   }
 
-  void read(ConstView payload, Elements n, std::byte* image) const override {
+  /// Reads a payload that has been checked into a plain one.
+  void read(ConstView payload, Elements n, std::byte* image) const {
     const SectionPlaces at = image_.places(n);
     std::memcpy(image, payload.data, kHeaderBytes);
     at.write_gaps(image);
@@ -167,7 +176,6 @@ class Coded final : public Codec, public PayloadCoding {
     CASYNC_CHECK(end == payload.size);
   }
 
- private:
   bool is_coded(std::size_t section) const { return codings_[section] != Coding::kPlain; }
   CodedElements elements(const SectionPlace& place, std::size_t section) const {
     return {codings_[section], place.bits, place.count};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "compll/codec/codec.h"
@@ -10,18 +11,19 @@
 
 namespace casync::compll {
 
-/// The coding of a codec with coded sections, apart from what makes their elements: payloads of `plain()` are coded as
-/// they leave, and read as they arrive. A device whose kernels make and read plain payloads needs no more than this.
+/// The coding of a codec with coded sections, for kernels that make and read payloads without it, and for those that
+/// code.
 ///
 /// Threads: any. Allocates nothing.
 class PayloadCoding {
  public:
   /// The codec without coding. Its payloads of n elements have encoded_bound(n) bytes.
   virtual const Codec& plain() const = 0;
-  /// Codes a plain payload of n elements, and returns the size: at most the coded codec's encoded_bound(n).
-  virtual Bytes write(const std::byte* plain, Elements n, std::byte* payload) const = 0;
-  /// Reads a payload that has been checked into a plain one.
-  virtual void read(ConstView payload, Elements n, std::byte* plain) const = 0;
+  /// The sections of such a payload, and how a coded one has each of them.
+  virtual SectionPlaces places(Elements n) const = 0;
+  virtual std::span<const Coding> codings() const = 0;
+  /// The part of Codec::check() that looks at no section. DataLoss: the size or the header is none of a payload.
+  virtual Status check_head(ConstView payload, Elements n) const = 0;
 
  protected:
   ~PayloadCoding() = default;

@@ -80,11 +80,6 @@ std::string_view enumerator_of(Coding coding) {
   return "kPlain";
 }
 
-bool has_codings(const Program& program) {
-  return std::any_of(program.sections.begin(), program.sections.end(),
-                     [](const Section& section) { return section.coding != Coding::kPlain; });
-}
-
 std::string coding_list(const Program& program) {
   std::string list;
   for (const Section& section : program.sections) {

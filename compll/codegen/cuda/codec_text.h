@@ -17,8 +17,8 @@ namespace casync::compll {
 /// A program's kernels as text: by turns, by blocks and elements, or for the whole vector.
 using CudaCodecText = std::variant<CudaRounds, CudaText, CudaWhole>;
 
-/// Returns the text. Of a program with coded sections its kernels make and read payloads without coding: the host codes
-/// them (PayloadCoding). Unimplemented, with the reason and its place: there is none.
+/// Returns the text. Of a program with coded sections its kernels make and read payloads without coding, and others
+/// code them (cuda::CodingKernels). Unimplemented, with the reason and its place: there is none.
 Result<CudaCodecText> cuda_codec_text(const Program& program, const Source& source);
 
 const std::string& text_of(const CudaCodecText& codec);

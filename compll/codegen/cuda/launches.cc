@@ -56,6 +56,9 @@ std::string cuda_launches(const Program& program, const Source& source) {
     all += " of " + std::to_string(each.stages) + (said_stages ? "" : " stages");
     said_stages = true;
   }
+  if (!all.empty() && has_codings(program)) {
+    all += "; coded sections: 2 launches more to write a payload, 2 to read some";
+  }
   return all.empty() ? all : all + "\n";
 }
 

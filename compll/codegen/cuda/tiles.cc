@@ -2,6 +2,7 @@
 #include "compll/codegen/cuda/tiles.h"
 
 #include "compll/codegen/cuda/codec_file.h"
+#include "compll/codegen/cuda/coding.h"
 #include "compll/codegen/cuda/decoder.h"
 #include "compll/codegen/cuda/encoder.h"
 #include "compll/codegen/cuda/result.h"
@@ -120,8 +121,10 @@ CudaText cuda_text(const CudaTiles& plan, const Source& source) {
   made.shape = plan.shape;
   made.encodes_sums = plan.merge.has_value();
   made.has_result = plan.result.has_value();
-  open_codec(out, codec,
-             plan.turns ? std::vector<std::string>{"hadamard", "program"} : std::vector<std::string>{"program"});
+  std::vector<std::string> headers = {"program"};
+  if (plan.turns) headers.insert(headers.begin(), "hadamard");
+  if (has_codings(program)) headers.insert(headers.begin(), kCodingHeader);
+  open_codec(out, codec, headers);
   out.line("namespace codec = codec_" + codec + ";");
   out.line("");
   write_sections(out, program);
@@ -131,6 +134,7 @@ CudaText cuda_text(const CudaTiles& plan, const Source& source) {
   write_cuda_encoders(plan, out);
   if (plan.result) write_cuda_result(program, *plan.result, out);
   write_kernels(out, codec, made);
+  write_cuda_coding(program, out, made.kernels);
   close_codec(out, codec);
   made.text = out.take();
   return made;

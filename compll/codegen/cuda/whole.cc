@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compll/codegen/cuda/codec_file.h"
+#include "compll/codegen/cuda/coding.h"
 #include "compll/codegen/cuda/routine.h"
 #include "compll/codegen/cuda/sizes.h"
 #include "compll/codegen/cuda/terms.h"
@@ -146,7 +147,9 @@ CudaWhole cuda_whole_text(const cuda_whole::Plan& plan, const Source& source) {
   CudaWhole made;
   made.codec = codec;
   made.keeps_residual = plan.encode.keeps_residual && (!plan.merge || plan.merge->keeps_residual);
-  open_codec(out, codec, {"rotation", "selection", "sorting", "whole_reducers"});
+  std::vector<std::string> headers = {"rotation", "selection", "sorting", "whole_reducers"};
+  if (has_codings(program)) headers.insert(headers.begin(), kCodingHeader);
+  open_codec(out, codec, headers);
   out.line("");
   CudaWholeText(plan, out).write();
   for (const cuda_whole::Routine* routine : routines_of(plan)) {
@@ -156,6 +159,7 @@ CudaWhole cuda_whole_text(const cuda_whole::Plan& plan, const Source& source) {
   }
   write_sizes(out, program, made);
   write_table(out, program, made);
+  write_cuda_coding(program, out, made.kernels);
   close_codec(out, codec);
   made.text = out.take();
   return made;

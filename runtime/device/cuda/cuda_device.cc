@@ -116,11 +116,11 @@ class CudaDevice final : public Device {
   }
 
   Result<std::unique_ptr<CodecKernels>> kernels(const std::string& codec, const compll::Codec& meaning) override {
-    return compiled<CodecKernels>(codec, meaning.info(), make_cuda_kernels);
+    return compiled<CodecKernels>(codec, meaning, make_cuda_kernels);
   }
   Result<std::unique_ptr<TurnKernels>> turn_kernels(const std::string& codec,
                                                     const compll::RoundsCodec& meaning) override {
-    return compiled<TurnKernels>(codec, meaning.info(), make_cuda_turns);
+    return compiled<TurnKernels>(codec, meaning, make_cuda_turns);
   }
 
  private:
@@ -129,14 +129,14 @@ class CudaDevice final : public Device {
     CASYNC_RETURN_IF_ERROR(event->make(flags));
     return std::unique_ptr<Event>(std::move(event));
   }
-  template <class Kernels, class Make>
-  Result<std::unique_ptr<Kernels>> compiled(const std::string& codec, const compll::CodecInfo& info, Make make) {
+  template <class Kernels, class Meaning, class Make>
+  Result<std::unique_ptr<Kernels>> compiled(const std::string& codec, const Meaning& meaning, Make make) {
     const std::lock_guard lock(mutex_);
-    Result<compll::CudaCodecText> text = kernel_text(codec, info);
+    Result<compll::CudaCodecText> text = kernel_text(codec, meaning.info());
     if (!text) return text.status();
     auto modules = modules_of(*text);
     if (!modules) return Status(modules.status().code(), "codec `" + codec + "`: " + modules.status().message());
-    return make(*device_, calls_, *modules, *text, info);
+    return make(*device_, calls_, *modules, *text, meaning);
   }
 
   /// Under the mutex.

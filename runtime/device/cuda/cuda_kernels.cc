@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cuda/cuda_kernels.h"
 
+#include <cstddef>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "compll/codec/coded/coded_codec.h"
 #include "compll/cuda/codec_kernels.h"
+#include "compll/cuda/payload_coder.h"
 #include "runtime/device/cuda/cuda_stream.h"
 #include "runtime/device/cuda/launch_room.h"
 
@@ -13,6 +16,9 @@ namespace casync::runtime {
 namespace {
 
 namespace cuda = compll::cuda;
+
+static_assert(sizeof(KernelOutcome) == sizeof(cuda::CodedOutcome) &&
+              offsetof(KernelOutcome, fault) == offsetof(cuda::CodedOutcome, fault));
 
 template <class T>
 T* pointer(DeviceView view) {
@@ -44,8 +50,12 @@ Status launch(const compll::Launches& launches, LaunchRoom& memory, const CudaCa
 class CudaKernels final : public CodecKernels {
  public:
   CudaKernels(compll::CudaDevice& device, const CudaCalls& calls, compll::CodecInfo info,
-              std::unique_ptr<compll::CodecKernels> kernels)
-      : device_(device), calls_(calls), info_(std::move(info)), kernels_(std::move(kernels)) {}
+              std::unique_ptr<compll::CodecKernels> kernels, std::unique_ptr<compll::PayloadCoder> coder)
+      : device_(device),
+        calls_(calls),
+        info_(std::move(info)),
+        kernels_(std::move(kernels)),
+        coder_(std::move(coder)) {}
 
   Result<KernelRoom> room(std::span<const KernelCall> batch) override {
     LaunchRoom counting;
@@ -63,11 +73,22 @@ class CudaKernels final : public CodecKernels {
 
  private:
   compll::Launches launches_of(std::span<const KernelCall> batch, LaunchRoom& memory) {
-    const compll::EncodeContext& context = batch[0].context;  // its seed and step
+    if (coder_ != nullptr) coder_->begin();
     segments_.clear();
-    for (const KernelCall& call : batch) segments_.push_back(segment_of(call));
+    for (const KernelCall& call : batch) segments_.push_back(segment_of(call, memory));
     give_terms(batch, memory);
-    switch (batch[0].function) {
+    if (coder_ == nullptr) return own_launches(batch[0], memory);
+    compll::Launches all;
+    coder_->launch_reads(memory, all);
+    for (const compll::ReadyLaunch& each : own_launches(batch[0], memory)) all.push_back(each);
+    coder_->launch_makes(memory, all);
+    return all;
+  }
+
+  /// The launches of the codec's kernels on the segments; `first`: their function, and its seed and step.
+  compll::Launches own_launches(const KernelCall& first, LaunchRoom& memory) {
+    const compll::EncodeContext& context = first.context;
+    switch (first.function) {
       case KernelFunction::kEncode: return kernels_->encode(segments_, context, memory);
       case KernelFunction::kEncodeSum: return kernels_->encode_sum(segments_, context, memory);
       case KernelFunction::kMerge: return kernels_->merge(segments_, context, memory);
@@ -77,7 +98,7 @@ class CudaKernels final : public CodecKernels {
     return {};
   }
 
-  cuda::Segment segment_of(const KernelCall& call) const {
+  cuda::Segment segment_of(const KernelCall& call, LaunchRoom& memory) {
     cuda::Segment segment;
     segment.n = call.n;
     segment.gradient = call.context.gradient;
@@ -86,6 +107,9 @@ class CudaKernels final : public CodecKernels {
     segment.in = pointer<const void>(call.in);
     segment.in_type = element_type(call.in_type);
     segment.payload = pointer<unsigned char>(call.payload);
+    if (coder_ != nullptr && !call.payload.is_null()) {
+      segment.payload = coder_->add_made(segment.payload, call.n, pointer<cuda::CodedOutcome>(call.outcome), memory);
+    }
     segment.out = pointer<void>(call.out);
     segment.out_type = element_type(call.out_type);
     if (!call.kept_in.is_null()) give_kept(call, segment);
@@ -98,7 +122,7 @@ class CudaKernels final : public CodecKernels {
     for (const KernelCall& call : batch) {
       for (const KernelTerm& term : call.terms) {
         contributions_.push_back(
-            {pointer<unsigned char>(term.payload), pointer<const void>(term.raw), element_type(term.raw_type)});
+            {given_payload(call, term, memory), pointer<const void>(term.raw), element_type(term.raw_type)});
       }
     }
     if (contributions_.empty()) return;
@@ -108,6 +132,13 @@ class CudaKernels final : public CodecKernels {
       segments_[i].contribution_count = static_cast<std::uint32_t>(batch[i].terms.size());
       if (at != nullptr) at += batch[i].terms.size();
     }
+  }
+
+  /// A payload as the codec's own kernels read it.
+  const unsigned char* given_payload(const KernelCall& call, const KernelTerm& term, LaunchRoom& memory) {
+    auto* const payload = pointer<unsigned char>(term.payload);
+    if (coder_ == nullptr || term.payload.is_null()) return payload;
+    return coder_->add_read(payload, term.payload.size(), call.n, pointer<cuda::CodedOutcome>(call.outcome), memory);
   }
 
   /// The residual is the first array, if there is one; the others are the codec's own. No function of a result reads
@@ -128,7 +159,8 @@ class CudaKernels final : public CodecKernels {
   const CudaCalls& calls_;
   const compll::CodecInfo info_;
   const std::unique_ptr<compll::CodecKernels> kernels_;
-  std::vector<cuda::Segment> segments_;  ///< of the batch under way
+  const std::unique_ptr<compll::PayloadCoder> coder_;  ///< null: no section is coded
+  std::vector<cuda::Segment> segments_;                ///< of the batch under way
   std::vector<cuda::Contribution> contributions_;
 };
 
@@ -180,7 +212,9 @@ class CudaTurns final : public TurnKernels {
 
 Result<std::unique_ptr<TurnKernels>> make_cuda_turns(compll::CudaDevice& device, const CudaCalls& calls,
                                                      const compll::CudaModules& modules,
-                                                     const compll::CudaCodecText& text, const compll::CodecInfo& info) {
+                                                     const compll::CudaCodecText& text,
+                                                     const compll::RoundsCodec& meaning) {
+  const compll::CodecInfo& info = meaning.info();
   const auto* const turns = std::get_if<compll::CudaRounds>(&text);
   if (turns == nullptr) return unimplemented("codec `" + info.name + "` does not exchange within a step");
   auto kernels = compll::make_turn_kernels(device, modules, *turns, info);
@@ -191,7 +225,8 @@ Result<std::unique_ptr<TurnKernels>> make_cuda_turns(compll::CudaDevice& device,
 Result<std::unique_ptr<CodecKernels>> make_cuda_kernels(compll::CudaDevice& device, const CudaCalls& calls,
                                                         const compll::CudaModules& modules,
                                                         const compll::CudaCodecText& text,
-                                                        const compll::CodecInfo& info) {
+                                                        const compll::Codec& meaning) {
+  const compll::CodecInfo& info = meaning.info();
   if (std::holds_alternative<compll::CudaRounds>(text)) {
     return unimplemented("codec `" + info.name + "` exchanges within a step: it encodes nothing by itself");
   }
@@ -200,7 +235,13 @@ Result<std::unique_ptr<CodecKernels>> make_cuda_kernels(compll::CudaDevice& devi
                      ? compll::make_tile_kernels(device, modules, *tiles, info)
                      : compll::make_whole_kernels(device, modules, std::get<compll::CudaWhole>(text), info);
   if (!kernels) return kernels.status();
-  return std::unique_ptr<CodecKernels>(std::make_unique<CudaKernels>(device, calls, info, std::move(*kernels)));
+  std::unique_ptr<compll::PayloadCoder> coder;
+  if (const compll::PayloadCoding* const coding = compll::coding_of(meaning)) {
+    coder = std::make_unique<compll::PayloadCoder>(*coding);
+    CASYNC_RETURN_IF_ERROR(coder->find(device, modules, compll::name_of(text)));
+  }
+  return std::unique_ptr<CodecKernels>(
+      std::make_unique<CudaKernels>(device, calls, info, std::move(*kernels), std::move(coder)));
 }
 
 }  // namespace casync::runtime

@@ -10,16 +10,17 @@
 
 namespace casync::runtime {
 
-/// Kernels of a text that was compiled to these modules. Borrows the device and the calls. Unavailable: the modules
-/// lack a kernel. Unimplemented: a codec that exchanges within a step.
+/// Kernels of a text that was compiled to these modules. Borrows the device, the calls and `meaning`. Unavailable: the
+/// modules lack a kernel. Unimplemented: a codec that exchanges within a step.
 Result<std::unique_ptr<CodecKernels>> make_cuda_kernels(compll::CudaDevice& device, const CudaCalls& calls,
                                                         const compll::CudaModules& modules,
                                                         const compll::CudaCodecText& text,
-                                                        const compll::CodecInfo& info);
+                                                        const compll::Codec& meaning);
 
 /// The same of a codec that exchanges within a step, and Unimplemented of all others.
 Result<std::unique_ptr<TurnKernels>> make_cuda_turns(compll::CudaDevice& device, const CudaCalls& calls,
                                                      const compll::CudaModules& modules,
-                                                     const compll::CudaCodecText& text, const compll::CodecInfo& info);
+                                                     const compll::CudaCodecText& text,
+                                                     const compll::RoundsCodec& meaning);
 
 }  // namespace casync::runtime

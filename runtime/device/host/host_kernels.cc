@@ -17,7 +17,7 @@ float* floats(DeviceView view) { return reinterpret_cast<float*>(view.address())
 
 class HostKernels final : public CodecKernels {
  public:
-  explicit HostKernels(const compll::Codec& codec) : codec_(compll::without_coding(codec)) {}
+  explicit HostKernels(const compll::Codec& codec) : codec_(codec) {}
 
   Result<KernelRoom> room(std::span<const KernelCall> batch) override {
     for (const KernelCall& call : batch) terms_.reserve(call.terms.size());
@@ -31,6 +31,7 @@ class HostKernels final : public CodecKernels {
 
  private:
   void run(const KernelCall& call) {
+    if (!check_terms(call)) return;
     switch (call.function) {
       case KernelFunction::kEncode:
         end(codec_.encode(widened(call.in, call.in_type, call.n, in_), call.n, kept(call), call.context, payload(call)),
@@ -75,7 +76,21 @@ class HostKernels final : public CodecKernels {
   std::byte* payload(const KernelCall& call) const {
     return host_view(call.payload).data + (codec_.info().identity ? kDevicePayloadHead : 0);
   }
+  static KernelOutcome* outcome(const KernelCall& call) {
+    return call.outcome.is_null() ? nullptr : reinterpret_cast<KernelOutcome*>(host_view(call.outcome).data);
+  }
+  /// Looks at payloads with coded sections, of which nobody has. False: one is none.
+  bool check_terms(const KernelCall& call) const {
+    if (!compll::size_varies(codec_)) return true;
+    for (const KernelTerm& term : call.terms) {
+      if (term.payload.is_null() || codec_.check(host_view(term.payload), call.n)) continue;
+      outcome(call)->fault = 1;
+      return false;
+    }
+    return true;
+  }
   void end(const compll::Encoded& made, const KernelCall& call) const {
+    if (compll::size_varies(codec_)) outcome(call)->bytes = made.size;
     if (codec_.info().identity) compll::write_header({}, made.finite, host_view(call.payload).data);
   }
   void take_terms(const KernelCall& call) {

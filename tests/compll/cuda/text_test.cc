@@ -97,7 +97,8 @@ TEST_CASE("cuda text: one launch encodes, and two where the tensor has statistic
     INFO(name);
     const cuda::Shape& shape = made.text->shape;
     CHECK(shape.statistics == made.reduces_tensor);
-    CHECK(made.text->kernels.size() == (shape.statistics ? 5u : 3u) + (made.text->has_result ? 1 : 0));
+    const std::size_t coding = 4 * count(made.text->text, "kCodings = ");
+    CHECK(made.text->kernels.size() == (shape.statistics ? 5u : 3u) + (made.text->has_result ? 1 : 0) + coding);
     CHECK(count(made.text->text, "__global__") == made.text->kernels.size());
     for (const std::string& kernel : made.text->kernels) CHECK(count(made.text->text, " " + kernel + "(") == 1);
   }
@@ -246,6 +247,7 @@ TEST_CASE("cuda text: a function takes one launch, and two only where codes depe
     CHECK(count(launches, "on a GPU: encode 1 launch") == 1);
     CHECK(count(launches, "merge") <= count(launches, "merge 1"));
     CHECK(count(launches, "decode 1") == 1);
+    CHECK(count(launches, "; coded sections: 2") == has_codings(*compile(Source(name, source_of(name)))));
   }
   CHECK(written >= 30);
 

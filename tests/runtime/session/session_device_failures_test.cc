@@ -123,7 +123,9 @@ TEST_CASE("session on a GPU: a coded payload that is damaged, cut off or too lon
   const std::pair<const char*, std::size_t> codecs[] = {{"lossless", 16}, {"topk_coded", 48}};
   for (const auto& [name, table] : codecs) {  // the place of the first size of a block
     const Damage in_table = [at = table](Message&, auto& payload) { payload[at] ^= std::byte{0xff}; };
+    const Damage in_block = [at = table + 2](Message&, auto& payload) { payload[at] = std::byte{7}; };
     const std::pair<Damage, const char*> damages[] = {{in_table, "not a payload of its codec"},
+                                                      {in_block, "block 0 of 1 does not decode to"},
                                                       {resized(3, 0), "not a payload of its codec"},
                                                       {resized(0, 10000), "bytes, expected at most"}};
     for (const auto& [damage, expected] : damages) {

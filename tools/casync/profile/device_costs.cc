@@ -41,6 +41,7 @@ constexpr Bytes kSmallestCopy = 256;
 struct Vectors {
   std::unique_ptr<DeviceBuffer> in, out, kept_in, kept_out;
   std::vector<std::unique_ptr<DeviceBuffer>> payloads;  ///< codes to merge, and room for one more
+  std::unique_ptr<DeviceBuffer> outcome;                ///< a KernelOutcome
 };
 
 class DeviceCosts {
@@ -178,7 +179,15 @@ class DeviceCosts {
     for (std::size_t i = 0; i <= kManyMerged; ++i) {
       CASYNC_RETURN_IF_ERROR(add(made.payloads.emplace_back(), head + codec.encoded_bound(n)));
     }
+    Result<std::unique_ptr<DeviceBuffer>> outcome = take(sizeof(runtime::KernelOutcome), Memory::kPinned);
+    if (!outcome) return outcome.status();
+    made.outcome = std::move(*outcome);
+    outcome_of(made) = {};
     return made;
+  }
+
+  static runtime::KernelOutcome& outcome_of(const Vectors& vectors) {
+    return *reinterpret_cast<runtime::KernelOutcome*>(vectors.outcome->view().data);
   }
 
   static KernelCall call_of(const compll::Codec& codec, KernelFunction function, Elements n, const Vectors& vectors) {
@@ -188,6 +197,7 @@ class DeviceCosts {
     call.in = vectors.in->device();
     call.out = vectors.out->device();
     call.payload = vectors.payloads.back()->device();
+    call.outcome = vectors.outcome->device();
     if (codec.info().states != 0) {
       call.kept_in = vectors.kept_in->device();
       call.kept_out = vectors.kept_out->device();
@@ -247,11 +257,6 @@ class DeviceCosts {
     if (compll::has_rounds(choice->name)) return rounds(name, *choice);
     const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice->name, choice->parameters);
     if (!codec) return codec.status();
-    if (compll::coding_of(**codec) != nullptr) {
-      return unimplemented("codec `" + name + "` has coded sections, which the host codes in sessions on " +
-                           device_->name() +
-                           ": a profile of a GPU does not measure them yet; leave it out of --codecs");
-    }
     Result<std::unique_ptr<runtime::CodecKernels>> kernels = device_->kernels(choice->name, **codec);
     if (!kernels) return kernels.status();
     CodecPoints points;
@@ -271,9 +276,11 @@ class DeviceCosts {
     const bool identity = codec.info().identity;
     std::vector<KernelTerm> terms = {{{}, vectors.in->device()}};
     for (std::size_t i = 0; i < kManyMerged; ++i) {
-      const DeviceView payload = vectors.payloads[i]->device();
-      terms.push_back(identity ? KernelTerm{{}, vectors.in->device()} : KernelTerm{payload, {}});
-      if (identity) continue;
+      DeviceView payload = vectors.payloads[i]->device();
+      if (identity) {
+        terms.push_back({{}, vectors.in->device()});
+        continue;
+      }
       KernelCall call = call_of(codec, KernelFunction::kEncode, n, vectors);
       call.payload = payload;
       if (i == 0) {
@@ -281,6 +288,8 @@ class DeviceCosts {
       } else {
         CASYNC_RETURN_IF_ERROR(stream_->copy(vectors.payloads[0]->device(), payload));
       }
+      if (compll::size_varies(codec)) payload = payload.slice(0, outcome_of(vectors).bytes);
+      terms.push_back({payload, {}});
     }
     if (!identity) {
       KernelCall call = call_of(codec, KernelFunction::kDecode, n, vectors);

@@ -7,9 +7,6 @@
 
 namespace casync::compll::test {
 
-namespace {
-
-/// Returns the text of the program of this name: one of compll/codecs, or of the tests.
 std::string text_of_program(const std::string& name) {
   for (const std::vector<std::string>& built_in : {written_names(), written_round_names()}) {
     if (std::find(built_in.begin(), built_in.end(), name) != built_in.end()) return source_of(name);
@@ -21,8 +18,6 @@ std::string text_of_program(const std::string& name) {
   }
   return {std::istreambuf_iterator<char>(file), {}};
 }
-
-}  // namespace
 
 Written meaning_of(const std::string& name, const Parameters& parameters) {
   return from_text(name, text_of_program(name), parameters);

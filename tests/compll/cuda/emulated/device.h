@@ -39,6 +39,9 @@ class EmulatedDevice final : public test::KernelDevice {
   std::vector<std::unique_ptr<Line[]>> memory_;
 };
 
+/// The text of the program of this name: one of compll/codecs, or of the tests.
+std::string text_of_program(const std::string& name);
+
 /// The interpreter's codec of this name: of compll/codecs, or a program of the tests.
 Written meaning_of(const std::string& name, const Parameters& parameters);
 std::unique_ptr<RoundsCodec> meaning_of_rounds(const std::string& name, const Parameters& parameters);

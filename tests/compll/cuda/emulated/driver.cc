@@ -29,16 +29,17 @@ using Memory = DriverApi::Memory;
 constexpr Code kNoDevice = 100, kNoSuchDevice = 101, kNotFound = 500;
 constexpr int kMostDevices = 8;
 
-/// A kernel, or the one that tells sizes.
+/// A kernel, the one that tells sizes, or one that codes.
 struct Function {
   cuda::Kernel kernel = nullptr;
   cuda::SizesKernel sizes = nullptr;
+  cuda::CodingKernel coding = nullptr;
 };
 
 std::map<std::string, Function> all_functions() {
   std::map<std::string, Function> all;
   const auto add = [&](const std::string& codec, const std::string& name, cuda::Kernel kernel) {
-    if (kernel != nullptr) all["casync_" + codec + "_" + name] = {kernel, nullptr};
+    if (kernel != nullptr) all["casync_" + codec + "_" + name] = {kernel, nullptr, nullptr};
   };
   for (const cuda::Kernels* each : test::kernels_of_codecs()) {
     add(each->name, "encode", each->encode);
@@ -60,6 +61,13 @@ std::map<std::string, Function> all_functions() {
       add(each->name, "turn_" + std::to_string(turn), each->turns[turn].kernel);
     }
     all["casync_" + std::string(each->name) + "_sizes"].sizes = each->sizes;
+  }
+  for (const cuda::CodingKernels* each : test::kernels_of_coding()) {
+    const std::string codec = "casync_" + std::string(each->name);
+    all[codec + "_code"].coding = each->code;
+    all[codec + "_join"].coding = each->join;
+    all[codec + "_find"].coding = each->find;
+    all[codec + "_read"].coding = each->read;
   }
   return all;
 }
@@ -176,6 +184,11 @@ Code launch_kernel(Handle function, unsigned grid, unsigned, unsigned, unsigned 
     kernel = [sizes = called.sizes, told = *static_cast<cuda::Sizes**>(arguments[0]),
               of = *static_cast<cuda::Matrix*>(arguments[1]),
               settings = *static_cast<cuda::Settings*>(arguments[2])] { sizes(told, of, settings); };
+  } else if (called.coding != nullptr) {
+    kernel = [run = called.coding, size = cuda::Grid{grid, threads, shared_bytes},
+              argument = *static_cast<cuda::CodingLaunch*>(arguments[0])] {
+      launch([&] { run(argument); }, size, Order::kForward);
+    };
   } else {
     kernel = [run = called.kernel, size = cuda::Grid{grid, threads, shared_bytes},
               argument = *static_cast<cuda::Launch*>(arguments[0])] { launch(run, size, argument, Order::kForward); };

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -63,8 +64,7 @@ struct Machine {
   Block* running = nullptr;
   std::uint64_t progress = 0;  ///< arrivals and ends: nobody waits for ever
   jmp_buf scheduler{};
-  cuda::Kernel kernel = nullptr;
-  const cuda::Launch* launch = nullptr;
+  const std::function<void()>* kernel = nullptr;
   cuda::Grid grid;
   Order order = Order::kForward;
 };
@@ -84,7 +84,7 @@ Machine machine;
 }
 
 void run_thread() {
-  machine.kernel(*machine.launch);
+  (*machine.kernel)();
   Fibre& fibre = machine.running->fibres[threadIdx.x];
   fibre.is_done = true;
   ++machine.running->done;
@@ -172,10 +172,13 @@ bool any_of_block(bool own) {
 }
 
 void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch, Order order) {
+  emulated::launch([&] { kernel(launch); }, grid, order);
+}
+
+void launch(const std::function<void()>& kernel, const cuda::Grid& grid, Order order) {
   if (grid.shared_bytes > sizeof cuda::shared_quads) fail("more shared memory than there is");
   if (grid.threads % kLanes != 0) fail("a block of no whole warps");
-  machine.kernel = kernel;
-  machine.launch = &launch;
+  machine.kernel = &kernel;
   machine.grid = grid;
   machine.order = order;
   gridDim.x = grid.blocks;

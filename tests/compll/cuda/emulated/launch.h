@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "compll/ops/cuda/launch.h"
 
 namespace casync::compll::emulated {
@@ -11,5 +13,7 @@ enum class Order { kForward, kBackward };
 /// Runs a kernel on the host, several blocks of threads by turns. Aborts with the reason where threads of a warp wait
 /// for each other in different places, or all for something that does not come.
 void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch, Order order);
+/// The same of a kernel with other arguments.
+void launch(const std::function<void()>& kernel, const cuda::Grid& grid, Order order);
 
 }  // namespace casync::compll::emulated

@@ -12,15 +12,16 @@
 #include "compll/interpreter/program_codec.h"
 #include "compll/interpreter/rounds_program.h"
 #include "compll/lang/front_end.h"
+#include "tests/compll/cuda/emulated/device.h"
 #include "tests/compll/cuda/emulated/driver.h"
-#include "tests/compll/support/programs.h"
 
 namespace casync::compll::emulated {
 
-/// A codec of compll/codecs, as a file, with its digest in each payload; and a GPU, which this host emulates.
+/// A codec of compll/codecs or of the tests, as a file, with its digest in each payload; and a GPU, which this host
+/// emulates.
 struct ProgramOnDevice {
   explicit ProgramOnDevice(const std::string& name, const std::string& called = "")
-      : source(name + ".cll", source_of(name)) {
+      : source(name + ".cll", test::text_of_program(name)) {
     Result<Program> compiled = compile(source);
     REQUIRE(compiled.status().text() == "OK");
     if (!called.empty()) compiled->declares.name = called;

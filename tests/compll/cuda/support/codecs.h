@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "compll/ops/cuda/coding_launch.h"
 #include "compll/ops/cuda/launch.h"
 
 namespace casync::compll::test {
@@ -13,5 +14,7 @@ const std::vector<const cuda::Kernels*>& kernels_of_codecs();
 const std::vector<const cuda::WholeKernels*>& kernels_of_whole_codecs();
 /// And of those that exchange within a step.
 const std::vector<const cuda::RoundsKernels*>& kernels_of_rounds();
+/// And those that code, of programs with coded sections.
+const std::vector<const cuda::CodingKernels*>& kernels_of_coding();
 
 }  // namespace casync::compll::test
