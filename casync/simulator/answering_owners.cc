@@ -85,7 +85,8 @@ std::span<const Rank> AnsweringOwners::finish(std::size_t number) {
   return batches.answered();
 }
 
-/// A contribution is copied into an empty sum, and added to another one: it is read, and the sum written or changed.
+/// A contribution is copied into an empty sum, and added to another one: it is read, and the sum written or changed. On
+/// a GPU, the copies of other ranks' codes and answers are part of the batch.
 double AnsweringOwners::seconds_of_batch(const Partition& partition) const {
   const HopCosts& costs = *partition.costs;
   const CodecCosts& first = costs[static_cast<std::size_t>(Hop::kFirst)];
@@ -94,7 +95,8 @@ double AnsweringOwners::seconds_of_batch(const Partition& partition) const {
   const std::span<const Rank> taken = partition.batches.taken();
   double seconds = 0;
   for (const Rank rank : taken) {
-    if (rank != partition.owned.owner) seconds += first.decode(partition.owned.elements);
+    if (rank == partition.owned.owner) continue;
+    seconds += first.upload(partition.owned.elements) + first.decode(partition.owned.elements);
   }
   double floats = 0;
   for (std::size_t rank = 0; rank < partition.untold.size(); ++rank) {
@@ -103,7 +105,10 @@ double AnsweringOwners::seconds_of_batch(const Partition& partition) const {
   }
   seconds += kFloatBytes * floats * static_cast<double>(partition.owned.elements) / memory_bytes_per_second_;
   const double answer = CodecCosts::merge(partition.owned.elements, {&sum, 1}, second);
-  return seconds + answer * static_cast<double>(partition.batches.answered().size());
+  for (const Rank rank : partition.batches.answered()) {
+    seconds += answer + (rank == partition.owned.owner ? 0 : second.download(partition.owned.elements));
+  }
+  return seconds;
 }
 
 void AnsweringOwners::count(Partition& partition) {

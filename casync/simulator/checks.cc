@@ -95,15 +95,12 @@ Status check_training(const Training& training) {
   return Status::ok();
 }
 
-Status check_mode(const SyncMode& mode, const Profile& profile) {
-  if (!mode.is_gossip() && !mode.is_asynchronous()) return Status::ok();
-  const std::string name = mode.is_gossip() ? "gossip" : "asynchronous";
+Status check_mode(const SyncMode& mode) {
   if (mode.is_gossip() && mode.every < 1) return invalid_argument("gossip every 0 steps, expected at least 1");
   if (mode.is_asynchronous() && mode.asynchronous->first < 1) {
     return invalid_argument("asynchronous with first: 0, expected at least 1");
   }
-  if (profile.upload.empty() && profile.download.empty()) return Status::ok();
-  return invalid_argument("`" + name + "` beside a profile with `upload` or `download`: sessions refuse it on a GPU");
+  return Status::ok();
 }
 
 }  // namespace
@@ -129,7 +126,7 @@ Status check_scenario(const Scenario& scenario, const SimulationOptions& options
     if (status.is_ok()) continue;
     return Status(status.code(), "gradient " + scenario.training.gradients[g].spec.name + ": " + status.message());
   }
-  CASYNC_RETURN_IF_ERROR(check_mode(scenario.mode, scenario.profile));
+  CASYNC_RETURN_IF_ERROR(check_mode(scenario.mode));
   if (options.steps < 1) return invalid_argument(std::to_string(options.steps) + " steps");
   if (!usable(options.jitter)) return invalid_argument("a jitter that is negative or not finite");
   if (!options.slowness.empty() && options.slowness.size() != ranks) {

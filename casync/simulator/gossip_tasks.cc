@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "casync/simulator/gossip_tasks.h"
 
+#include <span>
 #include <string>
-#include <utility>
 
 #include "casync/patterns/pairs.h"
 #include "casync/simulator/outline.h"

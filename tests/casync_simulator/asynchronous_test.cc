@@ -123,6 +123,16 @@ TEST_CASE("asynchronous: nobody waits for dedicated servers, and they own all pa
   CHECK(bounded.ranks[0].most_ahead == 1);
 }
 
+TEST_CASE("asynchronous: on a GPU a batch copies what comes from other ranks and goes to them") {
+  Scenario scenario = of_paces({1, 1}, {});
+  const double merge_s = simulated(scenario).parts.merge_s;
+  scenario.profile.upload = scenario.profile.download = Curve::affine(0, 1e-6);
+  const Simulation made = simulated(scenario);
+  // In a step of both ranks the 1000 bytes of the code go up once, and those of the answer down, but for the last one.
+  CHECK(made.parts.merge_s - merge_s == Approx(1e-3).epsilon(0.01));
+  CHECK(made.parts.copies_s > 0);  // of the ranks' own steps
+}
+
 TEST_CASE("asynchronous: a rank alone answers itself") {
   CHECK(simulated(of_paces({1.5}, {.bound = 3})).step_s == Approx(3 * kPass));
 }
@@ -198,10 +208,6 @@ TEST_CASE("asynchronous: what a session refuses is refused with the gradient's n
   CHECK(refusal(scenario).find("gradient g: warm-up steps are those of all ranks together") == 0);
   CHECK(refusal(of_paces({1, 2}, {.bound = std::nullopt, .first = 3})) ==
         "gradient g: the plan's asynchronous has first: 3, and 2 ranks contribute");
-  scenario = of_paces({1, 2}, {});
-  scenario.profile.upload = Curve::affine(0, 1e-9);
-  CHECK(refusal(scenario) ==
-        "`asynchronous` beside a profile with `upload` or `download`: sessions refuse it on a GPU");
 }
 
 }  // namespace casync

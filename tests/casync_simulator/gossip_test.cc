@@ -127,6 +127,8 @@ TEST_CASE("gossip: everything that a profile may say is paid with codes, too") {
   CHECK(made.parts.encode_s > 0);
   CHECK(made.parts.decode_s > made.parts.encode_s);  // three codes for one
   CHECK(made.parts.messages_s > 0);
+  scenario.profile.upload = scenario.profile.download = Curve::affine(1e-6, 1e-9);
+  CHECK(simulated(scenario).parts.copies_s > 0);
 }
 
 TEST_CASE("gossip: what a session refuses is refused with the gradient's name") {
