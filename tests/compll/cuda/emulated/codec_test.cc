@@ -150,7 +150,7 @@ TEST_CASE("codecs on a GPU: the sizes that a kernel tells are those that a host 
   }
   for (const cuda::RoundsKernels* each : test::kernels_of_rounds()) {
     cuda::Settings settings;
-    settings.parameters[0] = 3;
+    std::fill(std::begin(settings.parameters), std::end(settings.parameters), 4);
     const cuda::Matrix n{130, 70};
     cuda::Sizes sizes;
     each->sizes(&sizes, n, settings);
