@@ -158,7 +158,7 @@ struct OwnWords {
   __device__ uint64_t from(uint32_t at) const { return at == 0 ? low : low >> at | uint64_t{high} << (64 - at); }
 };
 
-COMPLL_BOTH uint32_t zeros_ahead(uint64_t bits) {
+__device__ __forceinline__ uint32_t zeros_ahead(uint64_t bits) {
   const auto low = static_cast<int>(bits), high = static_cast<int>(bits >> 32);
   return static_cast<uint32_t>(low != 0 ? __ffs(low) - 1 : high != 0 ? 31 + __ffs(high) : 64);
 }
