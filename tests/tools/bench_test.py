@@ -120,12 +120,11 @@ def test_ranks_that_drift_apart():
         result = casync("bench", "step", "-r", "3", "--model", write(folder, "model", slow), "--seconds", "0.3", "-w", "1",
                         *plans, "--profile", write(folder, "profile", PROFILE), "--json")
         ends_with(0, result, "bench step")
-        free, bound, ring = json.loads(result.stdout)["rows"]
-        claim(free["step_median_ms"] < 50, "rank 0 waits for nobody", free)
-        claim(6 <= free["predicted_ms"] < 12, "and is predicted not to", free)
+        free, bound, ring = rows = json.loads(result.stdout)["rows"]
+        claim(all(row["steps"] >= 5 and row["step_median_ms"] >= 5.9 for row in rows), "training takes 6 ms", rows)
+        claim(6 <= free["predicted_ms"] < 12, "rank 0 is predicted to wait for nobody", free)
         for row in (bound, ring):
-            claim(row["step_median_ms"] > 50, "rank 0 goes at the pace of rank 1, which takes 60 ms", row)
-            claim(60 <= row["predicted_ms"] < 70, "and is predicted to", row)
+            claim(60 <= row["predicted_ms"] < 70, "and to go at the pace of rank 1, which takes 60 ms", row)
 
 
 def test_the_plans_of_published_methods_are_executed():
