@@ -186,16 +186,16 @@ TEST_CASE("session codecs: gTop-k of 8 ranks sends at most 2 log2(8) k entries o
   constexpr int kRanks = 8;
   constexpr std::size_t kLong = 1 << 17, kEntries = 132;  // 0.1 %
   std::uint64_t sent[kRanks] = {};
-  const std::string complaints = with_way(
-      kRanks, {"tree", ""}, "name: \"topk_coded\" param { key: \"ratio\" value: 0.001 }", "partitions: 1",
-      ReduceOp::kAverage, [&](Session& session, RankContext& context) -> std::string {
-        const Result<GradientId> id = declare(session, "layer", kLong);
-        if (!id) return id.status().text();
-        std::vector<float> values = contribution(context.rank, kLong, 1);
-        if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
-        sent[context.rank] = session.stats().payload_bytes_sent;
-        return session.step().status().is_ok() ? "" : "step";
-      });
+  const std::string complaints =
+      with_way(kRanks, {"tree", ""}, "name: \"topk_coded\" param { key: \"ratio\" value: 0.001 }", "partitions: 1",
+               ReduceOp::kAverage, [&](Session& session, RankContext& context) -> std::string {
+                 const Result<GradientId> id = declare(session, "layer", kLong);
+                 if (!id) return id.status().text();
+                 std::vector<float> values = contribution(context.rank, kLong, 1);
+                 if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
+                 sent[context.rank] = session.stats().payload_bytes_sent;
+                 return session.step().status().is_ok() ? "" : "step";
+               });
   REQUIRE(complaints == "");
   for (const std::uint64_t bytes : sent) CHECK(bytes <= 2 * 3 * kEntries * 40 / 8);
   CHECK(*std::max_element(sent, sent + kRanks) > kEntries);  // of the root, which sends down to three others
