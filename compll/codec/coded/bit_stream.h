@@ -20,9 +20,11 @@ constexpr std::uint64_t low_ones(unsigned bits) { return (std::uint64_t{1} << bi
 /// Writes bits. Up to 7 bytes behind the last one are written, too.
 class BitWriter {
  public:
+  static constexpr unsigned kMostBits = 56;  ///< of one put()
+
   explicit BitWriter(std::byte* out) : begin_(out), out_(out) {}
 
-  /// Appends the lowest `bits` of `value`, whose others are zero; at most 56.
+  /// Appends the lowest `bits` of `value`, whose others are zero; at most kMostBits.
   void put(std::uint64_t value, unsigned bits) {
     word_ |= value << used_;
     std::memcpy(out_, &word_, sizeof word_);

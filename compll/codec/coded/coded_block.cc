@@ -36,8 +36,14 @@ void unpack_plain(const CodedElements& block, const std::byte* plain, std::uint3
     case 32: return widen<std::uint32_t>(plain, block.count, elements);
     default: break;
   }
-  BitReader bits({plain, block.plain_bytes()});
-  for (Elements i = 0; i < block.count; ++i) elements[i] = static_cast<std::uint32_t>(bits.take(block.bits));
+  const Bytes bytes = block.plain_bytes();
+  Elements i = 0;
+  for (; i < block.count && i * block.bits / 8 + sizeof(std::uint64_t) <= bytes; ++i) {
+    std::uint64_t word;
+    std::memcpy(&word, plain + i * block.bits / 8, sizeof word);
+    elements[i] = static_cast<std::uint32_t>(word >> (i * block.bits % 8) & low_ones(block.bits));
+  }
+  for (; i < block.count; ++i) elements[i] = plain_element(plain, block.bits, i);
 }
 
 void pack_plain(const CodedElements& block, const std::uint32_t* elements, std::byte* plain) {
