@@ -259,12 +259,18 @@ HWY_INLINE T kth_largest(size_t n, size_t k, const Key& key, Workspace& memory) 
 /// The first `wanted` places that hold; then kNoPlace.
 template <class A>
 HWY_INLINE Array<uint32_t> where(size_t n, size_t wanted, const A& holds, Workspace& memory) {
-  uint32_t* out = taken<uint32_t>(wanted, memory);
+  uint32_t* const out = taken<uint32_t>(wanted + kLanes, memory);
   size_t found = 0;
-  for (size_t i = 0; i < n && found < wanted; ++i) {
-    if (holds(i)) out[found++] = static_cast<uint32_t>(i);
-  }
-  std::fill(out + found, out + wanted, kNoPlace);
+  for_sixteens(n, [&](auto i) COMPLL_INLINE {
+    if (found >= wanted) return;
+    const Uint held = or_else(to_uint(holds(i)), Uint(0u), i.rest);
+    COMPLL_EACH {
+      const auto those = at_least(held.v[k], 1);
+      if (found >= wanted || hn::AllFalse(U32(), those)) continue;
+      found += store_those(numbers_from(static_cast<uint32_t>(i.first + k * kLanes)), those, out + found);
+    }
+  });
+  std::fill(out + std::min(found, wanted), out + wanted, kNoPlace);
   return {out};
 }
 
