@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <fstream>
 #include <string>
 
@@ -24,16 +25,37 @@ inline std::string run(int ranks, bool on_device, const std::string& plan, AllSe
   return run_steps(ranks, on_device, configure, seen, values, transport, dtype);
 }
 
-inline std::string compare(int ranks, const std::string& plan, const Values& values = gaussians,
-                           const std::string& nodes = "", const std::string& transport = "loopback",
-                           DType dtype = DType::kFloat32) {
+/// "", or how a device's results differ from the host's. train(on_device, seen) returns "" or what went wrong.
+template <class Train>
+std::string compare_both(const Train& train) {
   AllSeen host, device;
   for (const bool on_device : {false, true}) {
-    AllSeen& seen = on_device ? device : host;
-    const std::string bad = run(ranks, on_device, plan, seen, values, nodes, transport, dtype);
+    const std::string bad = train(on_device, on_device ? device : host);
     if (!bad.empty()) return (on_device ? "device: " : "host: ") + bad;
   }
   return difference(host, device);
+}
+
+inline std::string compare(int ranks, const std::string& plan, const Values& values = gaussians,
+                           const std::string& nodes = "", const std::string& transport = "loopback",
+                           DType dtype = DType::kFloat32) {
+  return compare_both([&](bool on_device, AllSeen& seen) {
+    return run(ranks, on_device, plan, seen, values, nodes, transport, dtype);
+  });
+}
+
+/// Checks that a device's results over TCP are the host's in one process. train(transport, on_device, seen) as above.
+template <class Train>
+void check_over_tcp(const Train& train) {
+  AllSeen host, device;
+  REQUIRE(train("loopback", false, host) == "");
+  const std::string complaints = train("ucx:tcp", true, device);
+  if (complaints.find("Unimplemented: the transport") != std::string::npos) {
+    WARN("[SKIP] ucx:tcp: " << complaints);
+    return;
+  }
+  REQUIRE(complaints == "");
+  CHECK(difference(host, device) == "");
 }
 
 inline std::string plan_of(const std::string& codec, const std::string& strategy, const std::string& more = "") {

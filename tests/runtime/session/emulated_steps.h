@@ -4,6 +4,7 @@
 #include <atomic>
 #include <barrier>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,43 +32,39 @@ inline CallCounts forbidden_calls() {
   return all;
 }
 
-/// Ten steps by the plan; the calls `before` the fifth and `after` the last.
-inline std::string steady_steps(int ranks, const PlanFile& plan, CallCounts& before, CallCounts& after) {
+/// Ten steps of gradients of these sizes; the calls `before` the fifth and `after` the last.
+inline std::string steady_steps(int ranks, const std::function<void(SessionOptions&)>& configure,
+                                const std::vector<std::size_t>& sizes, CallCounts& before, CallCounts& after) {
   std::barrier meet(ranks);
-  return with_sessions(
-      ranks,
-      [&](SessionOptions& options) {
-        options.plan_file = plan.path();
-        on_gpu(options);
-      },
-      [&](Session& session, RankContext& context) -> std::string {
-        Program program;
-        std::vector<GradientId> ids;
-        std::vector<Program::Floats> floats;
-        for (const std::size_t size : {5000, 100, 1}) {
-          ids.push_back(*declare(session, "g" + std::to_string(ids.size()), size));
-          floats.push_back(program.floats(size));
-        }
-        std::string bad;
-        for (std::uint32_t step = 0; step < 10; ++step) {
-          meet.arrive_and_wait();
-          if (step == 4 && context.rank == 0) before = forbidden_calls();
-          meet.arrive_and_wait();
-          static_cast<void>(session.exchanged());
-          std::vector<Submission> all;
-          for (std::size_t i = 0; i < ids.size(); ++i) {
-            program.write(floats[i], contribution(context.rank, floats[i].count, step));
-            all.push_back(program.submission(ids[i], floats[i]));
-          }
-          const auto handles = session.submit(all);
-          const Status status = handles ? session.step().status() : handles.status();
-          if (bad.empty() && !status) bad = status.text();
-        }
-        meet.arrive_and_wait();
-        if (context.rank == 0) after = forbidden_calls();
-        meet.arrive_and_wait();
-        return bad;
-      });
+  return with_sessions(ranks, configure, [&](Session& session, RankContext& context) -> std::string {
+    Program program;
+    std::vector<GradientId> ids;
+    std::vector<Program::Floats> floats;
+    for (const std::size_t size : sizes) {
+      ids.push_back(*declare(session, "g" + std::to_string(ids.size()), size));
+      floats.push_back(program.floats(size));
+    }
+    std::string bad;
+    for (std::uint32_t step = 0; step < 10; ++step) {
+      meet.arrive_and_wait();
+      if (step == 4 && context.rank == 0) before = forbidden_calls();
+      meet.arrive_and_wait();
+      static_cast<void>(session.exchanged());
+      std::vector<Submission> all;
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        program.write(floats[i], contribution(context.rank, floats[i].count, step));
+        all.push_back(program.submission(ids[i], floats[i]));
+      }
+      const auto handles = session.submit(all);
+      Status status = handles ? session.wait(handles->front(), -1) : handles.status();
+      if (status) status = session.step().status();
+      if (bad.empty() && !status) bad = status.text();
+    }
+    meet.arrive_and_wait();
+    if (context.rank == 0) after = forbidden_calls();
+    meet.arrive_and_wait();
+    return bad;
+  });
 }
 
 /// Steps of two ranks; in this one rank 0's device fails after so many kernels. What the ranks say.

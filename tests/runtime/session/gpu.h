@@ -13,6 +13,7 @@
 #include "compll/ops/cpu/convert.h"
 #include "runtime/device/device.h"
 #include "runtime/session/session.h"
+#include "tests/runtime/session/plan_file.h"
 
 namespace casync::test {
 
@@ -25,6 +26,14 @@ Result<std::unique_ptr<runtime::Device>> open_gpu(const std::string& name);
 inline void on_gpu(runtime::SessionOptions& options) {
   options.device = "cuda:0";
   options.open_device = open_gpu;
+}
+
+/// For with_sessions(): sessions by the plan, which has to live as long, on a GPU or on the host.
+inline std::function<void(runtime::SessionOptions&)> on_gpu_by(const PlanFile& plan, bool on_device = true) {
+  return [&plan, on_device](runtime::SessionOptions& options) {
+    options.plan_file = plan.path();
+    if (on_device) on_gpu(options);
+  };
 }
 
 /// Elements of a gradient's type from floats, and floats from them.

@@ -35,10 +35,7 @@ std::string asynchronous(const Run& run, bool on_device, AllSeen& seen, std::uin
   const PlanFile plan("seed: 5 " + run.plan);
   seen.resize(static_cast<std::size_t>(run.ranks));
   std::barrier turn(run.ranks);
-  const auto by_plan = [&](SessionOptions& options) {
-    options.plan_file = plan.path();
-    if (on_device) on_gpu(options);
-  };
+  const auto by_plan = on_gpu_by(plan, on_device);
   const auto body = [&](Session& session, RankContext& context) -> std::string {
     const auto rank = static_cast<std::size_t>(context.rank);
     Gradients gradients(session, on_device, run.dtype);
@@ -79,12 +76,7 @@ std::string asynchronous(const Run& run, bool on_device, AllSeen& seen, std::uin
 
 /// "", or how the GPU's bytes differ from the host's.
 std::string compare(const Run& run) {
-  AllSeen host, device;
-  for (const bool on_device : {false, true}) {
-    const std::string bad = asynchronous(run, on_device, on_device ? device : host);
-    if (!bad.empty()) return (on_device ? "device: " : "host: ") + bad;
-  }
-  return difference(host, device);
+  return compare_both([&](bool on_device, AllSeen& seen) { return asynchronous(run, on_device, seen); });
 }
 
 std::string by_rule(const std::string& codecs, const std::string& rule = "bound: 0") {
@@ -172,16 +164,10 @@ TEST_CASE("asynchronous on a GPU: without a bound, one rank after the other, the
 
 TEST_CASE("asynchronous on a GPU: over TCP the bytes are those of the host in one process") {
   Run run{3, by_rule(named("int8"))};
-  AllSeen host, device;
-  REQUIRE(asynchronous(run, false, host) == "");
-  run.transport = "ucx:tcp";
-  const std::string complaints = asynchronous(run, true, device);
-  if (complaints.find("Unimplemented: the transport") != std::string::npos) {
-    WARN("[SKIP] ucx:tcp: " << complaints);
-    return;
-  }
-  REQUIRE(complaints == "");
-  CHECK(difference(host, device) == "");
+  check_over_tcp([&](const char* transport, bool on_device, AllSeen& seen) {
+    run.transport = transport;
+    return asynchronous(run, on_device, seen);
+  });
 }
 
 TEST_CASE("asynchronous on a GPU: a state of a GPU goes on there and on the host, and the host's on a GPU") {
@@ -219,13 +205,8 @@ TEST_CASE("asynchronous on a GPU: dedicated servers answer with steps of their o
         AllSeen& all = seen[on_device ? 1 : 0];
         all.assign(2, {});  // a server's own results may have more than its step
         const PlanFile plan(servers);
-        const std::string complaints = with_sessions(
-            3,
-            [&](SessionOptions& options) {
-              options.plan_file = plan.path();
-              if (on_device) on_gpu(options);
-            },
-            [&](Session& session, RankContext& context) -> std::string {
+        const std::string complaints =
+            with_sessions(3, on_gpu_by(plan, on_device), [&](Session& session, RankContext& context) -> std::string {
               Gradients gradients(session, on_device);
               if (Status status = gradients.declare_all(); !status) return status.text();
               const bool serves = context.rank == 2;

@@ -57,13 +57,8 @@ TEST_CASE("session on a GPU: a device that has failed when a gradient is submitt
     INFO(text);
     const PlanFile plan(text);
     std::barrier meet(2);
-    const std::string complaints = with_sessions(
-        2,
-        [&](SessionOptions& options) {
-          options.plan_file = plan.path();
-          on_gpu(options);
-        },
-        [&](Session& session, RankContext& context) -> std::string {
+    const std::string complaints =
+        with_sessions(2, on_gpu_by(plan), [&](Session& session, RankContext& context) -> std::string {
           Program program;
           const Result<GradientId> id = declare(session, "layer", 5000);
           const auto floats = program.floats(5000);
@@ -98,12 +93,7 @@ TEST_CASE("session on a GPU: a device that has failed when a gradient is submitt
 TEST_CASE("staleness on a GPU: a device that fails ends the job on all ranks, with the driver's words") {
   const PlanFile plan("staleness: 1 default { codec { name: \"int4\" } }");
   for (const int kernels : {0, 3}) {
-    const std::string complaints = steps_with_fault(
-        [&](SessionOptions& options) {
-          options.plan_file = plan.path();
-          on_gpu(options);
-        },
-        2, kernels);
+    const std::string complaints = steps_with_fault(on_gpu_by(plan), 2, kernels);
     INFO(complaints);
     CHECK_THAT(complaints, !Catch::Contains("it went well"));
     CHECK_THAT(complaints, Catch::Contains("rank 0: Unavailable") || Catch::Contains("rank 0: PeerFailure: rank 1 "));

@@ -33,11 +33,7 @@ std::string gossip(const Run& run, bool on_device, AllSeen& seen, std::uint32_t 
   const PlanFile plan("seed: 5 " + run.plan);
   seen.resize(static_cast<std::size_t>(run.ranks));
   return with_sessions(
-      run.ranks,
-      [&](SessionOptions& options) {
-        options.plan_file = plan.path();
-        if (on_device) on_gpu(options);
-      },
+      run.ranks, on_gpu_by(plan, on_device),
       [&](Session& session, RankContext& context) -> std::string {
         const auto rank = static_cast<std::size_t>(context.rank);
         Gradients gradients(session, on_device, run.dtype);
@@ -70,12 +66,7 @@ std::string gossip(const Run& run, bool on_device, AllSeen& seen, std::uint32_t 
 
 /// "", or how the GPU's bytes differ from the host's.
 std::string compare(const Run& run) {
-  AllSeen host, device;
-  for (const bool on_device : {false, true}) {
-    const std::string bad = gossip(run, on_device, on_device ? device : host);
-    if (!bad.empty()) return (on_device ? "device: " : "host: ") + bad;
-  }
-  return difference(host, device);
+  return compare_both([&](bool on_device, AllSeen& seen) { return gossip(run, on_device, seen); });
 }
 
 constexpr const char* kNeighbours[] = {"neighbours: ring", "neighbours: pairs"};
@@ -112,16 +103,10 @@ TEST_CASE("gossip on a GPU: gradients before from_step, and rounds of several st
 TEST_CASE("gossip on a GPU: over TCP the bytes are those of the host in one process") {
   for (const char* neighbours : kNeighbours) {
     Run run{4, gossip_plan(neighbours)};
-    AllSeen host, device;
-    REQUIRE(gossip(run, false, host) == "");
-    run.transport = "ucx:tcp";
-    const std::string complaints = gossip(run, true, device);
-    if (complaints.find("Unimplemented: the transport") != std::string::npos) {
-      WARN("[SKIP] ucx:tcp: " << complaints);
-      return;
-    }
-    REQUIRE(complaints == "");
-    CHECK(difference(host, device) == "");
+    check_over_tcp([&](const char* transport, bool on_device, AllSeen& seen) {
+      run.transport = transport;
+      return gossip(run, on_device, seen);
+    });
   }
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("gossip and asynchronous on a GPU: a steady step allocates nothing and
     INFO(text);
     const PlanFile plan(text);
     CallCounts before, after;
-    CHECK(steady_steps(3, plan, before, after) == "");
+    CHECK(steady_steps(3, on_gpu_by(plan), {5000, 100, 1}, before, after) == "");
     CHECK(after == before);
   }
 }
@@ -34,12 +34,7 @@ TEST_CASE("gossip and asynchronous on a GPU: a kernel that faults ends the job o
     for (const int kernels : {0, 1, 3}) {
       INFO(text << ", " << kernels << " kernels");
       const PlanFile plan(text);
-      const std::string complaints = steps_with_fault(
-          [&](SessionOptions& options) {
-            options.plan_file = plan.path();
-            on_gpu(options);
-          },
-          1, kernels);
+      const std::string complaints = steps_with_fault(on_gpu_by(plan), 1, kernels);
       INFO(complaints);
       CHECK_THAT(complaints, !Catch::Contains("it went well"));
       CHECK_THAT(complaints, Catch::Contains("rank 0: Unavailable") && Catch::Contains("rank 1: "));

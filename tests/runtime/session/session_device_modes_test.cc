@@ -16,17 +16,6 @@ using namespace casync;                // NOLINT(google-build-using-namespace)
 using namespace casync::test;          // NOLINT(google-build-using-namespace)
 using namespace casync::test::device;  // NOLINT(google-build-using-namespace)
 
-namespace {
-
-std::function<void(SessionOptions&)> on_gpu_by(const PlanFile& plan) {
-  return [&plan](SessionOptions& options) {
-    options.plan_file = plan.path();
-    on_gpu(options);
-  };
-}
-
-}  // namespace
-
 TEST_CASE("staleness on a GPU: the bytes and the states are the host's, by every strategy, of 1 to 4 ranks") {
   for (const int staleness : {1, 2}) {
     const std::string mode = "staleness: " + std::to_string(staleness) + " ";
@@ -107,26 +96,20 @@ TEST_CASE("staleness on a GPU: a training that is saved goes on, on the host too
   SessionState taken[2];
   std::vector<float> through[2], on_gpu_again[2], on_host[2];
   const auto steps = [&](bool on_device, std::uint32_t from, std::uint32_t to, bool saves, std::vector<float>* last) {
-    return with_sessions(
-        2,
-        [&](SessionOptions& options) {
-          options.plan_file = plan.path();
-          if (on_device) on_gpu(options);
-        },
-        [&](Session& session, RankContext& context) -> std::string {
-          Gradients gradients(session, on_device);
-          if (from > 0) {
-            if (Status status = session.load_state(taken[context.rank]); !status) return status.text();
-          }
-          if (Status status = gradients.declare_all(); !status) return status.text();
-          for (std::uint32_t step = from; step < to; ++step) {
-            std::vector<std::vector<float>> all = gaussians(context.rank, step);
-            if (const auto done = gradients.step(all); !done) return done.status().text();
-            if (saves && step == 2) taken[context.rank] = *session.state();
-            last[context.rank] = all[0];
-          }
-          return "";
-        });
+    return with_sessions(2, on_gpu_by(plan, on_device), [&](Session& session, RankContext& context) -> std::string {
+      Gradients gradients(session, on_device);
+      if (from > 0) {
+        if (Status status = session.load_state(taken[context.rank]); !status) return status.text();
+      }
+      if (Status status = gradients.declare_all(); !status) return status.text();
+      for (std::uint32_t step = from; step < to; ++step) {
+        std::vector<std::vector<float>> all = gaussians(context.rank, step);
+        if (const auto done = gradients.step(all); !done) return done.status().text();
+        if (saves && step == 2) taken[context.rank] = *session.state();
+        last[context.rank] = all[0];
+      }
+      return "";
+    });
   };
   CHECK(steps(true, 0, 6, true, through) == "");
   CHECK(steps(true, 3, 6, false, on_gpu_again) == "");
@@ -146,13 +129,8 @@ TEST_CASE("local SGD on a GPU: the bytes are the host's") {
     for (const bool on_device : {false, true}) {
       AllSeen& all = seen[on_device ? 1 : 0];
       all.assign(3, {});
-      const std::string complaints = with_sessions(
-          3,
-          [&](SessionOptions& options) {
-            options.plan_file = plan.path();
-            if (on_device) on_gpu(options);
-          },
-          [&](Session& session, RankContext& context) -> std::string {
+      const std::string complaints =
+          with_sessions(3, on_gpu_by(plan, on_device), [&](Session& session, RankContext& context) -> std::string {
             Gradients gradients(session, on_device);
             if (Status status = gradients.declare_all(); !status) return status.text();
             for (std::uint32_t step = 0; step < 8; ++step) {

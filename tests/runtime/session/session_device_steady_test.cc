@@ -28,53 +28,24 @@ TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothi
   for (const char* name : {"none", "int4", "topk", "diana", "lossless", "topk_coded", "one buffer", "bfloat16",
                            "staleness", "recorded", "recorded group"}) {
     TemporaryDirectory record;
-    std::barrier meet(2);
-    std::map<std::string, std::uint64_t> before, after;
-    const std::string complaints = with_sessions(
-        2,
-        [&](SessionOptions& options) {
-          const std::string_view what = name;
-          const bool recorded = what.starts_with("recorded");
-          if (what == "staleness" || what == "one buffer" || what == "bfloat16" || what == "recorded group") {
-            const PlanFile& plan = what == "staleness"    ? late
-                                   : what == "one buffer" ? one_buffer
-                                   : what == "bfloat16"   ? rounded
-                                                          : grouped;
-            options.plan_file = plan.path();
-          } else {
-            options.codec = CodecChoice{recorded ? "int4" : name, {}};
-          }
-          if (recorded) options.record_directory = record.path();
-          on_gpu(options);
-        },
-        [&](Session& session, RankContext& context) -> std::string {
-          Program program;
-          std::vector<GradientId> ids;
-          std::vector<Program::Floats> floats;
-          for (const std::size_t size : {5000, 100, 1, 70, 50, 20}) {  // the small ones travel in bundles
-            ids.push_back(*declare(session, "g" + std::to_string(ids.size()), size));
-            floats.push_back(program.floats(size));
-          }
-          std::string bad;
-          for (std::uint32_t step = 0; step < 10; ++step) {
-            meet.arrive_and_wait();
-            if (step == 4 && context.rank == 0) before = forbidden_calls();
-            meet.arrive_and_wait();
-            std::vector<Submission> all;
-            for (std::size_t i = 0; i < ids.size(); ++i) {
-              program.write(floats[i], contribution(context.rank, floats[i].count, step));
-              all.push_back(program.submission(ids[i], floats[i]));
-            }
-            const auto handles = session.submit(all);
-            Status status = handles ? session.wait(handles->front(), -1) : handles.status();
-            if (status) status = session.step().status();
-            if (bad.empty() && !status) bad = status.text();
-          }
-          meet.arrive_and_wait();
-          if (context.rank == 0) after = forbidden_calls();
-          meet.arrive_and_wait();
-          return bad;
-        });
+    CallCounts before, after;
+    const auto configure = [&](SessionOptions& options) {
+      const std::string_view what = name;
+      const bool recorded = what.starts_with("recorded");
+      if (what == "staleness" || what == "one buffer" || what == "bfloat16" || what == "recorded group") {
+        const PlanFile& plan = what == "staleness"    ? late
+                               : what == "one buffer" ? one_buffer
+                               : what == "bfloat16"   ? rounded
+                                                      : grouped;
+        options.plan_file = plan.path();
+      } else {
+        options.codec = CodecChoice{recorded ? "int4" : name, {}};
+      }
+      if (recorded) options.record_directory = record.path();
+      on_gpu(options);
+    };
+    // The small ones travel in bundles.
+    const std::string complaints = steady_steps(2, configure, {5000, 100, 1, 70, 50, 20}, before, after);
     INFO(name);
     CHECK(complaints == "");
     CHECK(after == before);
@@ -89,13 +60,8 @@ TEST_CASE("session on a GPU: half precision takes no pass of its own, neither a 
     std::barrier meet(2);
     const auto calls = [] { return Calls(emulated::calls("cuLaunchKernel"), emulated::calls("cuMemcpyDtoDAsync_v2")); };
     Calls before, after;
-    const std::string complaints = with_sessions(
-        2,
-        [&](SessionOptions& options) {
-          options.plan_file = plan.path();
-          on_gpu(options);
-        },
-        [&](Session& session, RankContext& context) -> std::string {
+    const std::string complaints =
+        with_sessions(2, on_gpu_by(plan), [&](Session& session, RankContext& context) -> std::string {
           Program program;
           const GradientId id = *session.declare({"g", dtype, {100, 52}, 0});
           auto elements = program.floats(5200, dtype);
