@@ -37,7 +37,7 @@ class KernelQueue {
   /// Memory on the device until the task has ended.
   virtual DeviceView take_vector(Bytes bytes) = 0;
   virtual Status copy(DeviceView from, DeviceView to) = 0;
-  /// What a task keeps in one buffer has been copied to `copy`, where it is as it was until the task has ended.
+  /// Tells that one buffer's residual has been copied to `copy`, where it stays as it was until the task has ended.
   virtual void note_kept(DeviceView /*copy*/) {}
   virtual Status queue(CodecKernels& kernels, std::span<const KernelCall> batch) = 0;
   virtual Status queue(TurnKernels& kernels, const TurnCall& call) = 0;

@@ -88,7 +88,7 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
   }
   while (true) {
     if (parts_.executor->failing()) return job_end_.failure();
-    Status cause;  // the job ends
+    Status cause;  // of the job's end
     {
       std::lock_guard lock(tables_.mutex);
       if (gone_.closed()) return aborted("the session is closed");

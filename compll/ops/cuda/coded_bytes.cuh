@@ -138,7 +138,7 @@ __device__ inline uint32_t write_sequence(const PlaneForm& form, uint32_t depth,
   const uint32_t first = least(threadIdx.x * kOwnElements, count), end = least(first + kOwnElements, count);
   uint32_t own = 0;
   for (uint32_t i = first; i < end; ++i) own += shared.code_of[bytes[i]] == escape ? 1 : 0;
-  const SumBefore<uint32_t> escapes = sum_before(shared, own);
+  const SumBefore<uint32_t> escapes = sum_before(shared.of_warps, own);
   unsigned char* escaped = shared.planes[depth + 1] + escapes.before;
   unsigned char* codes = out + sequence_head(width) + first * width / 8;
   uint32_t word = 0, held = 0;
@@ -272,7 +272,7 @@ __device__ inline uint32_t check_codes(const unsigned char* from, uint32_t size,
   const uint32_t first = least(threadIdx.x * kOwnElements, count), last = least(first + kOwnElements, count);
   uint32_t own = 0;
   for (uint32_t i = first; i < last; ++i) own += sequence.code(i) == escape ? 1 : 0;
-  const SumBefore<uint32_t> sum = sum_before(shared, own);
+  const SumBefore<uint32_t> sum = sum_before(shared.of_warps, own);
   sequence.escapes_before = sum.before;
   return sum.all == *escapes ? end : 0;
 }

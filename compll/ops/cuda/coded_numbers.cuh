@@ -70,7 +70,7 @@ __device__ __forceinline__ uint32_t write_codes(const CodedBlock& block, uint32_
                                                 const CodeOf& code_of, CodingShared& shared) {
   uint32_t own = 0;
   for (uint32_t i = first; i < end; ++i) own += code_of(i).length();
-  const SumBefore<uint32_t> sum = sum_before(shared, own);
+  const SumBefore<uint32_t> sum = sum_before(shared.of_warps, own);
   const uint32_t bytes = head + (sum.all + 7) / 8;
   if (bytes >= block.plain_bytes()) return 0;
   for (uint32_t w = threadIdx.x; w < (bytes + 3) / 4; w += kThreads) shared.code[w] = 0;
@@ -113,7 +113,7 @@ __device__ inline uint32_t write_rising(const CodedBlock& block, unsigned char* 
   const uint32_t first = block.begin() == 0 ? 1 : block.begin(), end = least(block.end(), count);
   uint64_t distances = 0;
   for (uint32_t i = first; i < end; ++i) distances += place(i) - place(i - 1) - 1;
-  const uint32_t rice = rice_of(sum_before(shared, distances).all, count == 0 ? 0 : count - 1);
+  const uint32_t rice = rice_of(sum_before(shared.of_warps, distances).all, count == 0 ? 0 : count - 1);
   const uint32_t head = kRisingHead + (count == 0 ? 0 : 4);
   const auto code_of = [&](uint32_t i) { return rice_code(place(i) - place(i - 1) - 1, rice); };
   const uint32_t bytes = write_codes(block, first, end, head, code_of, shared);
@@ -293,7 +293,7 @@ __device__ inline bool read_rising(const CodedBlock& block, const unsigned char*
   const uint32_t end = least(block.end(), count);
   uint32_t own = 0;
   for (uint32_t i = block.begin(); i < end; ++i) own += shared.elements[without_conflict(i)];
-  uint32_t place = sum_before(shared, own).before;
+  uint32_t place = sum_before(shared.of_warps, own).before;
   for (uint32_t i = block.begin(); i < block.end(); ++i) {
     uint32_t& element = shared.elements[without_conflict(i)];
     if (i < count) place += element;

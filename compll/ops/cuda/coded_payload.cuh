@@ -86,6 +86,19 @@ __device__ inline CodedBlock block_of(const CodedPayload& payload, const CodedSe
           in_global(payload.plain) + section.begin + uint64_t{index} * bytes_of_block(section)};
 }
 
+/// The block or piece that a block of threads works on; `section` null: its payload has none.
+struct OwnBlock {
+  const CodedPayload& payload;
+  uint32_t number;  ///< in the payload
+  const CodedSection* section;
+
+  __device__ explicit OwnBlock(const CodingLaunch& launch)
+      : payload(payload_of_block(launch)),
+        number(blockIdx.x - payload.first_block),
+        section(section_of_block(payload, number)) {}
+  __device__ uint32_t index() const { return number - section->first_block; }
+};
+
 /// Writes all of a payload but its blocks and pieces, and says where these go. `payload.sizes` is there.
 __device__ inline void lay_out(const CodedPayload& payload, CodingShared& shared) {
   unsigned char* const out = in_global(payload.payload);
@@ -108,7 +121,7 @@ __device__ inline void lay_out(const CodedPayload& payload, CodingShared& shared
     for (uint32_t first = 0; first < section.block_count; first += kThreads) {
       const uint32_t i = first + threadIdx.x;
       const uint32_t size = i < section.block_count ? sizes[i] : 0;
-      const SumBefore<uint32_t> sum = sum_before(shared, size);
+      const SumBefore<uint32_t> sum = sum_before(shared.of_warps, size);
       if (i < section.block_count) {
         places[i] = end + sum.before;
         *reinterpret_cast<unsigned short*>(out + begin + uint64_t{2} * i) = static_cast<unsigned short>(size);
@@ -122,16 +135,14 @@ __device__ inline void lay_out(const CodedPayload& payload, CodingShared& shared
 template <uint32_t kCodings>
 __device__ __forceinline__ void code_blocks(const CodingLaunch& launch) {
   CodingShared& shared = coding_shared();
-  const CodedPayload& payload = payload_of_block(launch);
-  const uint32_t own = blockIdx.x - payload.first_block;
-  const CodedSection* const section = section_of_block(payload, own);
-  if (section != nullptr && is_coded(*section)) {
-    const uint32_t index = own - section->first_block;
-    const CodedBlock block = block_of(payload, *section, index);
+  const OwnBlock own(launch);
+  const CodedPayload& payload = own.payload;
+  if (own.section != nullptr && is_coded(*own.section)) {
+    const CodedBlock block = block_of(payload, *own.section, own.index());
     unsigned char* const to =
-        in_global(payload.codes) + section->codes + uint64_t{index} * bytes_of_block(*section);
+        in_global(payload.codes) + own.section->codes + uint64_t{own.index()} * bytes_of_block(*own.section);
     const uint32_t bytes = write_block<kCodings>(block, to, shared);
-    if (threadIdx.x == 0) payload.sizes[own] = 1 + (bytes != 0 ? bytes : block.plain_bytes());
+    if (threadIdx.x == 0) payload.sizes[own.number] = 1 + (bytes != 0 ? bytes : block.plain_bytes());
   }
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -146,19 +157,19 @@ __device__ __forceinline__ void code_blocks(const CodingLaunch& launch) {
 }
 
 __device__ inline void join_blocks(const CodingLaunch& launch) {
-  const CodedPayload& payload = payload_of_block(launch);
-  const uint32_t own = blockIdx.x - payload.first_block;
-  const CodedSection* const section = section_of_block(payload, own);
+  const OwnBlock own(launch);
+  const CodedPayload& payload = own.payload;
+  const CodedSection* const section = own.section;
   if (section == nullptr) return;
-  const uint32_t index = own - section->first_block;
-  unsigned char* const to = in_global(payload.payload) + payload.places[own];
+  const uint32_t index = own.index();
+  unsigned char* const to = in_global(payload.payload) + payload.places[own.number];
   if (!is_coded(*section)) {
     const uint64_t first = uint64_t{index} * kPlainPiece;
     const uint64_t bytes = least(uint64_t{kPlainPiece}, section->bytes - first);
     return copy_to_any(in_global(payload.plain) + section->begin + first, static_cast<uint32_t>(bytes), to);
   }
   const CodedBlock block = block_of(payload, *section, index);
-  const uint32_t bytes = payload.sizes[own] - 1;
+  const uint32_t bytes = payload.sizes[own.number] - 1;
   const bool coded = bytes != block.plain_bytes();  // it would be fewer
   const unsigned char* const code =
       in_global(payload.codes) + section->codes + uint64_t{index} * bytes_of_block(*section);
@@ -188,7 +199,7 @@ __device__ inline uint64_t find_section(const CodedPayload& payload, const Coded
   for (uint32_t first = 0; first < section.block_count; first += kThreads) {
     const uint32_t i = first + threadIdx.x;
     const uint32_t size = i < section.block_count ? load_pair(payload.payload + begin + uint64_t{2} * i) : 0;
-    const SumBefore<uint32_t> sum = sum_before(shared, size);
+    const SumBefore<uint32_t> sum = sum_before(shared.of_warps, size);
     if (i < section.block_count) places[i] = end + sum.before;
     end += sum.all;
     if (end > payload.bytes) return 0;
@@ -237,12 +248,12 @@ __device__ inline bool read_piece(const CodedPayload& payload, const CodedSectio
 template <uint32_t kCodings>
 __device__ __forceinline__ void read_blocks(const CodingLaunch& launch) {
   CodingShared& shared = coding_shared();
-  const CodedPayload& payload = payload_of_block(launch);
-  const uint32_t own = blockIdx.x - payload.first_block;
-  const CodedSection* const section = section_of_block(payload, own);
-  if (section == nullptr || payload.places[own] == kNoBlock) return;
-  const uint32_t index = own - section->first_block;
-  const unsigned char* const from = in_global(payload.payload) + payload.places[own];
+  const OwnBlock own(launch);
+  const CodedPayload& payload = own.payload;
+  const CodedSection* const section = own.section;
+  if (section == nullptr || payload.places[own.number] == kNoBlock) return;
+  const uint32_t index = own.index();
+  const unsigned char* const from = in_global(payload.payload) + payload.places[own.number];
   bool good = false;
   if (!is_coded(*section)) {
     good = read_piece(payload, *section, index, from);

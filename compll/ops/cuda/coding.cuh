@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compll/ops/coding.h"
+#include "compll/ops/cuda/block_sums.cuh"
 #include "compll/ops/cuda/coding_launch.h"
 #include "compll/ops/cuda/program.cuh"
 
@@ -55,32 +56,6 @@ struct CodingShared {
 static_assert(sizeof(CodingShared) <= kCodingSharedBytes);
 
 __device__ inline CodingShared& coding_shared() { return *reinterpret_cast<CodingShared*>(shared_memory()); }
-
-/// The sum over the threads before this one, and over all. All threads come here together.
-template <class Word>
-struct SumBefore {
-  Word before, all;
-};
-template <class Word>
-__device__ __forceinline__ SumBefore<Word> sum_before(CodingShared& shared, Word own) {
-  const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
-  Word through = own;
-#pragma unroll 1
-  for (uint32_t by = 1; by < kLanes; by *= 2) {
-    const Word others = __shfl_up_sync(kWholeWarp, through, by);
-    if (lane >= by) through += others;
-  }
-  __syncthreads();
-  if (lane == kLanes - 1) shared.of_warps[warp] = through;
-  __syncthreads();
-  Word all = 0, before = through - own;
-#pragma unroll
-  for (uint32_t w = 0; w < kWarps; ++w) {
-    if (w < warp) before += static_cast<Word>(shared.of_warps[w]);
-    all += static_cast<Word>(shared.of_warps[w]);
-  }
-  return {before, all};
-}
 
 /// The greatest of all threads.
 __device__ __forceinline__ uint32_t greatest_of_block(CodingShared& shared, uint32_t own) {

@@ -6,36 +6,10 @@
 // one writes the places in order. These only read the lists. All is exact.
 #pragma once
 
+#include "compll/ops/cuda/block_sums.cuh"
 #include "compll/ops/cuda/candidates.cuh"
 
 namespace casync::compll::cuda {
-
-/// The sum over threads 0 to this one, and the sum over all.
-template <class Word>
-struct SumToHere {
-  Word through, all;
-};
-template <class Word>
-__device__ __forceinline__ SumToHere<Word> sum_to_here(const Part& part, Word own) {
-  const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
-  uint64_t* const of_warps = part.shared.told;
-  Word through = own;
-#pragma unroll 1
-  for (uint32_t by = 1; by < kLanes; by *= 2) {
-    const Word before = __shfl_up_sync(kWholeWarp, through, by);
-    if (lane >= by) through += before;
-  }
-  __syncthreads();
-  if (lane == kLanes - 1) of_warps[warp] = through;
-  __syncthreads();
-  Word all = 0, before = 0;
-#pragma unroll
-  for (uint32_t w = 0; w < kWarps; ++w) {
-    if (w < warp) before += static_cast<Word>(of_warps[w]);
-    all += static_cast<Word>(of_warps[w]);
-  }
-  return {before + through, all};
-}
 
 /// Finds the digit of the `wanted`-th largest key. Other tiles have counted in `bins`; as this tile is the last one
 /// (Part::is_last), plain loads see their counts, too.
@@ -53,9 +27,9 @@ __device__ __forceinline__ void choose_bin(const Part& part, uint32_t* bins, Sel
     const Quad<uint32_t> some = quads[q];
     own += counts[q] = some[0] + some[1] + some[2] + some[3];
   }
-  const SumToHere<uint32_t> sums = sum_to_here(part, own);
-  uint32_t above = sums.through - own;
-  if (above < left && left <= sums.through) {
+  const SumBefore<uint32_t> sums = sum_before(part.shared.told, own);
+  uint32_t above = sums.before;
+  if (above < left && left <= above + own) {
     uint32_t q = kQuads - 1, k = 3;  // the quad, then the bin in it
 #pragma unroll
     for (uint32_t each = kQuads - 1; each > 0; --each) {
@@ -100,7 +74,7 @@ __device__ __forceinline__ void tell_tiles(const Part& part, const Search& searc
   uint64_t own = 0;
 #pragma unroll 4
   for (uint32_t tile = begin; tile < end; ++tile) own += load_slot(to.told + tile);
-  uint64_t through = in_look_back(2, 0, 0) + sum_to_here(part, own).through - own;
+  uint64_t through = in_look_back(2, 0, 0) + sum_before(part.shared.told, own).before;
   uint64_t next = begin < end ? load_slot(to.told + begin) : 0;
 #pragma unroll 1
   for (uint32_t tile = begin; tile < end; ++tile) {
