@@ -31,6 +31,17 @@ bool any_above_trits(std::span<const std::byte> bytes) {
 
 }  // namespace
 
+void repeat_last_entry(const SectionPlace& place, Elements stored, Elements end, std::byte* payload) {
+  const Bytes entry = place.bits / 8, all = (end - stored) * entry;
+  std::byte* const to = payload + place.begin + stored * entry;
+  const std::byte* const from = to - entry;  // it and all that follow are equal
+  for (Bytes done = 0; done < all;) {
+    const Bytes part = std::min(done + entry, all - done);
+    std::memcpy(to + done, from, part);
+    done += part;
+  }
+}
+
 PayloadLayout layout_of(const CodecInfo& info, Elements n, Elements block, Bytes size) {
   return {.codec = info.number,
           .version = info.version,

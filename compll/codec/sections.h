@@ -56,6 +56,12 @@ Status check_section(const SectionPlace& place, std::size_t section, const std::
 /// The layout of a payload of n elements. `block`: the elements that share the statistics it has, 1 if it has none.
 PayloadLayout layout_of(const CodecInfo& info, Elements n, Elements block, Bytes size);
 
+/// Entries of each section that are stored. All entries behind the last of them equal that one.
+using StoredEntries = std::array<Elements, kMostSections>;
+
+/// Stores entries [stored, end) of a section whose entries are whole bytes; 0 < stored <= end.
+void repeat_last_entry(const SectionPlace& place, Elements stored, Elements end, std::byte* payload);
+
 /// Payloads that are a header and sections, whose sizes depend on n and on the codec's parameters alone.
 class SectionedPayload {
  public:

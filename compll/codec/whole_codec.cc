@@ -25,7 +25,7 @@ ThreadWorkspace& workspace() { return ThreadWorkspace::of_this_thread(); }
 template <class Byte>
 using Pointers = std::array<Byte*, kMostSections>;
 
-class Whole final : public Codec, public SectionedPayload {
+class Whole final : public Codec, public SectionedPayload, public HeadsCodec {
  public:
   Whole(CodecInfo info, const GeneratedCodec& generated) : info_(std::move(info)), generated_(generated) {}
 
@@ -40,31 +40,53 @@ class Whole final : public Codec, public SectionedPayload {
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override {
     workspace().begin();
-    return encode_by(functions().encode, Scaled{in}, n, residual, context, payload);
+    return encode_by(functions().encode, Scaled{in}, n, residual, context, payload, nullptr);
   }
   Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
                      std::byte* payload) const override {
     workspace().begin();
-    return encode_by(encoder_of_sums(), Scaled{sum, scale}, n, residual, context, payload);
+    return encode_by(encoder_of_sums(), Scaled{sum, scale}, n, residual, context, payload, nullptr);
+  }
+  Encoded encode_heads(const float* in, std::optional<float> scale, Elements n, Residual residual,
+                       const EncodeContext& context, std::byte* payload, StoredEntries& stored) const override {
+    workspace().begin();
+    return encode_by(scale ? encoder_of_sums() : functions().encode, Scaled{in, scale.value_or(1)}, n, residual,
+                     context, payload, &stored);
   }
 
   void decode(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, out, Give::kSet); }
   void decode_add(ConstView payload, Elements n, float* out) const override {
     decode_into(payload, n, out, Give::kAdd);
   }
+  void decode_heads(ConstView payload, Elements n, Elements listed, float* out, bool adds) const override {
+    decode_into(payload, n, out, adds ? Give::kAdd : Give::kSet, listed);
+  }
 
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
                 Residual residual, const EncodeContext& context, std::byte* payload) const override {
-    if (std::optional<ListedSum> sum = listed(contributions, n)) {
-      if (const auto* tiles = dynamic_cast<const TileCodec*>(&second)) {
-        return tiles->encode_sums(*sum, 1, n, scale, residual, context, payload);
-      }
-      if (const auto* whole = dynamic_cast<const Whole*>(&second)) {
-        const Scaled source{nullptr, scale, nullptr, &*sum};
-        return whole->encode_by(whole->encoder_of_sums(), source, n, residual, context, payload);
-      }
+    const std::optional<Encoded> made =
+        merge_lists(contributions, {}, n, scale, second, residual, context, payload, nullptr);
+    return made ? *made : merge_whole(*this, contributions, n, scale, second, residual, context, payload);
+  }
+  std::optional<Encoded> merge_heads(std::span<const Contribution> contributions, std::span<const Elements> listed,
+                                     Elements n, float scale, const Codec& second, Residual residual,
+                                     const EncodeContext& context, std::byte* payload,
+                                     StoredEntries* stored) const override {
+    return merge_lists(contributions, listed, n, scale, second, residual, context, payload, stored);
+  }
+
+  Elements complete(std::byte* payload, Elements n, StoredEntries& stored) const override {
+    const SectionPlaces at = places(n);
+    Elements listed = 0;
+    for (std::size_t i = 0; i < at.all().size(); ++i) {
+      if (is_of_list(i)) listed = std::max(listed, stored[i]);
     }
-    return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
+    for (std::size_t i = 0; i < at.all().size(); ++i) {
+      const Elements needed = is_of_list(i) ? listed : at[i].count;
+      if (stored[i] < needed) repeat_last_entry(at[i], stored[i], needed, payload);
+      stored[i] = needed;
+    }
+    return functions().list_sections == 0 ? kAllListed : listed;
   }
 
   void result(const float* decoded, Elements n, Residual state, const EncodeContext& context,
@@ -113,10 +135,11 @@ class Whole final : public Codec, public SectionedPayload {
     return functions().merge != nullptr ? functions().merge : functions().encode;
   }
 
-  /// Encodes `source` plus the residual. Memory taken from the workspace stays taken.
+  /// Encodes `source` plus the residual. Memory taken from the workspace stays taken. `stored` null: all entries are.
   Encoded encode_by(decltype(GeneratedWhole::encode) encoder, Scaled source, Elements n, Residual residual,
-                    const EncodeContext& context, std::byte* payload) const {
+                    const EncodeContext& context, std::byte* payload, StoredEntries* stored) const {
     const SectionPlaces at = places(n);
+    for (std::size_t i = 0; i < at.all().size() && stored != nullptr; ++i) (*stored)[i] = at[i].count;
     if (n == 0) {
       write_header(layout(n), true, payload);
       return {kHeaderBytes, true};
@@ -128,39 +151,67 @@ class Whole final : public Codec, public SectionedPayload {
     if (sum == nullptr && !source.is_plain()) sum = reinterpret_cast<float*>(workspace().take(n * sizeof(float)));
     at.write_gaps(payload);
     const Pointers<std::byte> sections = pointers(at, payload);
-    const bool finite = encoder(vector(n, context), source, sum, states(residual, n), sections.data());
+    GeneratedVector vector = this->vector(n, context);
+    vector.stored = stored == nullptr ? nullptr : stored->data();
+    const bool finite = encoder(vector, source, sum, states(residual, n), sections.data());
     write_header(layout(n), finite, payload);
-    if (left != nullptr) decode_into({payload, at.size()}, n, left, Give::kSubtract);
+    if (left != nullptr) {
+      const Elements listed = stored == nullptr ? kAllListed : complete(payload, n, *stored);
+      decode_into({payload, at.size()}, n, left, Give::kSubtract, listed);
+    }
     return {at.size(), finite};
   }
 
+  bool is_of_list(std::size_t section) const { return (functions().list_sections >> section & 1) != 0; }
+
+  /// Merges codes that are sorted lists; `listed` empty: of complete payloads. Empty: they are none.
+  std::optional<Encoded> merge_lists(std::span<const Contribution> contributions, std::span<const Elements> listed,
+                                     Elements n, float scale, const Codec& second, Residual residual,
+                                     const EncodeContext& context, std::byte* payload, StoredEntries* stored) const {
+    std::optional<ListedSum> sum = sum_of_lists(contributions, listed, n);
+    if (!sum) return std::nullopt;
+    if (const auto* tiles = dynamic_cast<const TileCodec*>(&second)) {
+      return tiles->encode_sums(*sum, 1, n, scale, residual, context, payload);
+    }
+    const auto* const whole = dynamic_cast<const Whole*>(&second);
+    if (whole == nullptr) return std::nullopt;
+    const Scaled source{nullptr, scale, nullptr, &*sum};
+    return whole->encode_by(whole->encoder_of_sums(), source, n, residual, context, payload, stored);
+  }
+
   /// The sum of lists, in the workspace, valid while the memory taken there is kept. Empty: codes are not sorted lists.
-  std::optional<ListedSum> listed(std::span<const Contribution> contributions, Elements n) const {
+  std::optional<ListedSum> sum_of_lists(std::span<const Contribution> contributions, std::span<const Elements> listed,
+                                        Elements n) const {
     if (functions().list == nullptr || n == 0) return std::nullopt;
     workspace().begin();
     using Term = ListedSum::Term;
     auto* const terms = reinterpret_cast<Term*>(workspace().take(contributions.size() * sizeof(Term)));
     ListedSum sum({terms, contributions.size()}, n, tile_memory(ListedSum::kMostMade));
     const SectionPlaces at = places(n);
-    for (const Contribution& each : contributions) {
+    for (std::size_t i = 0; i < contributions.size(); ++i) {
+      const Contribution& each = contributions[i];
       if (each.raw != nullptr) {
         sum.add(each.raw);
         continue;
       }
       CASYNC_CHECK(each.code.size == at.size());
       const Pointers<const std::byte> sections = pointers(at, each.code.data);
-      if (!sum.add(functions().list(vector(n, {}), sections.data()))) return std::nullopt;
+      GeneratedVector vector = this->vector(n, {});
+      if (!listed.empty()) vector.most_listed = listed[i];
+      if (!sum.add(functions().list(vector, sections.data()))) return std::nullopt;
     }
     return sum;
   }
 
-  void decode_into(ConstView payload, Elements n, float* out, Give how) const {
+  void decode_into(ConstView payload, Elements n, float* out, Give how, Elements listed = kAllListed) const {
     if (n == 0) return;
     const SectionPlaces at = places(n);
     CASYNC_CHECK(payload.size == at.size());
     const Pointers<const std::byte> sections = pointers(at, payload.data);
     workspace().begin();
-    functions().decode(vector(n, {}), sections.data(), out, how);
+    GeneratedVector vector = this->vector(n, {});
+    vector.most_listed = listed;
+    functions().decode(vector, sections.data(), out, how);
   }
 
   Elements entries(std::uint32_t section, Elements n) const {

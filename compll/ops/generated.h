@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "base/units.h"
 #include "compll/ops/random.h"
@@ -14,7 +15,7 @@
 namespace casync::compll {
 
 /// Changes with anything in this file: text compiled for another version is refused.
-inline constexpr std::uint32_t kGeneratedVersion = 15;
+inline constexpr std::uint32_t kGeneratedVersion = 16;
 /// The most sections a payload has.
 inline constexpr std::size_t kMostSections = 16;
 /// The most arrays a codec keeps.
@@ -54,6 +55,8 @@ class Workspace {
   ~Workspace() = default;
 };
 
+inline constexpr Elements kAllListed = std::numeric_limits<Elements>::max();
+
 /// The vector that generated functions work on.
 struct GeneratedVector {
   const double* parameters = nullptr;
@@ -61,6 +64,12 @@ struct GeneratedVector {
   RandomStream random;
   Workspace* memory = nullptr;
   Elements rows = 0, columns = 0;  ///< of a codec that exchanges: n is their product, and may be 0
+
+  /// Null: an encoder stores all entries of a section. Else it may store fewer of one of Over::kSized, and sets
+  /// stored[section] to their number: all entries behind the last of them equal that one.
+  Elements* stored = nullptr;
+  /// The most entries that decode and list read of GeneratedWhole::list_sections.
+  Elements most_listed = kAllListed;
 };
 
 /// The way in which decoded floats are written to memory.
@@ -89,6 +98,10 @@ struct GeneratedWhole {
   ListedVector (*list)(const GeneratedVector& vector, const std::byte* const* sections);
   /// Null if the decoded vector is the gradient. `out` may be `decoded`.
   void (*result)(const GeneratedVector& vector, const float* decoded, const GeneratedStates& states, float* out);
+  /// A bit for each section of Over::kSized that holds the places or the values of decode's list and nothing else. No
+  /// place occurs twice, so entries behind the last place of the gradient change nothing: decode and list read the
+  /// first GeneratedVector::most_listed of them only. 0: they read all entries.
+  std::uint32_t list_sections;
 };
 
 /// A section of the payload.

@@ -72,6 +72,18 @@ Bytes write_coded_block(const CodedElements& block, const std::byte* plain, std:
   return 0;
 }
 
+Elements different_in(const CodedElements& block, ConstView code) {
+  switch (block.coding) {
+    case Coding::kPacked:
+    case Coding::kPackedFloats: return different_in_packed(code);
+    case Coding::kRising: return different_in_rising(code);
+    case Coding::kPlain:
+    case Coding::kElias:
+    case Coding::kEliasSigned: break;
+  }
+  return block.count;
+}
+
 bool check_coded_block(const CodedElements& block, ConstView code) {
   switch (block.coding) {
     case Coding::kPlain: return false;

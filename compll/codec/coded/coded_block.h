@@ -38,13 +38,19 @@ bool check_coded_block(const CodedElements& block, ConstView code);
 /// Reads a block's code, which has been checked, into plain_bytes() bytes.
 void read_coded_block(const CodedElements& block, ConstView code, std::byte* plain);
 
+/// The elements of a block up to the last one that is not what its coding leaves out: zero (packed) or at no place
+/// (rising); all of them (Elias). `code` has been checked.
+Elements different_in(const CodedElements& block, ConstView code);
+
 // The codings.
 Bytes write_packed(const CodedElements& block, const std::byte* plain, std::byte* out);
 bool check_packed(const CodedElements& block, ConstView code);
 void read_packed(const CodedElements& block, ConstView code, std::byte* plain);
+Elements different_in_packed(ConstView code);
 Bytes write_rising(const CodedElements& block, const std::byte* plain, std::byte* out);
 bool check_rising(const CodedElements& block, ConstView code);
 void read_rising(const CodedElements& block, ConstView code, std::byte* plain);
+Elements different_in_rising(ConstView code);
 Bytes write_elias(const CodedElements& block, const std::byte* plain, std::byte* out);
 bool check_elias(const CodedElements& block, ConstView code);
 void read_elias(const CodedElements& block, ConstView code, std::byte* plain);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -34,7 +35,11 @@ std::vector<float> typical_elements(Elements count) {
 class Coded final : public Codec, public PayloadCoding {
  public:
   Coded(std::unique_ptr<Codec> plain, const SectionedPayload& image, std::vector<Coding> codings)
-      : plain_(std::move(plain)), image_(image), codings_(std::move(codings)), info_(plain_->info()) {
+      : plain_(std::move(plain)),
+        heads_(dynamic_cast<const HeadsCodec*>(plain_.get())),
+        image_(image),
+        codings_(std::move(codings)),
+        info_(plain_->info()) {
     info_.bits_per_element = typical_bits();
   }
 
@@ -53,13 +58,11 @@ class Coded final : public Codec, public PayloadCoding {
 
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override {
-    std::byte* const image = image_of(n);
-    return coded(plain_->encode(in, n, residual, context, image), image, n, payload);
+    return encode_image(in, std::nullopt, n, residual, context, payload);
   }
   Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
                      std::byte* payload) const override {
-    std::byte* const image = image_of(n);
-    return coded(plain_->encode_sum(sum, scale, n, residual, context, image), image, n, payload);
+    return encode_image(sum, scale, n, residual, context, payload);
   }
   void result(const float* decoded, Elements n, Residual state, const EncodeContext& context,
               float* out) const override {
@@ -94,12 +97,8 @@ class Coded final : public Codec, public PayloadCoding {
     return fault(std::to_string(payload.size - end) + " bytes behind its last section");
   }
 
-  void decode(ConstView payload, Elements n, float* out) const override {
-    plain_->decode(plain_of(payload, n, image_of(n)), n, out);
-  }
-  void decode_add(ConstView payload, Elements n, float* out) const override {
-    plain_->decode_add(plain_of(payload, n, image_of(n)), n, out);
-  }
+  void decode(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, out, false); }
+  void decode_add(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, out, true); }
 
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
                 Residual residual, const EncodeContext& context, std::byte* payload) const override {
@@ -107,17 +106,38 @@ class Coded final : public Codec, public PayloadCoding {
     const Bytes image_bytes = round_up(plain_->encoded_bound(n), kImageAlignment);
     const Bytes merged_bytes = also_coded == nullptr ? 0 : also_coded->plain_->encoded_bound(n);
     std::byte* const memory = image_memory(contributions.size() * image_bytes + merged_bytes);
+    std::byte* const merged = memory + contributions.size() * image_bytes;
+    const Codec& plain_second = also_coded == nullptr ? second : *also_coded->plain_;
+    std::byte* const out = also_coded == nullptr ? payload : merged;
     thread_local std::vector<Contribution> terms;
-    terms.assign(contributions.begin(), contributions.end());
-    std::byte* next = memory;
-    for (Contribution& term : terms) {
-      const bool is_code = term.raw == nullptr && term.code.size != 0;  // the raw elements of n = 0 may be null
-      if (is_code) term.code = plain_of(term.code, n, next);
-      next += image_bytes;
+    thread_local std::vector<Elements> listed;
+    const auto read_terms = [&](bool heads) {
+      terms.assign(contributions.begin(), contributions.end());
+      listed.assign(terms.size(), kAllListed);
+      for (std::size_t i = 0; i < terms.size(); ++i) {
+        const bool is_code = terms[i].raw == nullptr && terms[i].code.size != 0;  // raw elements of n = 0 may be null
+        std::byte* const image = memory + i * image_bytes;
+        if (is_code && heads) listed[i] = read_heads(terms[i].code, n, image);
+        if (is_code && !heads) read(terms[i].code, n, image, nullptr);
+        if (is_code) terms[i].code = {image, plain_->encoded_bound(n)};
+      }
+    };
+    StoredEntries stored;
+    std::optional<Encoded> made;
+    if (heads_ != nullptr) {
+      read_terms(true);
+      if (also_coded != nullptr) stored = also_coded->all_entries(n);
+      made = heads_->merge_heads(terms, listed, n, scale, plain_second, residual, context, out,
+                                 also_coded == nullptr ? nullptr : &stored);
     }
-    if (also_coded == nullptr) return plain_->merge(terms, n, scale, second, residual, context, payload);
-    return also_coded->coded(plain_->merge(terms, n, scale, *also_coded->plain_, residual, context, next), next, n,
-                             payload);
+    if (!made) {
+      const bool are_complete =
+          heads_ != nullptr && std::count(listed.begin(), listed.end(), kAllListed) == std::ssize(listed);
+      if (!are_complete) read_terms(false);
+      if (also_coded != nullptr) stored = also_coded->all_entries(n);
+      made = plain_->merge(terms, n, scale, plain_second, residual, context, out);
+    }
+    return also_coded == nullptr ? *made : also_coded->coded(*made, merged, n, stored, payload);
   }
 
   const Codec& plain() const override { return *plain_; }
@@ -136,8 +156,26 @@ class Coded final : public Codec, public PayloadCoding {
   }
 
  private:
-  /// Codes a plain payload of n elements, and returns the size: at most encoded_bound(n).
-  Bytes write(const std::byte* image, Elements n, std::byte* payload) const {
+  Encoded encode_image(const float* in, std::optional<float> scale, Elements n, Residual residual,
+                       const EncodeContext& context, std::byte* payload) const {
+    std::byte* const image = image_of(n);
+    StoredEntries stored = all_entries(n);
+    const Encoded made = heads_ != nullptr ? heads_->encode_heads(in, scale, n, residual, context, image, stored)
+                         : scale           ? plain_->encode_sum(in, *scale, n, residual, context, image)
+                                           : plain_->encode(in, n, residual, context, image);
+    return coded(made, image, n, stored, payload);
+  }
+
+  StoredEntries all_entries(Elements n) const {
+    const SectionPlaces at = image_.places(n);
+    StoredEntries all{};
+    for (std::size_t i = 0; i < at.all().size(); ++i) all[i] = at[i].count;
+    return all;
+  }
+
+  /// Codes a plain payload of n elements, and returns the size: at most encoded_bound(n). Stores more of the entries
+  /// that `image` does not have.
+  Bytes write(std::byte* image, Elements n, const StoredEntries& stored, std::byte* payload) const {
     const SectionPlaces at = image_.places(n);
     std::memcpy(payload, image, kHeaderBytes);
     Bytes end = kHeaderBytes;
@@ -145,8 +183,10 @@ class Coded final : public Codec, public PayloadCoding {
       const Bytes begin = round_up(end, kSectionAlignment);
       std::memset(payload + end, 0, begin - end);
       const std::byte* const from = image + at[i].begin;
+      const Elements needed = is_coded(i) ? entries_of_coding(at[i].count, stored[i]) : at[i].count;
+      if (stored[i] < needed) repeat_last_entry(at[i], stored[i], needed, image);
       if (is_coded(i)) {
-        end = begin + write_coded_section(elements(at[i], i), from, payload + begin);
+        end = begin + write_coded_section(elements(at[i], i), from, stored[i], payload + begin);
       } else {
         std::memcpy(payload + begin, from, at[i].bytes());
         end = begin + at[i].bytes();
@@ -155,8 +195,9 @@ class Coded final : public Codec, public PayloadCoding {
     return end;
   }
 
-  /// Reads a payload that has been checked into a plain one.
-  void read(ConstView payload, Elements n, std::byte* image) const {
+  /// Reads a payload that has been checked into a plain one. `stored` not null: it may leave out entries at the ends of
+  /// sections that equal the last one stored, and says how many it has stored.
+  void read(ConstView payload, Elements n, std::byte* image, StoredEntries* stored) const {
     const SectionPlaces at = image_.places(n);
     std::memcpy(image, payload.data, kHeaderBytes);
     at.write_gaps(image);
@@ -165,15 +206,37 @@ class Coded final : public Codec, public PayloadCoding {
       const std::byte* const from = payload.data + round_up(end, kSectionAlignment);
       std::byte* const to = image + at[i].begin;
       end = round_up(end, kSectionAlignment);
+      if (stored != nullptr) (*stored)[i] = at[i].count;
       if (is_coded(i)) {
-        read_coded_section(elements(at[i], i), from, to);
-        end += coded_section_size(elements(at[i], i), from);
+        const CodedElements section = elements(at[i], i);
+        const Elements different = stored == nullptr ? at[i].count : different_in_section(section, from);
+        read_coded_section(section, from, different, to);
+        if (stored != nullptr) (*stored)[i] = different;
+        end += coded_section_size(section, from);
       } else {
         std::memcpy(to, from, at[i].bytes());
         end += at[i].bytes();
       }
     }
     CASYNC_CHECK(end == payload.size);
+  }
+
+  /// Reads what decoding needs of a payload, and returns the number of entries of its list.
+  Elements read_heads(ConstView payload, Elements n, std::byte* image) const {
+    StoredEntries stored;
+    read(payload, n, image, &stored);
+    return heads_->complete(image, n, stored);
+  }
+
+  void decode_into(ConstView payload, Elements n, float* out, bool adds) const {
+    std::byte* const image = image_of(n);
+    const ConstView plain(image, plain_->encoded_bound(n));
+    if (heads_ != nullptr) {
+      const Elements listed = read_heads(payload, n, image);
+      return heads_->decode_heads(plain, n, listed, out, adds);
+    }
+    read(payload, n, image, nullptr);
+    adds ? plain_->decode_add(plain, n, out) : plain_->decode(plain, n, out);
   }
 
   bool is_coded(std::size_t section) const { return codings_[section] != Coding::kPlain; }
@@ -183,13 +246,9 @@ class Coded final : public Codec, public PayloadCoding {
 
   std::byte* image_of(Elements n) const { return image_memory(plain_->encoded_bound(n)); }
 
-  Encoded coded(Encoded made, const std::byte* image, Elements n, std::byte* payload) const {
-    made.size = write(image, n, payload);
+  Encoded coded(Encoded made, std::byte* image, Elements n, const StoredEntries& stored, std::byte* payload) const {
+    made.size = write(image, n, stored, payload);
     return made;
-  }
-  ConstView plain_of(ConstView payload, Elements n, std::byte* image) const {
-    read(payload, n, image);
-    return {image, plain_->encoded_bound(n)};
   }
 
   /// The bits of a Gaussian's sections, for each of its elements.
@@ -203,13 +262,14 @@ class Coded final : public Codec, public PayloadCoding {
     for (std::size_t i = 0; i < at.all().size(); ++i) {
       section.resize(coded_section_bound(elements(at[i], i)));
       bytes += static_cast<double>(
-          is_coded(i) ? write_coded_section(elements(at[i], i), image.data() + at[i].begin, section.data())
+          is_coded(i) ? write_coded_section(elements(at[i], i), image.data() + at[i].begin, at[i].count, section.data())
                       : at[i].bytes());
     }
     return 8 * bytes / kTypical;
   }
 
   const std::unique_ptr<Codec> plain_;
+  const HeadsCodec* const heads_;  ///< plain_, or null
   const SectionedPayload& image_;
   const std::vector<Coding> codings_;
   CodecInfo info_;

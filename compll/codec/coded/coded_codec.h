@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,33 @@ inline const Codec& without_coding(const Codec& codec) {
 /// Returns true if the size of a payload depends on its elements: encoded_bound() is the most that it may be, and
 /// info().bits_per_element is that of a Gaussian.
 inline bool size_varies(const Codec& codec) { return coding_of(codec) != nullptr; }
+
+/// A codec whose payloads need not have the equal entries at the ends of sections, which a coding writes in a few
+/// bytes. Nothing is said of entries that are not stored.
+///
+/// Threads: any. Allocates nothing.
+class HeadsCodec {
+ public:
+  /// Does as Codec::encode(), or as encode_sum() if there is a scale, and says how many entries of each section it has
+  /// stored.
+  virtual Encoded encode_heads(const float* in, std::optional<float> scale, Elements n, Residual residual,
+                               const EncodeContext& context, std::byte* payload, StoredEntries& stored) const = 0;
+  /// Returns the number of entries of a list that decoding must read, and stores those of them that are not there.
+  /// Stores all entries of sections that are read for another reason. kAllListed: the payload is complete.
+  virtual Elements complete(std::byte* payload, Elements n, StoredEntries& stored) const = 0;
+  /// Decodes a payload that complete() has returned `listed` of: out = it, or out += it.
+  virtual void decode_heads(ConstView payload, Elements n, Elements listed, float* out, bool adds) const = 0;
+  /// Codec::merge() of such payloads, `listed` having a number for each contribution. `stored` null: it makes a
+  /// complete payload; else `second` has no other sections, and it may say that some entries are not stored. Empty:
+  /// codes are not sorted lists, and it has to be done by complete payloads.
+  virtual std::optional<Encoded> merge_heads(std::span<const Contribution> contributions,
+                                             std::span<const Elements> listed, Elements n, float scale,
+                                             const Codec& second, Residual residual, const EncodeContext& context,
+                                             std::byte* payload, StoredEntries* stored) const = 0;
+
+ protected:
+  ~HeadsCodec() = default;
+};
 
 /// Makes a codec of one whose payloads are `image`s: the same, but each section of a payload is coded as `codings`
 /// says, so that its size depends on the elements. `image` is part of `plain`.

@@ -44,12 +44,25 @@ Bytes coded_section_bound(const CodedElements& section) {
   return table_bytes(section) + blocks_of(section) + section.plain_bytes();
 }
 
-Bytes write_coded_section(const CodedElements& section, const std::byte* plain, std::byte* out) {
-  Bytes end = table_bytes(section);
+Elements entries_of_coding(Elements count, Elements different) {
+  return std::min(count, (ceil_div(different, kCodedBlock) + 1) * kCodedBlock);
+}
+
+Bytes write_coded_section(const CodedElements& section, const std::byte* plain, Elements different, std::byte* out) {
+  Bytes end = table_bytes(section), equal_begin = 0;
   std::array<std::byte, kCodedScratch> code;
+  const Elements equal = ceil_div(different, kCodedBlock);  // the first block of equal elements
   for (Elements i = 0; i < blocks_of(section); ++i) {
     const CodedElements block = block_of(section, i);
-    const std::byte* const from = plain + plain_begin(section, i);
+    if (i > equal && block.count == kCodedBlock) {  // it has the code of block `equal`
+      const Bytes bytes = size_in_table(out, equal);
+      std::memcpy(out + end, out + equal_begin, bytes);
+      std::memcpy(out + i * sizeof(std::uint16_t), out + equal * sizeof(std::uint16_t), sizeof(std::uint16_t));
+      end += bytes;
+      continue;
+    }
+    if (i == equal) equal_begin = end;
+    const std::byte* const from = plain + plain_begin(section, std::min(i, equal));
     const Bytes coded = write_coded_block(block, from, code.data());
     const Bytes bytes = coded != 0 ? coded : block.plain_bytes();
     out[end] = static_cast<std::byte>(coded != 0 ? Form::kCoded : Form::kPlain);
@@ -83,9 +96,24 @@ Bytes coded_section_size(const CodedElements& section, const std::byte* from) {
   return end;
 }
 
-void read_coded_section(const CodedElements& section, const std::byte* from, std::byte* plain) {
+Elements different_in_section(const CodedElements& section, const std::byte* from) {
+  if (section.bits % 8 != 0) return section.count;  // entries of others cannot be stored one by one
   Bytes begin = table_bytes(section);
+  Elements different = 0;
   for (Elements i = 0; i < blocks_of(section); ++i) {
+    const CodedElements block = block_of(section, i);
+    const ConstView code(from + begin + 1, size_in_table(from, i) - 1);
+    const bool is_coded = from[begin] == static_cast<std::byte>(Form::kCoded);
+    const Elements in_block = is_coded ? different_in(block, code) : block.count;
+    if (in_block != 0) different = i * kCodedBlock + in_block;
+    begin += 1 + code.size;
+  }
+  return std::min(section.count, different + 1);
+}
+
+void read_coded_section(const CodedElements& section, const std::byte* from, Elements different, std::byte* plain) {
+  Bytes begin = table_bytes(section);
+  for (Elements i = 0; i * kCodedBlock < different; ++i) {
     const CodedElements block = block_of(section, i);
     const ConstView code(from + begin + 1, size_in_table(from, i) - 1);
     std::byte* const to = plain + plain_begin(section, i);

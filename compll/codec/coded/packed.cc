@@ -99,6 +99,8 @@ Bytes write_packed(const CodedElements& block, const std::byte* plain, std::byte
   return size < block.plain_bytes() ? size : 0;
 }
 
+Elements different_in_packed(ConstView code) { return count_in(code); }
+
 bool check_packed(const CodedElements& block, ConstView code) {
   const Elements count = count_in(code);
   if (code.size < kHead || count > block.count) return false;

@@ -46,6 +46,14 @@ bool read(const CodedElements& block, ConstView code, std::uint32_t* places) {
   BitReader bits(code.slice(kHead + sizeof place, code.size - kHead - sizeof place));
   for (Elements i = 1; i < count; ++i) {
     const std::uint64_t word = bits.peek();
+    if (rice == 0 && (word & 3) == 3) {  // places side by side
+      const Elements run = std::min<Elements>(static_cast<Elements>(std::countr_one(word)), count - i);
+      for (Elements k = 0; k < run && places != nullptr; ++k) places[i + k] = place + 1 + static_cast<std::uint32_t>(k);
+      place += static_cast<std::uint32_t>(run);
+      bits.skip(static_cast<unsigned>(run));
+      i += run - 1;
+      continue;
+    }
     const unsigned zeros = static_cast<unsigned>(std::countr_zero(word));
     if (zeros > kLongest) return false;
     const unsigned low = zeros == kLongest ? 32 : rice;
@@ -90,6 +98,12 @@ Bytes write_rising(const CodedElements& block, const std::byte* plain, std::byte
 }
 
 bool check_rising(const CodedElements& block, ConstView code) { return read(block, code, nullptr); }
+
+Elements different_in_rising(ConstView code) {
+  std::uint16_t count;
+  std::memcpy(&count, code.data + 1, sizeof count);
+  return count;
+}
 
 void read_rising(const CodedElements& block, ConstView code, std::byte* plain) {
   std::array<std::uint32_t, kCodedBlock> places;

@@ -285,7 +285,8 @@ std::string whole_text(const cpu_whole::Plan& plan, const Source& source, const 
   out.line("       " + (program.merge ? entry("merge") : "nullptr") + ",");
   out.line("       " + entry("decode") + ",");
   out.line("       " + (lists ? entry("list") : "nullptr") + ",");
-  out.line("       " + (program.result ? entry("result") : "nullptr") + "}};");
+  out.line("       " + (program.result ? entry("result") : "nullptr") + ",");
+  out.line("       " + std::to_string(plan.list_sections) + "}};");
   end_codec(out, program);
   return out.take();
 }

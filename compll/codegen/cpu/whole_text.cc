@@ -68,6 +68,10 @@ class WholeRoutine {
   }
   void write(const cpu_whole::StoreAll& store) {
     const Type& type = plan_.program->sections[store.section].type;
+    if (type.is_over(Extent::Kind::kSized) && type.element != kTritType) {
+      return out_.line(store_function("sized", type.element) + "(" + WholeNames::size(type) + ", " +
+                       values_.name(store.from) + ", v, " + std::to_string(store.section) + ", sections);");
+    }
     out_.line(store_function("all", type.element) + "(" + WholeNames::size(type) + ", " + values_.name(store.from) +
               ", sections[" + std::to_string(store.section) + "]);");
   }
@@ -139,15 +143,16 @@ class WholeText {
         "COMPLL_INLINE {";
     out_.open("void decode(const GeneratedVector& v, const std::byte* const* sections, float* out, Give how)");
     out_.line(take);
-    out_.line(std::string("  give_scattered<") + (plan_.has_distinct_places ? "true" : "false") +
-              ">(v.n, count, places, values, out, how, *v.memory);");
+    const std::string count = plan_.list_sections != 0 ? "std::min<size_t>(count, v.most_listed)" : "count";
+    out_.line(std::string("  give_scattered<") + (plan_.has_distinct_places ? "true" : "false") + ">(v.n, " + count +
+              ", places, values, out, how, *v.memory);");
     out_.line("});");
     out_.close();
     out_.line("");
     out_.open("ListedVector list(const GeneratedVector& v, const std::byte* const* sections)");
     out_.line("ListedVector listed;");
     out_.line(take);
-    out_.line("  listed = listed_vector(count, places, values, *v.memory);");
+    out_.line("  listed = listed_vector(" + count + ", places, values, *v.memory);");
     out_.line("});");
     out_.line("return listed;");
     out_.close();

@@ -258,7 +258,7 @@ HWY_INLINE T kth_largest(size_t n, size_t k, const Key& key, Workspace& memory) 
 
 /// The first `wanted` places that hold; then kNoPlace.
 template <class A>
-HWY_INLINE Array<uint32_t> where(size_t n, size_t wanted, const A& holds, Workspace& memory) {
+HWY_INLINE Headed<uint32_t> where(size_t n, size_t wanted, const A& holds, Workspace& memory) {
   uint32_t* const out = taken<uint32_t>(wanted + kLanes, memory);
   size_t found = 0;
   for_sixteens(n, [&](auto i) COMPLL_INLINE {
@@ -270,8 +270,7 @@ HWY_INLINE Array<uint32_t> where(size_t n, size_t wanted, const A& holds, Worksp
       found += store_those(numbers_from(static_cast<uint32_t>(i.first + k * kLanes)), those, out + found);
     }
   });
-  std::fill(out + std::min(found, wanted), out + wanted, kNoPlace);
-  return {out};
+  return {out, std::min(found, wanted), kNoPlace};
 }
 
 /// Sorts by merging runs of 1, 2, 4, ... elements: ends whatever `goes_before` says, and in the interpreter's order.
@@ -318,6 +317,12 @@ HWY_INLINE Array<T> gathered(size_t count, const P& places, size_t size, const A
     out[i] = element(size, array, static_cast<uint32_t>(places(i)));
   }
   return {out};
+}
+
+/// The same of places that `where` gives: the places behind its end are outside.
+template <class T, class A>
+HWY_INLINE Headed<T> gathered(size_t, const Headed<uint32_t>& places, size_t size, const A& array, Workspace& memory) {
+  return {gathered<T>(places.end, Array<uint32_t>{places.data}, size, array, memory).data, places.end, T{}};
 }
 
 /// Sets `out`'s elements at these places, in their order.

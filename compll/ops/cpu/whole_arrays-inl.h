@@ -89,6 +89,20 @@ HWY_INLINE void store_all(size_t count, const A& array, std::byte* at) {
   for_sixteens(count, [&](auto i) COMPLL_INLINE { store_codes_at<kBits>(array(i), at, i); });
 }
 
+/// Stores a section of Over::kSized. Of the tail of an array it stores one entry, if the caller takes that.
+template <int kBits, class A>
+HWY_INLINE void store_sized(size_t count, const A& array, const GeneratedVector&, uint32_t section,
+                            std::byte* const* sections) {
+  store_all<kBits>(count, array, sections[section]);
+}
+template <int kBits, class T>
+HWY_INLINE void store_sized(size_t count, const Headed<T>& array, const GeneratedVector& v, uint32_t section,
+                            std::byte* const* sections) {
+  const bool is_cut = kBits % 8 == 0 && v.stored != nullptr && array.end < count;
+  if (is_cut) v.stored[section] = array.end + 1;
+  store_all<kBits>(is_cut ? array.end + 1 : count, array, sections[section]);
+}
+
 // Loops over blocks.
 
 /// Elements of a tile, in loops that wait for blocks of these sizes.

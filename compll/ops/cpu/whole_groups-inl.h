@@ -135,6 +135,24 @@ struct Array {
   HWY_INLINE void fetch_one(size_t i) const { fetch(i); }
 };
 
+/// An array in memory up to `end`; all elements from there on are `tail`. `data` has room for a group more.
+template <class T>
+struct Headed {
+  const T* data;
+  size_t end;
+  T tail;
+  HWY_INLINE T operator()(size_t i) const { return i < end ? data[i] : tail; }
+  template <int kLoop, class Rest>
+  HWY_INLINE GroupOf<T> operator()(Sixteen<kLoop, Rest> i) const {
+    if (i.first + kGroup <= end) return load_whole(data + i.first);
+    HWY_ALIGN T each[kGroup];
+    for (size_t k = 0; k < kGroup; ++k) each[k] = (*this)(i.first + k);
+    return load_whole(each);
+  }
+  HWY_INLINE void fetch(size_t i) const { hwy::Prefetch(data + i); }
+  HWY_INLINE void fetch_one(size_t i) const { fetch(i); }
+};
+
 template <class T>
 HWY_INLINE T* taken(size_t count, Workspace& memory) {
   return reinterpret_cast<T*>(memory.take(count * sizeof(T)));

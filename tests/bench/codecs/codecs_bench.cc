@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// codecs_bench [codec...]: compares each codec's time with a copy of as many bytes, on one core.
+// codecs_bench [codec[:parameter=number,...]...]: compares each codec's time with a copy of as many bytes, on one core.
 // codecs_bench --pairs [codec...]: compares generated codecs with loops that are written by hand, where there are
 // any. Both print a table in Markdown. Pin it: taskset -c 1 codecs_bench.
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "casync/model/codec_choice.h"
 #include "tests/bench/codecs/pairs.h"
 #include "tools/bench_codec.h"
 
@@ -26,17 +28,24 @@ void print_cell(const OperationTime& operation, double copy, Elements total) {
   std::printf(" %.2f B, %.1f GB/s, %.0f %% |", operation.bytes_per_element, speed, 100 * speed / copy);
 }
 
+Result<std::unique_ptr<compll::Codec>> codec_of(const std::string& text) {
+  const Result<CodecChoice> choice = parse_codec_choice(text);
+  if (!choice) return choice.status();
+  return compll::make_codec(choice->name, choice->parameters);
+}
+
 int print_table(const std::vector<std::string>& names, const CodecBenchOptions& options) {
   // The faster of two copies counts, one first and one last: others share the machine, and the copy is the unit of all.
   const OperationTime before = measure_copy(options);
   std::vector<CodecBenchResult> results;
   for (const std::string& name : names) {
-    const auto codec = compll::make_codec(name);
+    const auto codec = codec_of(name);
     if (!codec.is_ok()) {
       std::fprintf(stderr, "%s\n", codec.status().text().c_str());
       return 2;
     }
     results.push_back(measure_codec(**codec, options));
+    results.back().codec = name;
   }
   const OperationTime after = measure_copy(options);
   const double copy = gigabytes_per_second(after.seconds < before.seconds ? after : before, options.total);

@@ -140,13 +140,60 @@ TEST_CASE("coded: exchange_elias gives whole numbers back, in the bits of Elias'
   CHECK_FALSE(encode(*codec, std::vector<float>{1, std::nanf("")}).finite);
 }
 
+TEST_CASE("coded: lists that end anywhere in a block, and what is left of them, are those of the interpreter") {
+  const Elements n = 20000;
+  const Parameters parameters = {{"tau", 0.5}};
+  const Written written = from_source("threshold_coded", parameters);
+  const auto generated = codec_of("threshold_coded", parameters);
+  const auto with_elements = [&](Elements sent) {  // the last one is no element of the list, unless all are
+    std::vector<float> x(n, 0.25f);
+    for (Elements i = 0; i < sent; ++i) x[i * (n - 1) / std::max<Elements>(sent, 1)] = 1 + static_cast<float>(i);
+    return x;
+  };
+  const std::vector<float> residual(n, 0.125f), base = gaussian(n, 3);
+  std::vector<Coded> codes;
+  for (const Elements sent : {0u, 1u, 4094u, 4095u, 4096u, 4097u, 8191u, 8192u, 12289u, 19999u, 20000u}) {
+    INFO(sent);
+    const std::vector<float> x = with_elements(sent);
+    const Coded a = encode(*written.codec, x, residual), b = encode(*generated, x, residual);
+    CHECK((a.payload == b.payload));
+    CHECK(same_bytes(a.residual, b.residual));
+    CHECK(same_bytes(decode(*written.codec, b, n), decode(*generated, b, n)));
+    std::vector<float> one = base, other = base;
+    written.codec->decode_add(b.view(), n, one.data());
+    generated->decode_add(b.view(), n, other.data());
+    CHECK(same_bytes(one, other));
+    codes.push_back(b);
+  }
+  for (std::size_t i = 0; i + 1 < codes.size(); ++i) {
+    INFO("merge from " << i);
+    const Contribution terms[] = {{codes[i].view()}, {codes[i + 1].view()}};
+    std::vector<std::byte> is(generated->encoded_bound(n)), should(is);
+    std::vector<float> kept(n), kept_meant(n);
+    const Encoded a = generated->merge(terms, n, 0.5f, *generated, {nullptr, kept.data(), n}, {}, is.data());
+    const Encoded b =
+        written.codec->merge(terms, n, 0.5f, *written.codec, {nullptr, kept_meant.data(), n}, {}, should.data());
+    REQUIRE(a.size == b.size);
+    CHECK((std::memcmp(is.data(), should.data(), a.size) == 0));
+    CHECK(same_bytes(kept, kept_meant));
+  }
+}
+
 TEST_CASE("coded: a merge is decoding, adding and encoding, also from and to codecs of one size") {
   const Elements n = 9000;
   const std::vector<float> x = gaussian(n, 1), y = laplace(n, 2);
-  for (const char* name : {"lossless", "threshold_coded", "topk_coded", "qsgd_elias", "int8", "topk"}) {
-    for (const char* second : {"lossless", "threshold_coded", "topk_coded", "none", "int4", "topk"}) {
+  const std::pair<const char*, Parameters> codecs[] = {{"lossless", {}},
+                                                       {"threshold_coded", {}},
+                                                       {"threshold_coded", {{"tau", 2.5}}},
+                                                       {"topk_coded", {}},
+                                                       {"atomo", {}},
+                                                       {"qsgd_elias", {}},
+                                                       {"int8", {}},
+                                                       {"topk", {}}};
+  for (const auto& [name, parameters] : codecs) {
+    for (const auto& [second, of_second] : codecs) {
       INFO(name << " to " << second);
-      const auto first = codec_of(name), to = codec_of(second);
+      const auto first = codec_of(name, parameters), to = codec_of(second, of_second);
       const Coded one = encode(*first, x), other = encode(*first, y);
       const Contribution terms[] = {{one.view()}, {{}, x.data()}, {other.view()}};
       std::vector<std::byte> is(to->encoded_bound(n)), should(is);

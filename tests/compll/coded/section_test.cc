@@ -33,7 +33,7 @@ std::vector<std::byte> image_of(const CodedElements& section, const Values& valu
 Coded written(const CodedElements& section, const Values& values) {
   const Bytes bound = coded_section_bound(section);
   Coded bytes(bound + 32, std::byte{0x5a});
-  const Bytes size = write_coded_section(section, image_of(section, values).data(), bytes.data());
+  const Bytes size = write_coded_section(section, image_of(section, values).data(), section.count, bytes.data());
   REQUIRE(size <= bound);
   REQUIRE(std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(bound), bytes.end(),
                       [](std::byte b) { return b == std::byte{0x5a}; }));
@@ -51,7 +51,7 @@ std::optional<std::vector<std::byte>> read(const CodedElements& section, const C
   REQUIRE(*size == coded_section_size(section, exact.data()));
   if (*size != exact.size()) return std::nullopt;  // bytes behind it, which a payload refuses
   std::vector<std::byte> plain(section.plain_bytes() + 8, std::byte{0x5a});
-  read_coded_section(section, exact.data(), plain.data());
+  read_coded_section(section, exact.data(), section.count, plain.data());
   REQUIRE(std::all_of(plain.end() - 8, plain.end(), [](std::byte b) { return b == std::byte{0x5a}; }));
   plain.resize(section.plain_bytes());
   return plain;
@@ -116,6 +116,36 @@ TEST_CASE("coded sections: what is read is what was written, of every width, len
     const Coded bytes = written(section, values);
     REQUIRE(read(section, bytes) == image_of(section, values));
     REQUIRE(plainly_read(section, bytes) == values);
+  }
+}
+
+TEST_CASE("coded sections: equal elements at the end need not be in memory, and need not be read") {
+  for (const Coding coding : {Coding::kPacked, Coding::kRising, Coding::kElias}) {
+    for (const Elements count : {1u, 4096u, 9000u, 16384u, 20000u}) {
+      for (const Elements head : {0u, 1u, 100u, 4095u, 4096u, 4097u, 9000u, 16383u, 20000u}) {
+        const CodedElements section{coding, 32, count};
+        const Elements different = std::min<Elements>(count, head + 1);
+        INFO(static_cast<int>(coding) << ", " << count << " elements, of which " << different << " differ");
+        Values values(count, coding == Coding::kRising ? 0xffffffff : 0);
+        for (Elements i = 0; i < std::min(head, count); ++i) values[i] = 3 * i + 1;
+        const Coded whole = written(section, values);
+
+        std::vector<std::byte> image = image_of(section, values);
+        std::fill(image.begin() + static_cast<std::ptrdiff_t>(entries_of_coding(count, different) * 4), image.end(),
+                  std::byte{0x5a});
+        Coded bytes(coded_section_bound(section));
+        bytes.resize(write_coded_section(section, image.data(), different, bytes.data()));
+        CHECK((bytes == whole));
+
+        const Elements read = different_in_section(section, whole.data());
+        CHECK(read >= different);
+        if (coding != Coding::kElias) CHECK(read <= different + 1);
+        std::vector<std::byte> plain(ceil_div(read, kCodedBlock) * kCodedBlock * 4, std::byte{0x5a});
+        read_coded_section(section, whole.data(), read, plain.data());
+        CHECK(std::equal(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(read * 4),
+                         image_of(section, values).begin()));
+      }
+    }
   }
 }
 

@@ -74,6 +74,7 @@ Result<Plan> plan_whole(const Program& program, const Source& source) {
     plan.block = *block;
     plan.has_distinct_places =
         gives_list(program) && receives_distinct_places(program, program.decode, *program.decode.result->arguments[0]);
+    if (plan.has_distinct_places) plan.list_sections = sections_of_scatter(program.decode, *program.decode.result);
     plan.encode = planned("encode");
     if (program.merge) plan.merge = planned("merge");
     plan.decode = planned("decode");

@@ -328,6 +328,9 @@ struct Plan {
   const Program* program = nullptr;
   std::optional<Constant> block;     ///< the size of blocks that sections have an element for
   bool has_distinct_places = false;  ///< no place of a decoded list occurs twice
+  /// A bit for each section that decode reads for nothing else than the list's places or values, if places are
+  /// distinct. Those behind the last place of the gradient need not be there. 0: all of them must.
+  std::uint32_t list_sections = 0;
   Routine encode, decode;
   std::optional<Routine> merge, result;
 };
