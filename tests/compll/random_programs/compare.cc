@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "compll/codec/coded/coded_codec.h"
+#include "compll/codec/coded/coded_section.h"
 #include "compll/interpreter/bit_sections.h"
 #include "compll/lang/element_count.h"
 #include "tests/compll/support/inputs.h"
@@ -79,8 +81,10 @@ class Comparison {
   void encode(const Codec& codec, const Floats& in, const Floats& before, std::uint32_t step, Made& made) const {
     made.payload = memory(codec);
     made.kept.assign(arrays() * n_, -77.0f);
-    made.finite =
-        codec.encode(in.data(), n_, {before.data(), made.kept.data(), n_}, context(step), made.payload.data()).finite;
+    const Encoded encoded =
+        codec.encode(in.data(), n_, {before.data(), made.kept.data(), n_}, context(step), made.payload.data());
+    made.finite = encoded.finite;
+    made.payload.resize(encoded.size);
   }
 
   std::string compared(const std::string& what, const Made& is, const Made& should) const {
@@ -92,15 +96,16 @@ class Comparison {
   std::string payload_difference(const Payload& is, const Payload& should) const {
     if (is == should) return "";
     if (!std::equal(is.begin(), is.begin() + kHeaderBytes, should.begin())) return "the header";
+    if (Status status = compiled_.check({is.data(), is.size()}, n_); !status) return status.message();
+    const Payload plain = without_codes(is), plain_meant = without_codes(should);
     SectionPlaces at;
     for (const Section& section : program_.sections) {
       at.add(section.type.element.bits, element_count(program_, section.type, values(), n_));
     }
-    if (Status status = compiled_.check({is.data(), is.size()}, n_); !status) return status.message();
     for (std::size_t i = 0; i < program_.sections.size(); ++i) {
       const ScalarType type = program_.sections[i].type.element;
-      const std::vector<Scalar> a = read_section(at[i], type, {is.data(), is.size()}),
-                                b = read_section(at[i], type, {should.data(), should.size()});
+      const std::vector<Scalar> a = read_section(at[i], type, {plain.data(), plain.size()}),
+                                b = read_section(at[i], type, {plain_meant.data(), plain_meant.size()});
       for (std::size_t k = 0; k < a.size(); ++k) {
         const double x = a[k].as_number(type), y = b[k].as_number(type);
         if ((std::isnan(x) && std::isnan(y)) || (x == y && std::signbit(x) == std::signbit(y))) continue;
@@ -109,6 +114,29 @@ class Comparison {
       }
     }
     return "";
+  }
+  /// The payload as a program without codings has it.
+  Payload without_codes(const Payload& payload) const {
+    const PayloadCoding* const coding = coding_of(meaning_);
+    if (coding == nullptr) return payload;
+    const SectionPlaces at = coding->places(n_);
+    Payload plain(coding->plain().encoded_bound(n_));
+    std::copy_n(payload.begin(), kHeaderBytes, plain.begin());
+    Bytes begin = kHeaderBytes;
+    for (std::size_t i = 0; i < at.all().size(); ++i) {
+      begin = round_up(begin, kSectionAlignment);
+      const std::byte* const from = payload.data() + begin;
+      std::byte* const to = plain.data() + at[i].begin;
+      const CodedElements section{coding->codings()[i], at[i].bits, at[i].count};
+      if (section.coding == Coding::kPlain) {
+        std::copy_n(from, at[i].bytes(), to);
+        begin += at[i].bytes();
+      } else {
+        read_coded_section(section, from, section.count, to);
+        begin += coded_section_size(section, from);
+      }
+    }
+    return plain;
   }
   std::span<const double> values() const { return std::span(meaning_.info().values).first(program_.parameters.size()); }
 
@@ -142,10 +170,10 @@ class Comparison {
     const std::size_t count = seed_ % 2 == 0 ? 3 : 1;
     const auto merge = [&](const Codec& codec) {
       Made made{memory(codec), Floats(arrays() * n_, -77.0f)};
-      made.finite = codec
-                        .merge({terms, count}, n_, 0.5f, codec, {before.data(), made.kept.data(), n_}, context(5),
-                               made.payload.data())
-                        .finite;
+      const Encoded merged = codec.merge({terms, count}, n_, 0.5f, codec, {before.data(), made.kept.data(), n_},
+                                         context(5), made.payload.data());
+      made.finite = merged.finite;
+      made.payload.resize(merged.size);
       return made;
     };
     return compared("merge", merge(compiled_), merge(meaning_));

@@ -13,8 +13,8 @@ constexpr const char* kHelpers =
 
 class DeclarationWriter {
  public:
-  DeclarationWriter(Choices& choices, Expressions& expressions, bool for_tiles)
-      : choices_(choices), expressions_(expressions) {
+  DeclarationWriter(Choices& choices, Choices& of_codings, Expressions& expressions, bool for_tiles)
+      : choices_(choices), of_codings_(of_codings), expressions_(expressions) {
     declared_.for_tiles = for_tiles;
   }
 
@@ -24,6 +24,8 @@ class DeclarationWriter {
     text += states();
     text += kHelpers;
     choose_sections();
+    choose_list();
+    choose_codings();
     declared_.text = text;
     return declared_;
   }
@@ -116,15 +118,36 @@ class DeclarationWriter {
     }
   }
 
+  void choose_list() {
+    if (declared_.for_tiles || !of_codings_.one_in(4)) return;
+    declared_.is_list = true;
+    const std::string size = of_codings_.one_in(2) ? "g.size" : of_codings_.of(declared_.sizes);
+    declared_.sections.push_back({"sent_places", {"uint", Kind::kUint}, size, true});
+    declared_.sections.push_back({"sent_values", {"float", Kind::kFloat}, size});
+    declared_.sections.back().gathered_at = "sent_places";
+  }
+
+  void choose_codings() {
+    if (!declared_.is_list && !of_codings_.one_in(4)) return;
+    for (SectionWord& section : declared_.sections) {
+      std::vector<std::string> codings = {""};
+      if (!section.extent.empty() && section.type.text != "trit") codings.push_back("packed");
+      if (codings.size() > 1 && section.type.text == "uint") codings.push_back("rising");
+      if (codings.size() > 1 && section.type.text.find("int") != std::string::npos) codings.push_back("elias");
+      section.coding = of_codings_.of(codings);
+    }
+  }
+
   Choices& choices_;
+  Choices& of_codings_;
   Expressions& expressions_;
   Declarations declared_;
 };
 
 }  // namespace
 
-Declarations random_declarations(Choices& choices, Expressions& expressions, bool for_tiles) {
-  return DeclarationWriter(choices, expressions, for_tiles).write();
+Declarations random_declarations(Choices& choices, Choices& of_codings, Expressions& expressions, bool for_tiles) {
+  return DeclarationWriter(choices, of_codings, expressions, for_tiles).write();
 }
 
 }  // namespace casync::compll::test

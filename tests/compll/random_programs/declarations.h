@@ -14,8 +14,12 @@ inline const char* const kAll = "n";  ///< the extent of the gradient
 struct SectionWord {
   std::string name;
   TypeWord type;
-  std::string extent;   ///< "": one value
-  bool places = false;  ///< made by `largest` or `where`
+  std::string extent;            ///< "": one value
+  bool places = false;           ///< made by `largest` or `where`
+  std::string gathered_at = "";  ///< the section with its places, if it has the gradient's elements there
+  std::string coding = "";       ///< the word around it in `concat` and `extract`, if it is coded
+
+  std::string sent() const { return coding.empty() ? name : coding + "(" + name + ")"; }
 };
 
 /// The declarations of a random program, and the words for them in its functions.
@@ -26,9 +30,11 @@ struct Declarations {
   std::vector<std::string> blocks, sizes, states;
   std::string turned;  ///< elements that `hadamard` rotates together
   std::vector<SectionWord> sections;
+  bool is_list = false;  ///< decode scatters the last section at the places of the one before it
 };
 
 /// Writes the declarations with these choices: first the codec and its parameters, then states and helper functions.
-Declarations random_declarations(Choices& choices, Expressions& expressions, bool for_tiles);
+/// `of_codings` chooses codings, and a list at the end of the payload.
+Declarations random_declarations(Choices& choices, Choices& of_codings, Expressions& expressions, bool for_tiles);
 
 }  // namespace casync::compll::test

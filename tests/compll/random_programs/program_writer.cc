@@ -13,9 +13,10 @@ class ProgramWriter {
  public:
   explicit ProgramWriter(std::uint64_t seed)
       : choices_(seed),
+        of_codings_(seed ^ 0x9e3779b97f4a7c15),
         for_tiles_(choices_.one_in(2)),
         expressions_(choices_, for_tiles_),
-        declared_(random_declarations(choices_, expressions_, for_tiles_)) {}
+        declared_(random_declarations(choices_, of_codings_, expressions_, for_tiles_)) {}
 
   std::string write() {
     std::string text = declared_.text;
@@ -36,7 +37,7 @@ class ProgramWriter {
     for (const SectionWord& section : declared_.sections) write_section(section);
     write_states();
     std::string sent;
-    for (const SectionWord& section : declared_.sections) sent += (sent.empty() ? "" : ", ") + section.name;
+    for (const SectionWord& section : declared_.sections) sent += (sent.empty() ? "" : ", ") + section.sent();
     text_.line("  compressed = concat(" + sent + ");\n}");
     return text_.take();
   }
@@ -47,7 +48,7 @@ class ProgramWriter {
     std::string sent;
     for (const SectionWord& section : declared_.sections) {
       text_.line("  " + section.type.text + (section.extent.empty() ? " " : "* ") + section.name + ";");
-      sent += ", " + section.name;
+      sent += ", " + section.sent();
     }
     text_.line("  extract(compressed" + sent + ");");
     for (const SectionWord& section : declared_.sections) {
@@ -58,7 +59,11 @@ class ProgramWriter {
       }
     }
     write_statements(choices_.between(0, 4));
-    write_gradient();
+    if (declared_.is_list) {
+      text_.line("  g = scatter(sent_places, sent_values, g.size);");
+    } else {
+      write_gradient();
+    }
     text_.line("}");
     return text_.take();
   }
@@ -133,6 +138,9 @@ class ProgramWriter {
                                                                  : expressions_.number(text_.outside(), 3).text;
       return text_.line("  " + section.type.text + " " + section.name + " = " + value + ";");
     }
+    if (!section.gathered_at.empty()) {
+      return text_.line("  " + section.type.text + "* " + section.name + " = gather(g, " + section.gathered_at + ");");
+    }
     if (section.places) return static_cast<void>(operators_.places(section.extent, section.name));
     operators_.map(section.extent, section.type, section.name);
   }
@@ -158,7 +166,7 @@ class ProgramWriter {
     text_.line("  g = " + made.name + ";");
   }
 
-  Choices choices_;
+  Choices choices_, of_codings_;
   const bool for_tiles_;
   Expressions expressions_;
   const Declarations declared_;
