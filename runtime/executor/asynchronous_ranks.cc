@@ -10,10 +10,14 @@
 
 namespace casync::runtime {
 
-AsynchronousRanks::AsynchronousRanks(const ExecutorOptions& options, Transport& transport, Host& host)
+AsynchronousRanks::AsynchronousRanks(const ExecutorOptions& options, Transport& transport, ReadyTasks& ready,
+                                     GradientSteps& steps, Failures& failures, WorkRecord& record)
     : options_(options),
       transport_(transport),
-      host_(host),
+      ready_(ready),
+      steps_(steps),
+      failures_(failures),
+      record_(record),
       ended_at_(static_cast<std::size_t>(options.ranks), kNotEnded) {}
 
 template <class Visit>
@@ -59,9 +63,9 @@ void AsynchronousRanks::check_consensus() {
     const auto ended =
         std::find_if(ended_at_.begin(), ended_at_.end(), [&](std::uint32_t steps) { return steps <= run->step; });
     if (ended == ended_at_.end()) continue;
-    return host_.report(peer_failure("rank " + std::to_string(ended - ended_at_.begin()) +
-                                     " has closed its session, and the consensus of step " + std::to_string(run->step) +
-                                     " needs its parameters"));
+    return failures_.report(peer_failure("rank " + std::to_string(ended - ended_at_.begin()) +
+                                         " has closed its session, and the consensus of step " +
+                                         std::to_string(run->step) + " needs its parameters"));
   }
 }
 
@@ -69,13 +73,13 @@ bool AsynchronousRanks::begin_levelling(GradientRun& side) {
   if (side.answering->on_device() != nullptr) {
     const Status status = side.answering->level_on_device(side.outer->step + 1);
     if (status) return false;
-    host_.report(Status(status.code(), "gradient " + side.spec.name + ", step " + std::to_string(side.outer->step) +
-                                           ": " + status.message()));
+    failures_.report(Status(status.code(), "gradient " + side.spec.name + ", step " + std::to_string(side.outer->step) +
+                                               ": " + status.message()));
     return true;
   }
   side.answering->for_each_task([&](TaskId batch) {
     side.answering->begin_levelling(batch, side.outer->step + 1);
-    host_.compute_batch(side, batch);
+    ready_.push_batch(side, batch);
   });
   return side.answering->partitions() > 0;
 }
@@ -88,13 +92,19 @@ void AsynchronousRanks::take_contribution(GradientRun& side, Rank from, const Me
     const Recv& recv = std::get<Recv>(side.graph.tasks()[TaskGraph::index(arrival->task)]);
     side.state(recv.to).finite = message.finite;
     side.step = message.key.step;
-    host_.record_task(SpanKind::kRecv, side, id, from, message.payload_bytes, 0,
-                      side.since[TaskGraph::index(arrival->task)]);
+    record_task(SpanKind::kRecv, side, id, from, message.payload_bytes, 0, side.since[TaskGraph::index(arrival->task)]);
   }
   others_went_on_.fetch_add(1);
   const TaskId batch = side.answering->task_of(id.partition);
   side.answering->batches_of(batch).contribute(from, message.key.step);
   begin_batch(side, batch);
+}
+
+/// A task of an owner's side is done; returns the time.
+Clock::time_point AsynchronousRanks::record_task(SpanKind kind, GradientRun& side, MessageId id, Rank peer, Bytes bytes,
+                                                 std::uint32_t lane, Clock::time_point from) {
+  record_.count_task();
+  return record_.record(kind, side, id, peer, bytes, lane, from);
 }
 
 /// Queues the next batch of a partition, if an answer is due.
@@ -104,14 +114,14 @@ void AsynchronousRanks::begin_batch(GradientRun& side, TaskId batch) {
   if (answering.batches_of(batch).waits(options_.rank)) own = own_answer(side, batch);
   if (!answering.begin(batch, own)) return;
   side.step = answering.batches_of(batch).answered_step(answering.batches_of(batch).answered().front());
-  host_.compute_batch(side, batch);
+  ready_.push_batch(side, batch);
 }
 
 /// The memory in which this rank awaits its own answer.
 View AsynchronousRanks::own_answer(GradientRun& side, TaskId batch) {
   GradientRun& run = *side.outer;
   const BufferId buffer = side.answering->own_answer(run, batch);
-  host_.give_memory(run, buffer);
+  steps_.give_memory(run, buffer);
   return run.state(buffer).memory;
 }
 
@@ -128,7 +138,7 @@ Clock::time_point AsynchronousRanks::finish_task(GradientRun& side, TaskId task,
   }
   const std::span<const Rank> answered = answering.batches_of(batch).answered();
   on_device->begin_answers(batch, answered.size());
-  for (const Rank rank : answered) host_.compute_batch(side, on_device->answer_task(batch, rank));
+  for (const Rank rank : answered) ready_.push_batch(side, on_device->answer_task(batch, rank));
   return Clock::now();
 }
 
@@ -140,9 +150,9 @@ Clock::time_point AsynchronousRanks::finish_batch(GradientRun& side, TaskId batc
   const bool levels = answering.is_levelling(batch);
   side.step = levels ? side.outer->step : batches.answered_step(batches.answered().front());
   const Bytes bytes = answering.elements_of(batch) * sizeof(float);
-  const Clock::time_point now = host_.record_task(SpanKind::kMerge, side, {partition, 0}, -1, bytes, lane, from);
+  const Clock::time_point now = record_task(SpanKind::kMerge, side, {partition, 0}, -1, bytes, lane, from);
   if (levels) {
-    if (answering.finish_levelling(batch)) host_.finish_gradient(*side.outer);
+    if (answering.finish_levelling(batch)) steps_.finish_gradient(*side.outer);
     return now;
   }
   for (const Rank rank : batches.taken()) {
@@ -158,7 +168,7 @@ Clock::time_point AsynchronousRanks::finish_batch(GradientRun& side, TaskId batc
     const compll::Encoded& made = answering.answer_to(batch, rank);
     side.state(messages.answer).bytes = made.size;
     side.state(messages.answer).finite = made.finite;
-    host_.send_answer(rank, side, messages.send);
+    ready_.push_answer(rank, side, messages.send);
   }
   begin_batch(side, batch);
   return now;
@@ -173,7 +183,7 @@ void AsynchronousRanks::take_own_answer(GradientRun& side, TaskId batch) {
   GradientRun::BufferState& state = run.state(std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]).to);
   state.bytes = made.size;
   state.finite = made.finite;
-  host_.complete(run, arrival->task);
+  steps_.complete(run, arrival->task);
 }
 
 MessageKey AsynchronousRanks::key_of_answer(const GradientRun& side, TaskId task, const Send& send) {
@@ -184,7 +194,7 @@ MessageKey AsynchronousRanks::key_of_answer(const GradientRun& side, TaskId task
 
 void AsynchronousRanks::answer_left(GradientRun& side, TaskId task, const Send& send, Bytes bytes) {
   side.step = key_of_answer(side, task, send).step;
-  host_.record_task(SpanKind::kSend, side, send.id, send.to, bytes, 0, side.since[TaskGraph::index(task)]);
+  record_task(SpanKind::kSend, side, send.id, send.to, bytes, 0, side.since[TaskGraph::index(task)]);
   const Answering::Addressee to = side.answering->addressee(task);
   side.answering->batches_of(to.task).left(to.rank);
   begin_batch(side, to.task);
@@ -194,7 +204,7 @@ void AsynchronousRanks::end_rank(Rank rank, std::uint32_t steps) {
   if (has_ended(rank)) return;
   ended_at_[static_cast<std::size_t>(rank)] = steps;
   ended_ranks_.fetch_add(1);
-  host_.announce_soon();
+  steps_.announce_soon();
   check_consensus();
   for_each_side([&](GradientRun& side) {
     side.answering->for_each_task([&](TaskId batch) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The progress thread's messages: what leaves when, and where what arrives goes.
+#include "runtime/executor/messages.h"
+
 #include <string>
+#include <variant>
 
 #include "base/check.h"
 #include "runtime/executor/answering.h"
-#include "runtime/executor/executor.h"
+#include "runtime/executor/bundles.h"
 #include "runtime/executor/message_hops.h"
 
 namespace casync::runtime {
@@ -26,7 +27,20 @@ std::uint64_t cookie_of(const GradientRun& run, TaskId task) {
 
 }  // namespace
 
-Outgoing Executor::outgoing(const ReadyTask& ready) const {
+Messages::Messages(const RunTable& runs, Links& links, GradientSteps& steps, AsynchronousRanks& asynchronous,
+                   Bundles& bundles, Comparisons& comparisons, Failures& failures, WorkRecord& record,
+                   const ExecutorEvents& events)
+    : runs_(runs),
+      links_(links),
+      steps_(steps),
+      asynchronous_(asynchronous),
+      bundles_(bundles),
+      comparisons_(comparisons),
+      failures_(failures),
+      record_(record),
+      events_(events) {}
+
+Outgoing Messages::outgoing(const ReadyTask& ready) {
   GradientRun& run = *ready.run;
   const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(ready.task)]);
   const GradientRun::BufferState& state = run.state(send.from);
@@ -40,42 +54,17 @@ Outgoing Executor::outgoing(const ReadyTask& ready) const {
   return {message, {state.memory.data, state.bytes}, cookie_of(run, ready.task)};
 }
 
-GradientRun* Executor::find_run(std::uint64_t key) const {
-  const auto found = by_key_.find(key);
-  return found == by_key_.end() ? nullptr : found->second;
-}
-
-void Executor::send_notices(std::uint64_t count, std::uint32_t steps) {
-  Message notice;
-  notice.key.hop = kNoticeHop;
-  notice.key.step = steps;
-  notice.key.gradient = count;
-  for (Rank peer = 0; peer < options_.ranks; ++peer) {
-    const Outgoing out{notice, {}, kNoticeCookie};
-    if (peer != options_.rank) transport_->send(peer, {&out, 1});
-  }
-}
-
-void Executor::take_notice(Rank from, const Message& message) {
-  if (message.key.gradient <= comparisons()) return;  // that one is over
-  comparing_ = from;
-  comparing_for_ = message.key.gradient;
-  comparing_from_ = message.key.step;
-  events_.peer_compares(comparing_for_);
-  check_comparing();
-}
-
-Placement Executor::place(Rank from, const Message& message) {
+Placement Messages::place(Rank from, const Message& message) {
   if (message.key.hop >= kLeastNoticeHop && message.payload_bytes == 0) return Placement::here({});
   Placement placement = place_payload(from, message);
   if (placement.kind == Placement::Kind::kLater) links_.put_off(from, message.key);
   return placement;
 }
 
-Placement Executor::place_payload(Rank from, const Message& message) {
-  if (failing() || comparison_wanted_.load()) return Placement::later();
+Placement Messages::place_payload(Rank from, const Message& message) {
+  if (failures_.failing() || comparisons_.is_wanted()) return Placement::later();
   if (message.key.partition == kBundledPartition) return bundles_.place(from, message);
-  GradientRun* const run = find_run(message.key.gradient);
+  GradientRun* const run = runs_.find(message.key.gradient);
   if (run == nullptr) return Placement::later();  // declared there already, here soon
   if (run->asynchronous && message.key.hop == kContributionHop) return place_contribution(*run, from, message);
   const std::uint32_t step = message.key.step;
@@ -88,7 +77,7 @@ Placement Executor::place_payload(Rank from, const Message& message) {
 }
 
 /// Places a contribution to a partition that this rank owns, of any step of its sender.
-Placement Executor::place_contribution(GradientRun& run, Rank from, const Message& message) {
+Placement Messages::place_contribution(GradientRun& run, Rank from, const Message& message) {
   GradientRun* const side = run.owner_side.get();
   const MessageId id{message.key.partition, message.key.hop};
   if (side == nullptr || !side->answering->owns(id.partition)) {
@@ -106,8 +95,7 @@ Placement Executor::place_contribution(GradientRun& run, Rank from, const Messag
   return place_whole(*side, from, message, id);
 }
 
-/// Places a message of a step that is under way.
-Placement Executor::place_whole(GradientRun& run, Rank from, const Message& message, MessageId id) {
+Placement Messages::place_whole(GradientRun& run, Rank from, const Message& message, MessageId id) {
   GradientRun::Arrival* const arrival = run.arrival(id, from);
   const auto refuse = [&](const std::string& why) { return refusal(run, message, why); };
   if (arrival == nullptr) return refuse("nothing like it is expected here");
@@ -130,114 +118,74 @@ Placement Executor::place_whole(GradientRun& run, Rank from, const Message& mess
     return refuse(std::to_string(message.payload_bytes) + " bytes, expected " + std::to_string(bound));
   }
   arrival->begun = true;
-  give_memory(run, buffer);
+  steps_.give_memory(run, buffer);
   GradientRun::BufferState& state = run.state(buffer);
   state.bytes = message.payload_bytes;
   run.since[TaskGraph::index(arrival->task)] = Clock::now();
   return Placement::here({state.memory.data, message.payload_bytes});
 }
 
-void Executor::received(Rank from, const Message& message, Status status) {
-  if (failing()) return;
-  if (status.is_ok() && message.key.hop == kNoticeHop) return take_notice(from, message);
-  if (status.is_ok() && message.key.hop >= kEndHop) return links_.take_coordination(from, message);
-  if (status.is_ok() && asynchronous_.take_word(from, message)) return;
-  if (status.is_ok() && message.key.hop >= kLeastNoticeHop) {
+void Messages::received(Rank from, const Message& message, Status status) {
+  if (failures_.failing()) return;
+  if (!status.is_ok()) {
+    if (status.code() == StatusCode::kPeerFailure) return;  // failed() says the same
+    const GradientRun* const run = runs_.find(message.key.gradient);
+    const std::string about = run != nullptr ? named(*run, message.key) : "an unknown gradient";
+    return failures_.report(
+        {status.code(), "message from rank " + std::to_string(from) + " (" + about + "): " + status.message()});
+  }
+  if (message.key.hop == kNoticeHop) return comparisons_.take_notice(from, message);
+  if (message.key.hop >= kEndHop) return links_.take_coordination(from, message);
+  if (asynchronous_.take_word(from, message)) return;
+  if (message.key.hop >= kLeastNoticeHop) {
     MessageKey arrived = message.key;
     arrived.hop &= ~kArrivedBit;
     return links_.arrived(from, arrived);
   }
-  if (status.is_ok()) links_.received(from, message.key);
-  GradientRun* const run = find_run(message.key.gradient);
-  if (!status.is_ok()) {
-    if (status.code() == StatusCode::kPeerFailure) return;  // failed() says the same
-    const std::string what = run != nullptr ? named(*run, message.key) : "an unknown gradient";
-    return report(
-        {status.code(), "message from rank " + std::to_string(from) + " (" + what + "): " + status.message()});
-  }
-  if (message.key.partition == kBundledPartition && bundles_.received(from, message)) return;
+  links_.received(from, message.key);
+  received_payload(from, message);
+}
+
+void Messages::received_payload(Rank from, const Message& message) {
+  GradientRun* const run = runs_.find(message.key.gradient);
+  const bool bundled = message.key.partition == kBundledPartition;
+  if (bundled && bundles_.received(from, message)) return;
   if (run != nullptr && run->asynchronous && message.key.hop == kContributionHop) {
     return asynchronous_.take_contribution(*run->owner_side, from, message);
   }
   CASYNC_CHECK(run != nullptr && run->active);
-  if (message.key.partition == kBundledPartition) return received_whole(*run, from, message, {0, message.key.hop});
-  received_whole(*run, from, message, {message.key.partition, message.key.hop});
+  received_whole(*run, from, message, {bundled ? 0 : message.key.partition, message.key.hop});
 }
 
-void Executor::received_whole(GradientRun& run, Rank from, const Message& message, MessageId id) {
+void Messages::received_whole(GradientRun& run, Rank from, const Message& message, MessageId id) {
   const GradientRun::Arrival* const arrival = run.arrival(id, from);
   CASYNC_CHECK(arrival != nullptr && arrival->begun);
   const Recv& recv = std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]);
   GradientRun::BufferState& state = run.state(recv.to);
   state.finite = message.finite;
   state.unchecked = !run.codec_of(recv.to).info().identity;
-  record(SpanKind::kRecv, run, recv.id, from, message.payload_bytes, 0, run.since[TaskGraph::index(arrival->task)]);
-  complete(run, arrival->task);
+  record_.record(SpanKind::kRecv, run, recv.id, from, message.payload_bytes, 0,
+                 run.since[TaskGraph::index(arrival->task)]);
+  steps_.complete(run, arrival->task);
 }
 
-void Executor::sent(std::uint64_t cookie, Status status) {
+void Messages::sent(std::uint64_t cookie, Status status) {
   if (cookie == kNoticeCookie) return;
-  GradientRun& run = *by_index_[cookie >> 32];
+  GradientRun& run = runs_.at(cookie >> 32);
   const TaskId task{static_cast<std::uint32_t>(cookie)};
   const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(task)]);
   const Bytes bytes = run.state(send.from).bytes;
   links_.sent(send.to, bytes);
   if (run.parts) --run.parts->sends_out;
-  if (!status.is_ok() || failing()) return;  // failed() said why, or will
+  if (!status.is_ok() || failures_.failing()) return;  // failed() said why, or will
   if (run.parts && !run.active) return bundles_.sent_dissolved(run);
   if (run.answering) return asynchronous_.answer_left(run, task, send, bytes);
-  record(SpanKind::kSend, run, send.id, send.to, bytes, 0, run.since[TaskGraph::index(task)]);
-  complete(run, task);
+  record_.record(SpanKind::kSend, run, send.id, send.to, bytes, 0, run.since[TaskGraph::index(task)]);
+  steps_.complete(run, task);
 }
 
-void Executor::failed(Rank peer, Status status) {
-  if (!failing()) events_.peer_broke(peer, status);
-}
-
-/// Returns true if this rank waits for another's contribution, and not only for a result that an owner makes of them.
-bool Executor::lacks_contribution(const GradientRun& run) const {
-  if (!run.active) return false;
-  if (rounds_ != nullptr) return true;
-  if (const GradientRun& inner = run.under_way(); &inner != &run) return lacks_contribution(inner);
-  if (run.asynchronous && (run.owner_side || run.waits_behind)) return true;
-  for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
-    const Recv* const recv = std::get_if<Recv>(&run.graph.tasks()[i]);
-    if (recv != nullptr && recv->id.hop == 0 && run.waits_for[i] != GradientRun::kTaskDone) return true;
-  }
-  return false;
-}
-
-std::string Executor::missing(const GradientRun& run) const {
-  if (!run.active) return "nothing is missing any more";
-  if (rounds_ != nullptr) return rounds_->missing(run.instead != nullptr ? *run.instead : run);
-  if (run.bundle != nullptr && &run.under_way() == run.bundle) return missing(*run.bundle);
-  const GradientRun& inner = run.under_way();
-  if (run.instead == &inner) return missing(inner);
-  if (run.rounds) {
-    const std::string turn = std::to_string(run.rounds->turn + 1) + " of " + std::to_string(run.rounds->turns());
-    return "turn " + turn + (&inner != &run ? " is done; then " + missing(inner) : " is not computed");
-  }
-  std::string text;
-  int unsent = 0, uncomputed = 0;
-  for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
-    if (run.waits_for[i] == GradientRun::kTaskDone) continue;
-    const Primitive& primitive = run.graph.tasks()[i];
-    if (const Recv* recv = std::get_if<Recv>(&primitive)) {
-      if (text.size() > 400) continue;
-      text += (text.empty() ? "" : "; ") + std::string("nothing came from rank ") + std::to_string(recv->from) +
-              " for partition " + std::to_string(recv->id.partition);
-      if (!run.asynchronous) continue;
-      const std::string waits = asynchronous_.answer_waits_for(run, recv->from, recv->id.partition);
-      if (!waits.empty()) text += ": " + waits;
-    } else if (std::holds_alternative<Send>(primitive)) {
-      ++unsent;
-    } else {
-      ++uncomputed;
-    }
-  }
-  if (text.empty()) text = "all messages came";
-  return text + "; " + std::to_string(unsent) + " messages not sent, " + std::to_string(uncomputed) +
-         " tasks not computed";
+void Messages::failed(Rank peer, Status status) {
+  if (!failures_.failing()) events_.peer_broke(peer, status);
 }
 
 }  // namespace casync::runtime
