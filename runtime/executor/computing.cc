@@ -35,7 +35,7 @@ constexpr Seconds kDeviceRest{10};
 
 Elements elements_of(const GradientRun& run, TaskId task) {
   if (run.rounds) return run.elements;
-  if (run.answering) return run.answering->elements_of(task);
+  if (run.answering) return run.answering->of(task).elements();
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (run.parts && !std::holds_alternative<Merge>(primitive)) return run.elements;
   if (const auto* encode = std::get_if<Encode>(&primitive)) return encode->from.count;

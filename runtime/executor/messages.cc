@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor/messages.h"
 
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -80,12 +81,11 @@ Placement Messages::place_payload(Rank from, const Message& message) {
 Placement Messages::place_contribution(GradientRun& run, Rank from, const Message& message) {
   GradientRun* const side = run.owner_side.get();
   const MessageId id{message.key.partition, message.key.hop};
-  if (side == nullptr || !side->answering->owns(id.partition)) {
-    return refusal(run, message, "nothing like it is expected here");
-  }
+  const std::optional<TaskId> batch = side != nullptr ? side->answering->find(id.partition) : std::nullopt;
+  if (!batch) return refusal(run, message, "nothing like it is expected here");
   const std::uint32_t step = message.key.step;
   if (side->answering->puts_off(step)) return Placement::later();
-  const AnswerBatches& batches = side->answering->batches_of(side->answering->task_of(id.partition));
+  const AnswerBatches& batches = side->answering->of(*batch).batches();
   if (step < batches.contributed(from)) return refusal(run, message, "that step is over here");
   if (batches.waits(from)) return refusal(run, message, "the one to an earlier step has no answer yet");
   if (!side->answering->contributes(from)) {

@@ -25,7 +25,7 @@ std::vector<GradientState::Range> owned_ranges(const GradientRun& run) {
   if (run.owner_side) {
     const Answering& answering = *run.owner_side->answering;
     answering.for_each_task([&](TaskId task) {
-      const Slice slice = answering.slice_of(task);
+      const Slice slice = answering.of(task).slice();
       ranges.push_back({slice.first, slice.count});
     });
   }
