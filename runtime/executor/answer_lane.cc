@@ -21,8 +21,8 @@ struct Answer {
 
 Answer answer_of(GradientRun& side, TaskId batch, Rank rank) {
   const Answering& answering = *side.answering;
-  if (rank != side.self) return {&side, answering.messages(batch, rank).answer};
-  return {side.outer, answering.own_answer(*side.outer, batch)};
+  if (rank != side.self) return {&side, answering.of(batch).messages(rank).answer};
+  return {side.outer, answering.of(batch).own_answer(*side.outer)};
 }
 
 /// The lane's plain payloads begin with the heads of contributions, so far from each other.
@@ -48,7 +48,7 @@ class AnswerQueue final : public PayloadQueue {
         if (answering_.contributes(rank)) CASYNC_RETURN_IF_ERROR(read(rank));
       }
     } else {
-      for (const Rank rank : answering_.batches_of(batch_).taken()) CASYNC_RETURN_IF_ERROR(read(rank));
+      for (const Rank rank : answering_.of(batch_).batches().taken()) CASYNC_RETURN_IF_ERROR(read(rank));
     }
     if (lists_.sums.empty()) return Status::ok();
     CASYNC_RETURN_IF_ERROR(decode());
@@ -68,8 +68,8 @@ class AnswerQueue final : public PayloadQueue {
     KernelCall call;
     call.n = n_;
     call.outcome = take_outcome(0);
-    call.context = context_of(side_.self, side_.outer->key, answering_.batches_of(batch_).answered_step(rank),
-                              second.info(), GradientRun::KeptBy::kMerge, answering_.slice_of(batch_), tasks_.seed);
+    call.context = context_of(side_.self, side_.outer->key, answering_.of(batch_).batches().answered_step(rank),
+                              second.info(), GradientRun::KeptBy::kMerge, answering_.of(batch_).slice(), tasks_.seed);
     KernelCall nothing = call;
     call.function = KernelFunction::kMerge;
     call.terms = lists_.terms;
@@ -98,13 +98,13 @@ class AnswerQueue final : public PayloadQueue {
     if (rank == side_.self) {
       CASYNC_RETURN_IF_ERROR(wait_for(*side_.outer));
       own_ = lists_.sums.size();
-      lists_.sums.push_back(side_.outer->device_memory(answering_.slice_of(batch_)));
+      lists_.sums.push_back(side_.outer->device_memory(answering_.of(batch_).slice()));
       return Status::ok();
     }
-    const BufferId buffer = answering_.messages(batch_, rank).contribution;
+    const BufferId buffer = answering_.of(batch_).messages(rank).contribution;
     if (lane_ != nullptr) {
       if (!side_.state(buffer).finite) return Status::ok();
-      CASYNC_RETURN_IF_ERROR(answering_.check(side_, batch_, rank));
+      CASYNC_RETURN_IF_ERROR(answering_.of(batch_).check(side_, rank));
     }
     DeviceView payload;
     CASYNC_RETURN_IF_ERROR(bring(side_, buffer, &payload));
@@ -192,8 +192,8 @@ void end_taking(const LaneRoom& room, const DeviceLane& lane, GradientRun& side,
   const Answering& answering = *side.answering;
   bool added = false, left_out = false;
   const std::byte* head = lane.pinned->view().data + room.plain_at();
-  for (const Rank rank : answering.batches_of(batch).taken()) {
-    const bool came = rank == side.self || side.state(answering.messages(batch, rank).contribution).finite;
+  for (const Rank rank : answering.of(batch).batches().taken()) {
+    const bool came = rank == side.self || side.state(answering.of(batch).messages(rank).contribution).finite;
     const bool finite = came && compll::says_finite(head);
     if (came) head += kHeadDistance;
     (finite ? added : left_out) = true;

@@ -2,11 +2,9 @@
 #include "runtime/executor/answering.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/check.h"
-#include "compll/ops/cpu/convert.h"
 #include "runtime/executor/gradient_run.h"
 
 namespace casync::runtime {
@@ -14,49 +12,34 @@ namespace {
 
 constexpr Bytes kAlignment = 64;
 
-bool all_finite(const float* values, Elements count) {
-  return std::all_of(values, values + count, [](float x) { return std::isfinite(x); });
-}
-
 }  // namespace
 
 Answering::Answering(const Asynchronous& rule, const TaskGraph& graph, std::span<const Owned> owned,
                      std::vector<bool> contributes, Rank self, bool residuals)
-    : contributes_(std::move(contributes)), self_(self), addressees_(graph.tasks().size()) {
-  const std::size_t ranks = contributes_.size();
+    : contributes_(std::move(contributes)), addressees_(graph.tasks().size()) {
+  partitions_.reserve(owned.size());
   for (const Owned& one : owned) {
-    partitions_.push_back({.owned = one,
-                           .batches = AnswerBatches(rule, contributes_),
-                           .sums = UntoldSums(static_cast<int>(ranks), one.slice.count, residuals),
-                           .messages = std::vector<Messages>(ranks),
-                           .made = std::vector<compll::Encoded>(ranks)});
+    partitions_.emplace_back(rule, one.number, one.slice, contributes_, self, residuals);
   }
   for (std::size_t i = 0; i < graph.tasks().size(); ++i) {
     const Primitive& message = graph.tasks()[i];
     if (const Recv* recv = std::get_if<Recv>(&message)) {
-      Partition& partition = at(task_of(recv->id.partition));
-      partition.messages[static_cast<std::size_t>(recv->from)].contribution = recv->to;
+      of(*find(recv->id.partition)).messages(recv->from).contribution = recv->to;
     } else {
       const Send& send = std::get<Send>(message);
-      const TaskId task = task_of(send.id.partition);
-      Messages& messages = at(task).messages[static_cast<std::size_t>(send.to)];
+      OwnedPartition::PeerMessages& messages = of(*find(send.id.partition)).messages(send.to);
       messages.send = TaskId(static_cast<std::uint32_t>(i));
       messages.answer = send.from;
-      addressees_[i] = {task, send.to};
+      addressees_[i] = {*find(send.id.partition), send.to};
     }
   }
 }
 
-/// As many as there are: it is none of them.
-std::size_t Answering::place_of(std::uint32_t number) const {
+std::optional<TaskId> Answering::find(std::uint32_t number) const {
   const auto found = std::find_if(partitions_.begin(), partitions_.end(),
-                                  [&](const Partition& one) { return one.owned.number == number; });
-  return static_cast<std::size_t>(found - partitions_.begin());
-}
-
-TaskId Answering::task_of(std::uint32_t number) const {
-  CASYNC_CHECK(owns(number));
-  return TaskId(static_cast<std::uint32_t>(place_of(number)));
+                                  [&](const OwnedPartition& one) { return one.number() == number; });
+  if (found == partitions_.end()) return std::nullopt;
+  return TaskId(static_cast<std::uint32_t>(found - partitions_.begin()));
 }
 
 Status Answering::allocate(GradientRun& side, Device& device) {
@@ -68,7 +51,8 @@ Status Answering::allocate(GradientRun& side, Device& device) {
   };
   std::vector<Bytes> sums_at, buffer_at;
   if (device.is_host()) {
-    for (const Partition& partition : partitions_) sums_at.push_back(take(partition.sums.floats() * sizeof(float)));
+    for (const OwnedPartition& partition : partitions_)
+      sums_at.push_back(take(partition.sums().floats() * sizeof(float)));
   }
   for (std::size_t i = 0; i < side.buffers.size(); ++i) {
     buffer_at.push_back(take(side.bound_of(BufferId(static_cast<std::uint32_t>(i)))));
@@ -78,16 +62,16 @@ Status Answering::allocate(GradientRun& side, Device& device) {
   memory_ = std::move(*memory);
   const View all = memory_->view();
   for (std::size_t i = 0; i < sums_at.size(); ++i) {
-    partitions_[i].sums.lie_at(reinterpret_cast<float*>(all.data + sums_at[i]));
+    partitions_[i].sums().lie_at(reinterpret_cast<float*>(all.data + sums_at[i]));
   }
   for (std::size_t i = 0; i < side.buffers.size(); ++i) {
     side.buffers[i].memory = all.slice(buffer_at[i], side.bound_of(BufferId(static_cast<std::uint32_t>(i))));
   }
   if (device.is_host()) return Status::ok();
   std::vector<DeviceSums> sums;
-  for (const Partition& partition : partitions_) {
+  for (const OwnedPartition& partition : partitions_) {
     const bool residuals = side.codec(Hop::kSecond).info().states != 0;
-    sums.emplace_back(static_cast<int>(contributes_.size()), partition.owned.slice.count, residuals);
+    sums.emplace_back(static_cast<int>(contributes_.size()), partition.elements(), residuals);
   }
   Result<std::unique_ptr<DeviceAnswers>> answers = DeviceAnswers::make(std::move(sums), device);
   if (!answers) return answers.status();
@@ -95,121 +79,44 @@ Status Answering::allocate(GradientRun& side, Device& device) {
   return Status::ok();
 }
 
-BufferId Answering::own_answer(GradientRun& run, TaskId task) const {
-  const GradientRun::Arrival* const arrival = run.arrival({number_of(task), kAnswerHop}, self_);
-  CASYNC_CHECK(arrival != nullptr);
-  return std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]).to;
-}
-
 bool Answering::begin(TaskId task, View own) {
-  Partition& partition = at(task);
-  if (!partition.batches.begin()) return false;
-  partition.own = own;
-  for (std::size_t i = 0; i < contributes_.size(); ++i) {
+  OwnedPartition& partition = of(task);
+  if (!partition.begin(own)) return false;
+  for (std::size_t i = 0; on_device_ && i < contributes_.size(); ++i) {
     const auto rank = static_cast<Rank>(i);
-    if (partition.batches.contributed(rank) != kEver) continue;
-    partition.sums.end(rank);
-    if (on_device_) on_device_->sums(task).end(rank);
+    if (partition.batches().contributed(rank) == kEver) on_device_->sums(task).end(rank);
   }
   return true;
 }
 
 void Answering::begin_levelling(TaskId task, std::uint32_t step) {
-  at(task).batches.go_to(step);
-  at(task).levels = true;
+  of(task).begin_levelling(step);
   ++to_level_;
 }
 
 bool Answering::finish_levelling(TaskId task) {
-  at(task).levels = false;
+  of(task).end_levelling();
   return --to_level_ == 0;
 }
 
 Status Answering::level_on_device(std::uint32_t step) {
   for (std::size_t i = 0; i < partitions_.size(); ++i) {
-    partitions_[i].batches.go_to(step);
+    partitions_[i].batches().go_to(step);
     CASYNC_RETURN_IF_ERROR(on_device_->sums(TaskId(static_cast<std::uint32_t>(i))).level(contributes_));
   }
   return Status::ok();
 }
 
-Status Answering::check(const GradientRun& side, TaskId task, Rank rank) const {
-  const Partition& partition = at(task);
-  const BufferId buffer = partition.messages[static_cast<std::size_t>(rank)].contribution;
-  const GradientRun::BufferState& state = side.buffers[TaskGraph::index(buffer)];
-  const Status status = side.codec(Hop::kFirst).check({state.memory.data, state.bytes}, partition.owned.slice.count);
-  if (status) return status;
-  return data_loss("message from rank " + std::to_string(rank) + " (gradient " + side.spec.name + ", step " +
-                   std::to_string(partition.batches.contributed(rank) - 1) + ", partition " +
-                   std::to_string(partition.owned.number) + "): not a payload of its codec: " + status.message());
-}
-
-/// Adds the contribution of `rank`: its code, or this rank's own elements.
-Status Answering::add(GradientRun& side, TaskId task, Rank rank, Scratch& scratch) {
-  Partition& partition = at(task);
-  const Elements count = partition.owned.slice.count;
-  bool finite = true;
-  const float* values = scratch.values.data();
-  if (rank == self_) {
-    const View own = side.outer->memory(partition.owned.slice);
-    if (side.is_float32()) {
-      values = reinterpret_cast<const float*>(own.data);
-    } else {
-      compll::to_float32(side.spec.dtype, own.data, count, scratch.values.data());
-    }
-  } else {
-    const BufferId buffer = partition.messages[static_cast<std::size_t>(rank)].contribution;
-    const GradientRun::BufferState& state = side.state(buffer);
-    const compll::Codec& codec = side.codec(Hop::kFirst);
-    const ConstView code{state.memory.data, state.bytes};
-    CASYNC_RETURN_IF_ERROR(check(side, task, rank));
-    finite = state.finite;
-    if (codec.info().identity) {
-      values = reinterpret_cast<const float*>(code.data);
-    } else {
-      codec.decode(code, count, scratch.values.data());
-    }
-  }
-  if (finite && all_finite(values, count)) {
-    partition.sums.add(values);
-  } else {
-    partition.sums.leave_out();
-  }
-  return Status::ok();
-}
-
-TaskOutcome Answering::run(GradientRun& side, TaskId task, std::uint64_t seed, float scale, Scratch& scratch) {
-  Partition& partition = at(task);
-  if (partition.levels) {
-    partition.sums.level(contributes_);
-    return {};
-  }
-  for (const Rank rank : partition.batches.taken()) {
-    if (Status status = add(side, task, rank, scratch); !status) return {std::move(status), 0, true};
-  }
-  const compll::Codec& second = side.codec(Hop::kSecond);
-  for (const Rank rank : partition.batches.answered()) {
-    const Messages& messages = partition.messages[static_cast<std::size_t>(rank)];
-    std::byte* const payload = rank == self_ ? partition.own.data : side.state(messages.answer).memory.data;
-    const compll::EncodeContext context =
-        context_of(side.self, side.outer->key, partition.batches.answered_step(rank), second.info(),
-                   GradientRun::KeptBy::kMerge, partition.owned.slice, seed);
-    partition.made[static_cast<std::size_t>(rank)] =
-        partition.sums.answer(rank, side.codec(Hop::kFirst), second, scale, context, payload);
-  }
-  return {};
-}
-
 Elements Answering::state_floats() const {
   Elements floats = 0;
-  for (const Partition& partition : partitions_) floats += partition.sums.state_floats();
+  for (const OwnedPartition& partition : partitions_) floats += partition.sums().state_floats();
   return floats;
 }
 
 Status Answering::read(std::span<float> to) const {
   float* at = to.data();
   for (std::size_t i = 0; i < partitions_.size(); ++i) {
-    const UntoldSums& sums = partitions_[i].sums;
+    const UntoldSums& sums = partitions_[i].sums();
     if (on_device_) {
       CASYNC_RETURN_IF_ERROR(on_device_->sums(TaskId(static_cast<std::uint32_t>(i))).read(at));
     } else {
@@ -223,13 +130,13 @@ Status Answering::read(std::span<float> to) const {
 Status Answering::write(std::span<const float> from, std::uint32_t step) {
   const float* at = from.empty() ? nullptr : from.data();
   for (std::size_t i = 0; i < partitions_.size(); ++i) {
-    UntoldSums& sums = partitions_[i].sums;
+    UntoldSums& sums = partitions_[i].sums();
     if (on_device_) {
       CASYNC_RETURN_IF_ERROR(on_device_->sums(TaskId(static_cast<std::uint32_t>(i))).write(at));
     } else {
       sums.write(at);
     }
-    partitions_[i].batches.go_to(step);
+    partitions_[i].batches().go_to(step);
     if (at != nullptr) at += sums.state_floats();
   }
   put_off_from_ = step;

@@ -10,10 +10,14 @@
 
 namespace casync::runtime {
 
-AsynchronousRanks::AsynchronousRanks(const ExecutorOptions& options, Transport& transport, Host& host)
+AsynchronousRanks::AsynchronousRanks(const ExecutorOptions& options, Transport& transport, ReadyTasks& ready,
+                                     GradientSteps& steps, Failures& failures, WorkRecord& record)
     : options_(options),
       transport_(transport),
-      host_(host),
+      ready_(ready),
+      steps_(steps),
+      failures_(failures),
+      record_(record),
       ended_at_(static_cast<std::size_t>(options.ranks), kNotEnded) {}
 
 template <class Visit>
@@ -29,7 +33,7 @@ void AsynchronousRanks::take_in(GradientRun& run) {
   Answering& answering = *run.owner_side->answering;
   for (Rank rank = 0; rank < options_.ranks; ++rank) {
     if (!has_ended(rank)) continue;
-    answering.for_each_task([&](TaskId batch) { answering.batches_of(batch).end(rank); });
+    answering.for_each_task([&](TaskId batch) { answering.of(batch).batches().end(rank); });
   }
   if (!has_ended(options_.rank)) return;
   answering.put_off_from(Answering::kEver);
@@ -41,7 +45,7 @@ void AsynchronousRanks::begin(GradientRun& run) {
   if (run.owner_side) {
     GradientRun& side = *run.owner_side;
     side.answering->for_each_task([&](TaskId batch) {
-      side.answering->batches_of(batch).contribute(options_.rank, run.step);
+      side.answering->of(batch).batches().contribute(options_.rank, run.step);
       begin_batch(side, batch);
     });
   }
@@ -59,9 +63,9 @@ void AsynchronousRanks::check_consensus() {
     const auto ended =
         std::find_if(ended_at_.begin(), ended_at_.end(), [&](std::uint32_t steps) { return steps <= run->step; });
     if (ended == ended_at_.end()) continue;
-    return host_.report(peer_failure("rank " + std::to_string(ended - ended_at_.begin()) +
-                                     " has closed its session, and the consensus of step " + std::to_string(run->step) +
-                                     " needs its parameters"));
+    return failures_.report(peer_failure("rank " + std::to_string(ended - ended_at_.begin()) +
+                                         " has closed its session, and the consensus of step " +
+                                         std::to_string(run->step) + " needs its parameters"));
   }
 }
 
@@ -69,13 +73,13 @@ bool AsynchronousRanks::begin_levelling(GradientRun& side) {
   if (side.answering->on_device() != nullptr) {
     const Status status = side.answering->level_on_device(side.outer->step + 1);
     if (status) return false;
-    host_.report(Status(status.code(), "gradient " + side.spec.name + ", step " + std::to_string(side.outer->step) +
-                                           ": " + status.message()));
+    failures_.report(Status(status.code(), "gradient " + side.spec.name + ", step " + std::to_string(side.outer->step) +
+                                               ": " + status.message()));
     return true;
   }
   side.answering->for_each_task([&](TaskId batch) {
     side.answering->begin_levelling(batch, side.outer->step + 1);
-    host_.compute_batch(side, batch);
+    ready_.push_batch(side, batch);
   });
   return side.answering->partitions() > 0;
 }
@@ -88,30 +92,36 @@ void AsynchronousRanks::take_contribution(GradientRun& side, Rank from, const Me
     const Recv& recv = std::get<Recv>(side.graph.tasks()[TaskGraph::index(arrival->task)]);
     side.state(recv.to).finite = message.finite;
     side.step = message.key.step;
-    host_.record_task(SpanKind::kRecv, side, id, from, message.payload_bytes, 0,
-                      side.since[TaskGraph::index(arrival->task)]);
+    record_task(SpanKind::kRecv, side, id, from, message.payload_bytes, 0, side.since[TaskGraph::index(arrival->task)]);
   }
   others_went_on_.fetch_add(1);
-  const TaskId batch = side.answering->task_of(id.partition);
-  side.answering->batches_of(batch).contribute(from, message.key.step);
+  const TaskId batch = *side.answering->find(id.partition);
+  side.answering->of(batch).batches().contribute(from, message.key.step);
   begin_batch(side, batch);
+}
+
+/// A task of an owner's side is done; returns the time.
+Clock::time_point AsynchronousRanks::record_task(SpanKind kind, GradientRun& side, MessageId id, Rank peer, Bytes bytes,
+                                                 std::uint32_t lane, Clock::time_point from) {
+  record_.count_task();
+  return record_.record(kind, side, id, peer, bytes, lane, from);
 }
 
 /// Queues the next batch of a partition, if an answer is due.
 void AsynchronousRanks::begin_batch(GradientRun& side, TaskId batch) {
   Answering& answering = *side.answering;
   View own;
-  if (answering.batches_of(batch).waits(options_.rank)) own = own_answer(side, batch);
+  if (answering.of(batch).batches().waits(options_.rank)) own = own_answer(side, batch);
   if (!answering.begin(batch, own)) return;
-  side.step = answering.batches_of(batch).answered_step(answering.batches_of(batch).answered().front());
-  host_.compute_batch(side, batch);
+  side.step = answering.of(batch).batches().answered_step(answering.of(batch).batches().answered().front());
+  ready_.push_batch(side, batch);
 }
 
 /// The memory in which this rank awaits its own answer.
 View AsynchronousRanks::own_answer(GradientRun& side, TaskId batch) {
   GradientRun& run = *side.outer;
-  const BufferId buffer = side.answering->own_answer(run, batch);
-  host_.give_memory(run, buffer);
+  const BufferId buffer = side.answering->of(batch).own_answer(run);
+  steps_.give_memory(run, buffer);
   return run.state(buffer).memory;
 }
 
@@ -122,27 +132,27 @@ Clock::time_point AsynchronousRanks::finish_task(GradientRun& side, TaskId task,
   if (on_device == nullptr) return finish_batch(side, task, from, lane);
   const TaskId batch = on_device->batch_of(task);
   if (const std::optional<Rank> rank = on_device->addressee(task)) {
-    answering.note_answer(batch, *rank, {outcome.bytes, outcome.finite});
+    answering.of(batch).note_answer(*rank, {outcome.bytes, outcome.finite});
     if (on_device->end_answer(batch)) return finish_batch(side, batch, from, lane);
     return Clock::now();
   }
-  const std::span<const Rank> answered = answering.batches_of(batch).answered();
+  const std::span<const Rank> answered = answering.of(batch).batches().answered();
   on_device->begin_answers(batch, answered.size());
-  for (const Rank rank : answered) host_.compute_batch(side, on_device->answer_task(batch, rank));
+  for (const Rank rank : answered) ready_.push_batch(side, on_device->answer_task(batch, rank));
   return Clock::now();
 }
 
 Clock::time_point AsynchronousRanks::finish_batch(GradientRun& side, TaskId batch, Clock::time_point from,
                                                   std::uint32_t lane) {
   Answering& answering = *side.answering;
-  const std::uint32_t partition = answering.number_of(batch);
-  AnswerBatches& batches = answering.batches_of(batch);
-  const bool levels = answering.is_levelling(batch);
+  const std::uint32_t partition = answering.of(batch).number();
+  AnswerBatches& batches = answering.of(batch).batches();
+  const bool levels = answering.of(batch).is_levelling();
   side.step = levels ? side.outer->step : batches.answered_step(batches.answered().front());
-  const Bytes bytes = answering.elements_of(batch) * sizeof(float);
-  const Clock::time_point now = host_.record_task(SpanKind::kMerge, side, {partition, 0}, -1, bytes, lane, from);
+  const Bytes bytes = answering.of(batch).elements() * sizeof(float);
+  const Clock::time_point now = record_task(SpanKind::kMerge, side, {partition, 0}, -1, bytes, lane, from);
   if (levels) {
-    if (answering.finish_levelling(batch)) host_.finish_gradient(*side.outer);
+    if (answering.finish_levelling(batch)) steps_.finish_gradient(*side.outer);
     return now;
   }
   for (const Rank rank : batches.taken()) {
@@ -154,11 +164,11 @@ Clock::time_point AsynchronousRanks::finish_batch(GradientRun& side, TaskId batc
       take_own_answer(side, batch);
       continue;
     }
-    const Answering::Messages& messages = answering.messages(batch, rank);
-    const compll::Encoded& made = answering.answer_to(batch, rank);
+    const OwnedPartition::PeerMessages& messages = answering.of(batch).messages(rank);
+    const compll::Encoded& made = answering.of(batch).answer_to(rank);
     side.state(messages.answer).bytes = made.size;
     side.state(messages.answer).finite = made.finite;
-    host_.send_answer(rank, side, messages.send);
+    ready_.push_answer(rank, side, messages.send);
   }
   begin_batch(side, batch);
   return now;
@@ -167,26 +177,26 @@ Clock::time_point AsynchronousRanks::finish_batch(GradientRun& side, TaskId batc
 void AsynchronousRanks::take_own_answer(GradientRun& side, TaskId batch) {
   GradientRun& run = *side.outer;
   Answering& answering = *side.answering;
-  answering.batches_of(batch).left(options_.rank);
-  const compll::Encoded& made = answering.answer_to(batch, options_.rank);
-  const GradientRun::Arrival* const arrival = run.arrival({answering.number_of(batch), kAnswerHop}, options_.rank);
+  answering.of(batch).batches().left(options_.rank);
+  const compll::Encoded& made = answering.of(batch).answer_to(options_.rank);
+  const GradientRun::Arrival* const arrival = run.arrival({answering.of(batch).number(), kAnswerHop}, options_.rank);
   GradientRun::BufferState& state = run.state(std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]).to);
   state.bytes = made.size;
   state.finite = made.finite;
-  host_.complete(run, arrival->task);
+  steps_.complete(run, arrival->task);
 }
 
 MessageKey AsynchronousRanks::key_of_answer(const GradientRun& side, TaskId task, const Send& send) {
   const Answering::Addressee to = side.answering->addressee(task);
-  const std::uint32_t step = side.answering->batches_of(to.task).answered_step(to.rank);
+  const std::uint32_t step = side.answering->of(to.task).batches().answered_step(to.rank);
   return {side.outer->key, step, send.id.partition, send.id.hop};
 }
 
 void AsynchronousRanks::answer_left(GradientRun& side, TaskId task, const Send& send, Bytes bytes) {
   side.step = key_of_answer(side, task, send).step;
-  host_.record_task(SpanKind::kSend, side, send.id, send.to, bytes, 0, side.since[TaskGraph::index(task)]);
+  record_task(SpanKind::kSend, side, send.id, send.to, bytes, 0, side.since[TaskGraph::index(task)]);
   const Answering::Addressee to = side.answering->addressee(task);
-  side.answering->batches_of(to.task).left(to.rank);
+  side.answering->of(to.task).batches().left(to.rank);
   begin_batch(side, to.task);
 }
 
@@ -194,11 +204,11 @@ void AsynchronousRanks::end_rank(Rank rank, std::uint32_t steps) {
   if (has_ended(rank)) return;
   ended_at_[static_cast<std::size_t>(rank)] = steps;
   ended_ranks_.fetch_add(1);
-  host_.announce_soon();
+  steps_.announce_soon();
   check_consensus();
   for_each_side([&](GradientRun& side) {
     side.answering->for_each_task([&](TaskId batch) {
-      side.answering->batches_of(batch).end(rank);
+      side.answering->of(batch).batches().end(rank);
       begin_batch(side, batch);
     });
   });
@@ -242,9 +252,9 @@ void AsynchronousRanks::say_waits(Clock::time_point now) {
     const Answering& answering = *side.answering;
     answering.for_each_task([&](TaskId batch) {
       for (Rank rank = 0; rank < options_.ranks; ++rank) {
-        const std::optional<AnswerBatches::Wait> wait = answering.batches_of(batch).wait_of(rank);
+        const std::optional<AnswerBatches::Wait> wait = answering.of(batch).batches().wait_of(rank);
         if (!wait || rank == options_.rank) continue;
-        say(rank, {side.outer->key, wait->step, answering.number_of(batch), kWaitsHop},
+        say(rank, {side.outer->key, wait->step, answering.of(batch).number(), kWaitsHop},
             std::uint64_t{wait->steps} << 32 | static_cast<std::uint32_t>(wait->slowest));
       }
     });
@@ -272,7 +282,7 @@ void AsynchronousRanks::take_wait(const Message& message) {
 std::string AsynchronousRanks::answer_waits_for(const GradientRun& run, Rank owner, std::uint32_t partition) const {
   if (owner != options_.rank) return run.waits_behind ? text_of(*run.waits_behind, partition) : "";
   const Answering& answering = *run.owner_side->answering;
-  const auto wait = answering.batches_of(answering.task_of(partition)).wait_of(owner);
+  const auto wait = answering.of(*answering.find(partition)).batches().wait_of(owner);
   return wait ? text_of(*wait, partition) : "";
 }
 

@@ -8,7 +8,11 @@
 
 #include "runtime/executor/answering.h"
 #include "runtime/executor/executor_options.h"
+#include "runtime/executor/failures.h"
 #include "runtime/executor/gradient_run.h"
+#include "runtime/executor/gradient_steps.h"
+#include "runtime/executor/ready_tasks.h"
+#include "runtime/executor/work_record.h"
 #include "runtime/transport/transport.h"
 
 namespace casync::runtime {
@@ -19,28 +23,9 @@ namespace casync::runtime {
 /// Threads: the progress thread's, but for what says otherwise.
 class AsynchronousRanks {
  public:
-  /// The executor's part.
-  class Host {
-   public:
-    virtual ~Host() = default;
-    /// Queues a task of an owner's side: a batch, or a part of one on a device.
-    virtual void compute_batch(GradientRun& side, TaskId task) = 0;
-    /// Queues an answer.
-    virtual void send_answer(Rank to, GradientRun& side, TaskId send) = 0;
-    virtual void give_memory(GradientRun& run, BufferId buffer) = 0;
-    /// A task of a step is done.
-    virtual void complete(GradientRun& run, TaskId task) = 0;
-    virtual void finish_gradient(GradientRun& run) = 0;
-    /// A task of an owner's side is done; returns the time.
-    virtual Clock::time_point record_task(SpanKind kind, GradientRun& side, MessageId id, Rank peer, Bytes bytes,
-                                          std::uint32_t lane, Clock::time_point from) = 0;
-    virtual void report(Status cause) = 0;
-    /// Lets all waiters look again.
-    virtual void announce_soon() = 0;
-  };
-
   /// Borrows all of these.
-  AsynchronousRanks(const ExecutorOptions& options, Transport& transport, Host& host);
+  AsynchronousRanks(const ExecutorOptions& options, Transport& transport, ReadyTasks& ready, GradientSteps& steps,
+                    Failures& failures, WorkRecord& record);
 
   /// Takes in a run of asynchronous ranks. What ranks have ended is so for its owner's side, too; if this one has, it
   /// answers from now on.
@@ -88,6 +73,8 @@ class AsynchronousRanks {
   template <class Visit>
   void for_each_side(Visit visit) const;
   bool has_ended(Rank rank) const { return ended_at_[static_cast<std::size_t>(rank)] != kNotEnded; }
+  Clock::time_point record_task(SpanKind kind, GradientRun& side, MessageId id, Rank peer, Bytes bytes,
+                                std::uint32_t lane, Clock::time_point from);
   void begin_batch(GradientRun& side, TaskId batch);
   Clock::time_point finish_batch(GradientRun& side, TaskId batch, Clock::time_point from, std::uint32_t lane);
   View own_answer(GradientRun& side, TaskId batch);
@@ -97,7 +84,10 @@ class AsynchronousRanks {
 
   const ExecutorOptions& options_;
   Transport& transport_;
-  Host& host_;
+  ReadyTasks& ready_;
+  GradientSteps& steps_;
+  Failures& failures_;
+  WorkRecord& record_;
   std::vector<GradientRun*> runs_;
   std::vector<std::uint32_t> ended_at_;  ///< by rank: the number of steps after which it has ended
   std::atomic<int> ended_ranks_{0};

@@ -30,8 +30,18 @@ void skip(GradientRun& run, TaskId task) {
 }  // namespace
 
 Bundles::Bundles(const ExecutorOptions& options, const Device& device, Transport& transport, Arena& arena,
-                 Waiters& waiters, Host& host)
-    : options_(options), device_(device), transport_(transport), arena_(arena), waiters_(waiters), host_(host) {}
+                 const RunTable& runs, ReadyTasks& ready, GradientSteps& steps, Messages& messages, Waiters& waiters,
+                 Failures& failures)
+    : options_(options),
+      device_(device),
+      transport_(transport),
+      arena_(arena),
+      runs_(runs),
+      ready_(ready),
+      steps_(steps),
+      messages_(messages),
+      waiters_(waiters),
+      failures_(failures) {}
 
 std::vector<std::unique_ptr<GradientRun>> Bundles::make(std::span<GradientRun* const> runs) const {
   std::vector<std::unique_ptr<GradientRun>> bundles;
@@ -39,7 +49,7 @@ std::vector<std::unique_ptr<GradientRun>> Bundles::make(std::span<GradientRun* c
   for (const std::vector<GradientRun*>& group : group_small(runs)) {
     if (!device_.is_host() && encodes_for_itself(*group[0])) continue;
     auto bundle = std::make_unique<GradientRun>(group);
-    if (host_.find_run(bundle->key) == nullptr && bundle->bound_of(BufferId{0}) <= kMostBundleBytes) {
+    if (runs_.find(bundle->key) == nullptr && bundle->bound_of(BufferId{0}) <= kMostBundleBytes) {
       bundles.push_back(std::move(bundle));
     } else {
       for (GradientRun* member : group) member->bundle = nullptr;
@@ -57,7 +67,7 @@ void Bundles::begin_all(std::span<const GradientStart> starts) {
   if (begin_bundles(starts) == starts.size()) return;
   for (const GradientStart& start : starts) {
     if (start.run->bundle == nullptr) {
-      host_.begin(start);
+      steps_.begin(start);
     } else if (!start.run->active || start.run->step != start.step) {  // else it began with its bundle
       begin_alone(start);
     }
@@ -101,9 +111,7 @@ void Bundles::begin_bundle(GradientRun& bundle, std::uint32_t step) {
     transport_.retry_held(run.key);  // other ranks may be there already
   }
   transport_.retry_held(bundle.key);
-  for (std::size_t i = 0; i < bundle.waits_for.size(); ++i) {
-    if (bundle.waits_for[i] == 0) host_.make_ready(bundle, TaskId(i));
-  }
+  ready_.push_first(bundle);
   if (waiting_.empty()) return;
   // Messages that came before this rank knew the gradients. A part alone dissolves the bundle.
   hand_out_bundle(bundle.key);
@@ -113,7 +121,7 @@ void Bundles::begin_bundle(GradientRun& bundle, std::uint32_t step) {
 void Bundles::begin_alone(const GradientStart& start) {
   GradientRun& run = *start.run;
   run.bundle->parts->alone_until = start.step + 1;
-  host_.begin(start);
+  steps_.begin(start);
   transport_.retry_held(run.bundle->key);
   if (!waiting_.empty()) hand_out_to(run);
 }
@@ -130,14 +138,15 @@ void Bundles::finish(GradientRun& bundle) {
     run.completed.store(run.step + 1, std::memory_order_release);
   }
   waiters_.finish(static_cast<int>(bundle.part_count()));
-  host_.announce_soon();
+  steps_.announce_soon();
 }
 
 Placement Bundles::place(Rank from, const Message& message) {
   const std::uint32_t step = message.key.step;
-  GradientRun* const bundle = host_.find_run(message.key.gradient);
+  GradientRun* const bundle = runs_.find(message.key.gradient);
   if (bundle != nullptr && bundle->parts) {
-    if (bundle->active && bundle->step == step) return host_.place_whole(*bundle, from, message, {0, message.key.hop});
+    if (bundle->active && bundle->step == step)
+      return messages_.place_whole(*bundle, from, message, {0, message.key.hop});
     if (step < bundle->part(0).completed.load(std::memory_order_relaxed)) {
       return Placement::refuse(
           data_loss("it sent " + bundle->spec.name + " of step " + std::to_string(step) + ", which is over here"));
@@ -171,8 +180,8 @@ void Bundles::open(WaitingBundle& waiting) {
   waiting.left = waiting.entries.size();
   waiting.done.assign(waiting.entries.size(), false);
   if (!waiting.entries.empty()) return;
-  host_.report(data_loss("message from rank " + std::to_string(waiting.from) + " (step " +
-                         std::to_string(waiting.message.key.step) + "): not a bundle of gradients"));
+  failures_.report(data_loss("message from rank " + std::to_string(waiting.from) + " (step " +
+                             std::to_string(waiting.message.key.step) + "): not a bundle of gradients"));
 }
 
 bool Bundles::received(Rank from, const Message& message) {
@@ -187,7 +196,7 @@ bool Bundles::received(Rank from, const Message& message) {
 }
 
 void Bundles::hand_out(WaitingBundle& waiting) {
-  const GradientRun* const bundle = host_.find_run(waiting.message.key.gradient);
+  const GradientRun* const bundle = runs_.find(waiting.message.key.gradient);
   if (bundle != nullptr && bundle->active && bundle->step == waiting.message.key.step) {
     hand_over(waiting, waiting.message, waiting.view);
     std::fill(waiting.done.begin(), waiting.done.end(), true);
@@ -210,7 +219,7 @@ void Bundles::hand_out(WaitingBundle& waiting) {
 /// Gives one part to its gradient, as if it had come alone. Returns false if that has not begun.
 bool Bundles::hand_out(WaitingBundle& waiting, std::size_t at) {
   const BundleEntry& entry = waiting.entries[at];
-  const GradientRun* const run = host_.find_run(entry.key);
+  const GradientRun* const run = runs_.find(entry.key);
   if (run == nullptr || run->parts) return false;
   const ConstView bytes(waiting.view);
   Message part = waiting.message;
@@ -225,14 +234,14 @@ bool Bundles::hand_out(WaitingBundle& waiting, std::size_t at) {
 /// Takes `message` as if it came from the network. Returns false if it has to wait.
 bool Bundles::hand_over(const WaitingBundle& waiting, const Message& message, ConstView payload) {
   const Rank from = waiting.from;
-  const Placement placement = host_.place(from, message);
+  const Placement placement = messages_.place(from, message);
   if (placement.kind == Placement::Kind::kLater) return false;
   if (placement.kind == Placement::Kind::kRefuse) {
-    host_.report(data_loss("rank " + std::to_string(from) + ": " + placement.reason.message()));
+    failures_.report(data_loss("rank " + std::to_string(from) + ": " + placement.reason.message()));
     return true;
   }
   if (payload.size != 0) std::memcpy(placement.view.data, payload.data, payload.size);
-  host_.received(from, message, Status::ok());
+  messages_.received(from, message, Status::ok());
   return true;
 }
 
@@ -311,16 +320,14 @@ void Bundles::resume(GradientRun& run, const GradientStart& start, bool has_sent
     const bool done = has_sent && (std::holds_alternative<Encode>(task) || std::holds_alternative<Send>(task));
     if (done) skip(run, TaskId(i));
   }
-  for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
-    if (run.waits_for[i] == 0) host_.make_ready(run, TaskId(i));
-  }
+  ready_.push_first(run);
 }
 
 void Bundles::sent_dissolved(GradientRun& bundle) {
   if (bundle.parts->sends_out != 0) return;
   give_back_buffers(bundle);
   waiters_.finish(1);
-  host_.announce_soon();
+  steps_.announce_soon();
 }
 
 }  // namespace casync::runtime

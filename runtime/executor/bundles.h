@@ -8,8 +8,13 @@
 #include "runtime/device/device.h"
 #include "runtime/executor/arena.h"
 #include "runtime/executor/executor_options.h"
+#include "runtime/executor/failures.h"
 #include "runtime/executor/gradient_run.h"
+#include "runtime/executor/gradient_steps.h"
+#include "runtime/executor/messages.h"
+#include "runtime/executor/ready_tasks.h"
 #include "runtime/executor/requests.h"
+#include "runtime/executor/run_table.h"
 #include "runtime/executor/waiters.h"
 #include "runtime/executor/waiting_bundle.h"
 #include "runtime/transport/transport.h"
@@ -21,27 +26,10 @@ namespace casync::runtime {
 /// began as a bundle, a message of one member dissolves it. The progress thread's.
 class Bundles {
  public:
-  /// The executor's part.
-  class Host {
-   public:
-    virtual ~Host() = default;
-    /// Null: no gradient has this key.
-    virtual GradientRun* find_run(std::uint64_t key) const = 0;
-    virtual void begin(const GradientStart& start) = 0;
-    virtual void make_ready(GradientRun& run, TaskId task) = 0;
-    /// Finds the place of a message of a step of `run` that is under way.
-    virtual Placement place_whole(GradientRun& run, Rank from, const Message& message, MessageId id) = 0;
-    /// As TransportClient.
-    virtual Placement place(Rank from, const Message& message) = 0;
-    virtual void received(Rank from, const Message& message, Status status) = 0;
-    virtual void report(Status cause) = 0;
-    /// Lets all waiters look again.
-    virtual void announce_soon() = 0;
-  };
-
   /// Borrows all of these.
-  Bundles(const ExecutorOptions& options, const Device& device, Transport& transport, Arena& arena, Waiters& waiters,
-          Host& host);
+  Bundles(const ExecutorOptions& options, const Device& device, Transport& transport, Arena& arena,
+          const RunTable& runs, ReadyTasks& ready, GradientSteps& steps, Messages& messages, Waiters& waiters,
+          Failures& failures);
 
   /// Makes bundles of those of `runs` that are small, and tells these.
   std::vector<std::unique_ptr<GradientRun>> make(std::span<GradientRun* const> runs) const;
@@ -91,8 +79,12 @@ class Bundles {
   const Device& device_;
   Transport& transport_;
   Arena& arena_;
+  const RunTable& runs_;
+  ReadyTasks& ready_;
+  GradientSteps& steps_;
+  Messages& messages_;
   Waiters& waiters_;
-  Host& host_;
+  Failures& failures_;
   std::vector<std::unique_ptr<GradientRun>> bundles_;
   std::vector<std::unique_ptr<WaitingBundle>> waiting_;  ///< bundles that are taken apart here
   std::vector<std::unique_ptr<WaitingBundle>> spare_;

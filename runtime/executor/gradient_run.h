@@ -46,7 +46,7 @@ struct HopCodecs {
 
 /// One gradient as the executor sees it: its graph, codecs and what they keep, and how far the current step is.
 ///
-/// Threads: the constructor's until Executor::adopt(); then the progress thread's, except for what says
+/// Threads: the constructor's until Executor::take_in(); then the progress thread's, except for what says
 /// otherwise. Tasks of one gradient that run on streams touch disjoint buffers and slices.
 struct GradientRun {
   /// An encoded partition in this step.

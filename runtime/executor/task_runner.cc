@@ -312,7 +312,7 @@ TaskOutcome run_instant_task(GradientRun& run, TaskId task) {
 
 TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float scale, Scratch& scratch) {
   if (run.rounds) return run_turn(run, seed, scale, scratch);
-  if (run.answering) return run.answering->run(run, task, seed, scale, scratch);
+  if (run.answering) return run.answering->of(task).run(run, seed, scale, scratch);
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (const auto* encode = std::get_if<Encode>(&primitive)) return run_encode(run, *encode, seed, scratch);
   if (const auto* merge = std::get_if<Merge>(&primitive)) return run_merge(run, *merge, seed, scale, scratch);

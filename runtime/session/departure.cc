@@ -25,7 +25,7 @@ Status Departure::serve_others(const std::function<Status()>& agree) {
     declares = tables_.gradients.size() > 0;
   }
   Executor& executor = *parts_.executor;
-  if (executor.failing() || !executor.idle()) return Status::ok();
+  if (executor.failures().failing() || !executor.waits().idle()) return Status::ok();
   if (declares) CASYNC_RETURN_IF_ERROR(agree());
   std::uint32_t steps = 0;
   {
@@ -47,7 +47,7 @@ std::optional<Status> Departure::leave(const Status& served) {
     completed = {all_ended_ ? kAllSteps : tables_.step.number(), tables_.completed()};
   }
   Executor& executor = *parts_.executor;
-  const Status status = !served ? served : executor.failing() ? Status::ok() : say_goodbye(completed);
+  const Status status = !served ? served : executor.failures().failing() ? Status::ok() : say_goodbye(completed);
   static_cast<void>(
       parts_.group->close(Clock::now()));  // where that has not: the failure has been told, or nobody asked
   return executor.stop(after(kLetGo), parts_.deadline()) ? status : abandon();
@@ -55,13 +55,13 @@ std::optional<Status> Departure::leave(const Status& served) {
 
 Status Departure::say_goodbye(const Farewell& completed) {
   Executor& executor = *parts_.executor;
-  if (const int active = executor.active(); active > 0) {
+  if (const int active = executor.waits().active(); active > 0) {
     static_cast<void>(parts_.group->close(after(kLetGo), encode_farewell(completed)));
     return aborted("the session was closed while " + std::to_string(active) + " gradients were under way");
   }
   Status status = executor.settle(parts_.deadline());
   if (status.code() == StatusCode::kTimeout) log().warn("closing: {}", status.message());
-  if (!status && executor.failing()) return status;
+  if (!status && executor.failures().failing()) return status;
   return wait_for_others(completed);
 }
 

@@ -20,13 +20,13 @@ std::string JobEnd::named(Rank peer) const {
 }
 
 Status JobEnd::end_with(const Status& cause) {
-  if (!parts_.executor->failing()) end_here(cause);
+  if (!parts_.executor->failures().failing()) end_here(cause);
   return failure();
 }
 
 Status JobEnd::end_late(const GradientRun& run, const Status& cause) {
   Executor& executor = *parts_.executor;
-  if (!executor.knows_who_is_late(run)) static_cast<void>(executor.wait_for_end(after(kTheirWord)));
+  if (!executor.waits().knows_who_is_late(run)) static_cast<void>(executor.failures().wait_for_end(after(kTheirWord)));
   return end_with(cause);
 }
 
@@ -39,7 +39,7 @@ void JobEnd::abort(const std::string& reason) {
 void JobEnd::end_here(const Status& cause) {
   if (!gone_.closed()) parts_.group->abort(cause);
   const Status first = gone_.closed() ? cause : parts_.group->failure();
-  parts_.executor->fail(first.is_ok() ? cause : first);
+  parts_.executor->failures().fail(first.is_ok() ? cause : first);
 }
 
 void JobEnd::peer_broke(Rank peer, const Status& status) {
@@ -47,14 +47,14 @@ void JobEnd::peer_broke(Rank peer, const Status& status) {
   if (!gone_.note_broken(peer, why)) return;
   // A peer that is gone while this rank is idle may have left after its last step, as this rank will; the next submit
   // reports it. A wrong message from it is another matter, and ends the job.
-  if (!parts_.executor->idle() || status.code() != StatusCode::kPeerFailure) end_here(why);
+  if (!parts_.executor->waits().idle() || status.code() != StatusCode::kPeerFailure) end_here(why);
 }
 
 void JobEnd::peer_left(Rank peer, const std::string& last_words) {
   Result<Farewell> farewell = decode_farewell(last_words);
   if (!farewell) {
     const Status status = farewell.status();
-    return parts_.executor->fail(Status(status.code(), named(peer) + ": " + status.message()));
+    return parts_.executor->failures().fail(Status(status.code(), named(peer) + ": " + status.message()));
   }
   const Status why = peer_failure(named(peer) + " left the job: its session was closed");
   // With gossip a peer may be steps ahead when it leaves, and the executor knows which steps it has completed.

@@ -20,7 +20,7 @@ class JobEnd {
 
   // A thread of the program's.
   /// After the end: waits until callers' memory is theirs again. Returns the failure.
-  Status failure() const { return parts_.executor->wait_for_end(parts_.deadline()); }
+  Status failure() const { return parts_.executor->failures().wait_for_end(parts_.deadline()); }
   /// Ends the job with `cause`. Returns what all ranks end with, which an earlier cause may explain better.
   Status end_with(const Status& cause);
   /// Ends the job because `run` is late.

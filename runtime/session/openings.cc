@@ -114,7 +114,7 @@ Status Openings::wait_until(const std::function<bool()>& is_open, Clock::time_po
       std::lock_guard lock(tables_.mutex);
       if (is_open()) return Status::ok();
     }
-    CASYNC_RETURN_IF_ERROR(parts_.executor->wait_until([&] { return count() != seen; }, deadline));
+    CASYNC_RETURN_IF_ERROR(parts_.executor->waits().wait_until([&] { return count() != seen; }, deadline));
   }
 }
 
@@ -142,7 +142,7 @@ Result<GradientRun*> Openings::wait_for_run(Handle handle, Clock::time_point dea
   }
   parts_.group->need({name}, step_of(handle));
   const Status status = wait_until([&] { return gradients.run(index) != nullptr; }, deadline);
-  if (status.code() == StatusCode::kTimeout && !parts_.executor->failing()) {
+  if (status.code() == StatusCode::kTimeout && !parts_.executor->failures().failing()) {
     const Status late = timeout_error(name + ": not every rank has declared it");
     if (Clock::now() < last) return late;
     parts_.group->give_up(name);

@@ -73,7 +73,7 @@ Status ResultWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
 
 /// Under the session's mutex.
 Result<ResultWaits::Earliest> ResultWaits::begin(std::span<const Handle> handles,
-                                                 std::vector<Executor::Awaited>* awaited) {
+                                                 std::vector<StepWaits::Awaited>* awaited) {
   const Clock::time_point now = Clock::now();
   Earliest earliest;
   awaited->clear();
@@ -89,7 +89,7 @@ Result<ResultWaits::Earliest> ResultWaits::begin(std::span<const Handle> handles
 
 Status ResultWaits::wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
                              std::vector<Handle>* done) {
-  thread_local std::vector<Executor::Awaited> awaited;  // keeps its memory: this runs in every step
+  thread_local std::vector<StepWaits::Awaited> awaited;  // keeps its memory: this runs in every step
   std::unique_lock lock(tables_.mutex);
   const std::uint64_t seen = openings_.count();
   const Result<Earliest> earliest = begin(handles, &awaited);
@@ -97,7 +97,7 @@ Status ResultWaits::wait_any(std::span<const Handle> handles, const std::atomic<
   if (!earliest) return earliest.status();
   // A gradient that is held has no run. Once it has one the caller asks again.
   const auto stop = [&] { return interrupted.load() || openings_.count() != seen; };
-  const Status status = parts_.executor->wait_any(awaited, earliest->last, std::cref(stop));
+  const Status status = parts_.executor->waits().wait_any(awaited, earliest->last, std::cref(stop));
   for (std::size_t i = 0; i < handles.size(); ++i) {
     if (awaited[i].run != nullptr && awaited[i].run->completed.load(std::memory_order_acquire) > awaited[i].step)
       done->push_back(handles[i]);
@@ -108,8 +108,8 @@ Status ResultWaits::wait_any(std::span<const Handle> handles, const std::atomic<
 
 Status ResultWaits::wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline,
                              Clock::time_point since) const {
-  Status status = parts_.executor->wait(run, step, deadline);
-  if (status.code() != StatusCode::kTimeout || parts_.executor->failing()) return status;
+  Status status = parts_.executor->waits().wait(run, step, deadline);
+  if (status.code() != StatusCode::kTimeout || parts_.executor->failures().failing()) return status;
   return timeout_error(fmt::format("gradient {}, step {}: not done {:.1f} s after it was submitted: {}", run.spec.name,
                                    step, Seconds(Clock::now() - since).count(), status.message()));
 }
@@ -134,7 +134,7 @@ Status ResultWaits::wait_for_step(Clock::time_point until) {
       since = tables_.submissions.since(i);
     }
   }
-  if (executor.failing() && (!any || job_end_.aborted())) return executor.failure();
+  if (executor.failures().failing() && (!any || job_end_.aborted())) return executor.failures().failure();
   if (last == nullptr) return Status::ok();
   // Waiting for one gradient first, because its Timeout says what is missing.
   const Clock::time_point now = Clock::now();
@@ -142,13 +142,14 @@ Status ResultWaits::wait_for_step(Clock::time_point until) {
   waited(*last, step, now, Clock::now());
   if (status.code() == StatusCode::kTimeout) return job_end_.end_late(*last, status);
   CASYNC_RETURN_IF_ERROR(status);
-  const Status all = executor.wait_all(until);
-  if (all.code() != StatusCode::kTimeout || executor.failing()) return Status::ok();  // the caller looks again
+  const Status all = executor.waits().wait_all(until);
+  if (all.code() != StatusCode::kTimeout || executor.failures().failing())
+    return Status::ok();  // the caller looks again
   return timeout_error(fmt::format("step {}: not done after {} s: {}", step, parts_.options.timeout_s, all.message()));
 }
 
 bool ResultWaits::is_complete() const {
-  if (parts_.executor->idle() && !parts_.executor->failing())
+  if (parts_.executor->waits().idle() && !parts_.executor->failures().failing())
     return true;  // in this order: a failure makes it idle, too
   const std::uint32_t step = tables_.step.number();
   for (std::size_t i = 0; i < tables_.gradients.size(); ++i) {

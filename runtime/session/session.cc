@@ -87,7 +87,7 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
                             std::to_string(submissions.size()));
   }
   while (true) {
-    if (parts_.executor->failing()) return job_end_.failure();
+    if (parts_.executor->failures().failing()) return job_end_.failure();
     Status cause;  // of the job's end
     {
       std::lock_guard lock(tables_.mutex);
@@ -137,7 +137,7 @@ void SessionImpl::end_submissions() {
 }
 
 void SessionImpl::nudge() {
-  if (!forked()) parts_.executor->nudge();
+  if (!forked()) parts_.executor->waits().nudge();
 }
 
 Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {

@@ -85,7 +85,7 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   if (!group) return group.status();
   session->parts_.group = std::move(*group);
   if (Status status = session->connect(); !status) {
-    if (session->parts_.executor) session->parts_.executor->fail(status);  // it has nothing to settle
+    if (session->parts_.executor) session->parts_.executor->failures().fail(status);  // it has nothing to settle
     session->parts_.group->abort(status);
     const Status first = session->parts_.group->failure();
     return first.is_ok() ? status : first;
@@ -118,7 +118,7 @@ Status SessionImpl::connect() {
   events.peer_compares = [this](std::uint64_t comparisons) { comparisons_.peer_compares(comparisons); };
   CASYNC_RETURN_IF_ERROR(parts_.executor->connect(*addresses, std::move(events)));
   Group& group = *parts_.group;
-  group.watch([this](const Status& cause) { parts_.executor->fail(cause); });
+  group.watch([this](const Status& cause) { parts_.executor->failures().fail(cause); });
   group.watch_agreements([this](const Agreement& agreement) { openings_.agreed(agreement); });
   group.watch_needs([this](const std::string& name, std::uint32_t step) { openings_.needed(name, step); });
   group.watch_leavers([this](Rank peer, const std::string& last_words) { job_end_.peer_left(peer, last_words); });

@@ -25,7 +25,7 @@ std::vector<GradientState::Range> owned_ranges(const GradientRun& run) {
   if (run.owner_side) {
     const Answering& answering = *run.owner_side->answering;
     answering.for_each_task([&](TaskId task) {
-      const Slice slice = answering.slice_of(task);
+      const Slice slice = answering.of(task).slice();
       ranges.push_back({slice.first, slice.count});
     });
   }
@@ -47,7 +47,7 @@ const GradientState* state_of(const GradientRun& run, const SessionState& state)
 }  // namespace
 
 Result<SessionState> SessionStates::take() const {
-  if (!parts_.executor->idle()) return invalid_argument("a step is under way: end it, then take the state");
+  if (!parts_.executor->waits().idle()) return invalid_argument("a step is under way: end it, then take the state");
   CASYNC_RETURN_IF_ERROR(check_together("take the state"));
   CASYNC_RETURN_IF_ERROR(check_committed());
   SessionState state;
@@ -103,8 +103,9 @@ Status SessionStates::check_committed() const {
     if (!run->keeps || !run->has_one_buffer() || run->kept_floats() == 0) continue;
     return invalid_argument("gradient " + run->spec.name + " keeps its residual in one buffer, which step " +
                             std::to_string(tables_.step.number()) + " has changed: " +
-                            (parts_.executor->failing() ? "the step has failed, so go on from an earlier state"
-                                                        : "end the step, then take the state"));
+                            (parts_.executor->failures().failing()
+                                 ? "the step has failed, so go on from an earlier state"
+                                 : "end the step, then take the state"));
   }
   return Status::ok();
 }
@@ -122,7 +123,7 @@ Status SessionStates::check_together(const std::string& what) const {
 }
 
 Status SessionStates::check(const SessionState& state) const {
-  if (!parts_.executor->idle()) return invalid_argument("a step is under way: end it, then load a state");
+  if (!parts_.executor->waits().idle()) return invalid_argument("a step is under way: end it, then load a state");
   CASYNC_RETURN_IF_ERROR(check_together("load a state"));
   const Launch& here = parts_.launch;
   if (state.ranks != here.ranks || state.rank != here.rank) {

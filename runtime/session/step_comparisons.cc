@@ -13,13 +13,13 @@ Status StepComparisons::compare() {
     std::lock_guard lock(tables_.mutex);
     if (are_done()) return Status::ok();  // by another thread
     const std::string step = std::to_string(tables_.step.number());
-    claim.name = "comparison " + std::to_string(parts_.executor->comparisons() + 1) + " of steps";
+    claim.name = "comparison " + std::to_string(parts_.executor->comparisons().count() + 1) + " of steps";
     claim.facts.emplace_back("step", step);
     claim.facts.emplace_back("a state that was loaded", loaded_ ? "one of step " + step : "none");
     loaded_ = false;
   }
   CASYNC_RETURN_IF_ERROR(parts_.group->agree(std::move(claim), parts_.deadline()));
-  parts_.executor->end_comparison();
+  parts_.executor->comparisons().end();
   return Status::ok();
 }
 
@@ -31,8 +31,8 @@ void StepComparisons::peer_compares(std::uint64_t comparisons) {
 
 void StepComparisons::state_loaded(std::uint32_t steps_before) {
   loaded_ = true;
-  due_ = parts_.executor->comparisons() + 1;
-  parts_.executor->want_comparison(steps_before);
+  due_ = parts_.executor->comparisons().count() + 1;
+  parts_.executor->comparisons().want(steps_before);
 }
 
 }  // namespace casync::runtime

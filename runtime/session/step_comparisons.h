@@ -18,13 +18,13 @@ class StepComparisons {
   StepComparisons(const SessionParts& parts, const SessionTables& tables) : parts_(parts), tables_(tables) {}
 
   /// Returns false if a comparison is due before the next submission.
-  bool are_done() const { return parts_.executor->comparisons() >= due_; }
+  bool are_done() const { return parts_.executor->comparisons().count() >= due_; }
   /// Compares steps with all ranks, if that is due, and waits for them. Takes the session's mutex for moments. Errors
   /// as Group::agree.
   Status compare();
   /// A peer waits for so many comparisons.
   void peer_compares(std::uint64_t comparisons);
-  /// The session has gone to another step. `steps_before`: as Executor::want_comparison. Under the session's mutex.
+  /// The session has gone to another step. `steps_before`: as Comparisons::want. Under the session's mutex.
   void state_loaded(std::uint32_t steps_before);
 
  private:

@@ -20,18 +20,18 @@ void StepStarts::start(std::span<const Submission> submissions, std::span<Handle
     }
   }
   const std::size_t held = submissions.size() - starts_.size();
-  if (held > 0) parts_.executor->hold(static_cast<int>(held));
-  parts_.executor->submit(starts_);
+  if (held > 0) parts_.executor->requests().hold(static_cast<int>(held));
+  parts_.executor->requests().submit(starts_);
 }
 
 void StepStarts::start_held() {
-  std::vector<Executor::Start> starts;
+  std::vector<GradientStart> starts;
   std::erase_if(held_, [&](const Held& held) {
     GradientRun* const run = tables_.gradients.run(held.gradient);
     if (run != nullptr) starts.push_back(start_of(run, held.step, held.submission));
     return run != nullptr;
   });
-  parts_.executor->start_held(starts);
+  parts_.executor->requests().start_held(starts);
 }
 
 /// The run that stands for `run` in a step of parameters: it goes to the neighbours of this step, or makes a consensus.
@@ -45,7 +45,7 @@ GradientRun* StepStarts::gossip_of(const GradientRun& run) const {
   return run.gossip[static_cast<std::size_t>(round)].get();
 }
 
-Executor::Start StepStarts::start_of(GradientRun* run, std::uint32_t step, const Submission& one) const {
+GradientStart StepStarts::start_of(GradientRun* run, std::uint32_t step, const Submission& one) const {
   return {run, step, one.data, one.device_data, ready_.of(one.gradient), gossip_of(*run)};
 }
 

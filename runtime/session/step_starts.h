@@ -39,13 +39,13 @@ class StepStarts {
 
  private:
   GradientRun* gossip_of(const GradientRun& run) const;
-  Executor::Start start_of(GradientRun* run, std::uint32_t step, const Submission& one) const;
+  GradientStart start_of(GradientRun* run, std::uint32_t step, const Submission& one) const;
 
   const SessionParts& parts_;
   SessionTables& tables_;
   const ReadyEvents& ready_;
   std::vector<Held> held_;
-  std::vector<Executor::Start> starts_;  ///< of one start(); keeps its memory
+  std::vector<GradientStart> starts_;  ///< of one start(); keeps its memory
 };
 
 }  // namespace casync::runtime

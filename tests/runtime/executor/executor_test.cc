@@ -8,6 +8,7 @@
 #include "runtime/device/host/host_device.h"
 #include "runtime/device/wrapping_device.h"
 #include "runtime/session/declarations.h"
+#include "tests/runtime/executor/one_rank.h"
 #include "tests/runtime/session/wrapped_transport.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -56,7 +57,7 @@ struct Alone {
                 .is_ok());
     std::vector<std::unique_ptr<GradientRun>> runs = one("weight");
     run = runs[0].get();
-    REQUIRE(executor->adopt(std::move(runs)).is_ok());
+    REQUIRE(test::adopt(*executor, std::move(runs)).is_ok());
   }
 
   static std::vector<std::unique_ptr<GradientRun>> one(const std::string& name) {
@@ -79,22 +80,22 @@ TEST_CASE("executor: after its end every question has an answer, and the transpo
     Alone alone({.late_calls = &late_calls}, 90 + failed);
     Executor& executor = *alone.executor;
     if (failed) {
-      executor.fail(data_loss("a cause"));
+      executor.failures().fail(data_loss("a cause"));
     } else {
       CHECK(executor.stop(after(Seconds(1)), after(Seconds(60))));
     }
     const std::string wanted = failed ? "DataLoss: a cause" : "Aborted: the session was closed";
-    CHECK(executor.wait_for_end(after(Seconds(10))).text() == wanted);
-    CHECK(executor.adopt(Alone::one("another")).text() == wanted);
+    CHECK(executor.failures().wait_for_end(after(Seconds(10))).text() == wanted);
+    CHECK(test::adopt(executor, Alone::one("another")).text() == wanted);
     std::vector<float> values(100);
-    const Executor::Start start{alone.run, 0, {reinterpret_cast<std::byte*>(values.data()), 400}};
-    executor.submit({&start, 1});
-    CHECK(executor.idle());
-    CHECK(executor.wait(*alone.run, 0, Clock::now()).text() == wanted);
-    CHECK(executor.wait_all(Clock::now()).text() == wanted);
+    const GradientStart start{alone.run, 0, {reinterpret_cast<std::byte*>(values.data()), 400}};
+    executor.requests().submit({&start, 1});
+    CHECK(executor.waits().idle());
+    CHECK(executor.waits().wait(*alone.run, 0, Clock::now()).text() == wanted);
+    CHECK(executor.waits().wait_all(Clock::now()).text() == wanted);
     executor.peer_left({0, 0, {}, peer_failure("too late")});
-    executor.fail(internal_error("too late"));
-    CHECK(executor.failure().text() == wanted);
+    executor.failures().fail(internal_error("too late"));
+    CHECK(executor.failures().failure().text() == wanted);
     CHECK(executor.stop(Clock::now(), Clock::now()));
     CHECK(late_calls == 0);
   }
@@ -105,8 +106,8 @@ TEST_CASE("executor: memory that the network may still write to stays in use, an
     Alone alone({.holds_memory = holds_memory}, 95 + holds_memory);
     const std::shared_ptr<int> alive = alone.device->alive;
     REQUIRE(*alive > 0);
-    alone.executor->fail(data_loss("a cause"));
-    const std::string heard = alone.executor->wait_for_end(after(Seconds(60))).text();
+    alone.executor->failures().fail(data_loss("a cause"));
+    const std::string heard = alone.executor->failures().wait_for_end(after(Seconds(60))).text();
     CHECK_THAT(heard, Catch::StartsWith("DataLoss: a cause"));
     CHECK((heard.find("still in use") != std::string::npos) == holds_memory);
     alone.executor.reset();

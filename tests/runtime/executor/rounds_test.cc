@@ -8,6 +8,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/session/declarations.h"
 #include "runtime/transport/loopback/factory.h"
+#include "tests/runtime/executor/one_rank.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
@@ -119,7 +120,7 @@ TEST_CASE("executor: the turns of a codec of rounds see the sums of all ranks, s
                     ->connect(addresses,
                               {[=](Rank, const Status& status) { complain(status); }, complain, [](std::uint64_t) {}})
                     .is_ok());
-        REQUIRE(one->executor->adopt(std::move(one->adopting)).is_ok());
+        REQUIRE(test::adopt(*one->executor, std::move(one->adopting)).is_ok());
       }
       for (std::uint32_t step = 0; step < 20; ++step) {
         float total = 0;
@@ -133,11 +134,11 @@ TEST_CASE("executor: the turns of a codec of rounds see the sums of all ranks, s
             of_column[i % kColumns] += x;
           }
           const View data{reinterpret_cast<std::byte*>(one->values.data()), one->values.size() * sizeof(float)};
-          const Executor::Start start{one->run, step, data};
-          one->executor->submit({&start, 1});
+          const GradientStart start{one->run, step, data};
+          one->executor->requests().submit({&start, 1});
         }
         for (auto& one : members) {
-          REQUIRE(one->executor->wait(*one->run, step, after(Seconds(20))).is_ok());
+          REQUIRE(one->executor->waits().wait(*one->run, step, after(Seconds(20))).is_ok());
           // Not the mean: these executors' scale is 1. The total is exchanged by all, each with the same.
           std::vector<float> wanted;
           for (Elements i = 0; i < kRows; ++i) {

@@ -10,6 +10,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/session/declarations.h"
 #include "runtime/transport/loopback/factory.h"
+#include "tests/runtime/executor/one_rank.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
@@ -61,9 +62,9 @@ struct Alone {
     run->key = whole->key;
     run->rounds = std::make_unique<RoundsRun>(std::make_unique<Sleeper>(bed), kRows, kColumns);
     REQUIRE(run->allocate_kept(*device).is_ok());
-    REQUIRE(executor->adopt(std::move(runs)).is_ok());
-    const Executor::Start start{run, 0, {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float)}};
-    executor->submit({&start, 1});
+    REQUIRE(test::adopt(*executor, std::move(runs)).is_ok());
+    const GradientStart start{run, 0, {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float)}};
+    executor->requests().submit({&start, 1});
     while (!bed.asleep) std::this_thread::yield();
   }
 
@@ -79,18 +80,18 @@ TEST_CASE("executor: once a failure has been returned nothing writes to the grad
   for (const int streams : {0, 1}) {
     Bed bed;
     Alone alone(bed, streams, 500 + static_cast<std::uint64_t>(streams));
-    alone.executor->fail(data_loss("a cause"));
-    const Status early = alone.executor->wait_for_end(after(Seconds(0.2)));
+    alone.executor->failures().fail(data_loss("a cause"));
+    const Status early = alone.executor->failures().wait_for_end(after(Seconds(0.2)));
     CHECK(early.code() == StatusCode::kDataLoss);
     CHECK_THAT(early.message(), Catch::StartsWith("a cause; ") && Catch::Contains("still in use"));
     std::string heard;
     bool written = false;
     std::thread waiter([&] {
-      heard = alone.executor->wait(*alone.run, 0, after(Seconds(60))).text();
+      heard = alone.executor->waits().wait(*alone.run, 0, after(Seconds(60))).text();
       written = bed.written;
     });
     bed.woken = true;
-    CHECK(alone.executor->wait_for_end(after(Seconds(60))).text() == "DataLoss: a cause");
+    CHECK(alone.executor->failures().wait_for_end(after(Seconds(60))).text() == "DataLoss: a cause");
     CHECK(bed.written);
     waiter.join();
     CHECK((heard == "DataLoss: a cause" || heard == "OK"));  // without streams the task ended the gradient
@@ -101,12 +102,12 @@ TEST_CASE("executor: once a failure has been returned nothing writes to the grad
 TEST_CASE("executor: a wait ends at its deadline although the progress thread sleeps in a codec") {
   Bed bed;
   Alone alone(bed, 0, 510);
-  const Status late = alone.executor->wait(*alone.run, 0, Clock::now());
+  const Status late = alone.executor->waits().wait(*alone.run, 0, Clock::now());
   CHECK(late.code() == StatusCode::kTimeout);
   CHECK_THAT(late.message(), Catch::Contains("the progress thread is busy"));
-  CHECK(alone.executor->knows_who_is_late(*alone.run));
+  CHECK(alone.executor->waits().knows_who_is_late(*alone.run));
   bed.woken = true;
-  CHECK(alone.executor->wait(*alone.run, 0, after(Seconds(60))).is_ok());
+  CHECK(alone.executor->waits().wait(*alone.run, 0, after(Seconds(60))).is_ok());
 }
 
 TEST_CASE("executor: an exception in one call leaves no other caller without an answer") {
@@ -115,12 +116,12 @@ TEST_CASE("executor: an exception in one call leaves no other caller without an 
   // All of these wait for the progress thread, which takes them together when it wakes up.
   alone.executor->call([] { throw std::runtime_error("out of luck"); });
   std::string told;
-  std::thread asker([&] { told = alone.executor->adopt({}).text(); });
+  std::thread asker([&] { told = test::adopt(*alone.executor, {}).text(); });
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   bed.woken = true;
   asker.join();
   CHECK((told == "OK" || told.find("out of luck") != std::string::npos));
-  CHECK_THAT(alone.executor->wait_for_end(after(Seconds(60))).text(), Catch::Contains("out of luck"));
+  CHECK_THAT(alone.executor->failures().wait_for_end(after(Seconds(60))).text(), Catch::Contains("out of luck"));
 }
 
 TEST_CASE("executor: stop() gives a task that does not end up at the deadline, and waits for it when asked again") {
@@ -129,7 +130,7 @@ TEST_CASE("executor: stop() gives a task that does not end up at the deadline, a
     Alone alone(bed, streams, 530 + static_cast<std::uint64_t>(streams));
     CHECK_FALSE(alone.executor->stop(Clock::now(), Clock::now()));
     CHECK_FALSE(bed.written);
-    CHECK(alone.executor->failure().text() == "Aborted: the session was closed");
+    CHECK(alone.executor->failures().failure().text() == "Aborted: the session was closed");
     bed.woken = true;
     CHECK(alone.executor->stop(Clock::now(), after(Seconds(60))));
     CHECK(bed.written);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor/missing_work.h"
+
+#include <cstdint>
+#include <memory>
+#include <variant>
+
+#include "base/log.h"
+
+namespace casync::runtime {
+
+MissingWork::MissingWork(const ExecutorOptions& options, const Transport& transport, const RunTable& runs,
+                         const Computing& computing, const AsynchronousRanks& asynchronous, const Waiters& waiters,
+                         const WorkRecord& record)
+    : options_(options),
+      transport_(transport),
+      runs_(runs),
+      computing_(computing),
+      asynchronous_(asynchronous),
+      waiters_(waiters),
+      record_(record),
+      stalls_(options.stall) {}
+
+bool MissingWork::lacks_contribution(const GradientRun& run) const {
+  if (!run.active) return false;
+  if (computing_.rounds() != nullptr) return true;
+  if (const GradientRun& inner = run.under_way(); &inner != &run) return lacks_contribution(inner);
+  if (run.asynchronous && (run.owner_side || run.waits_behind)) return true;
+  for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
+    const Recv* const recv = std::get_if<Recv>(&run.graph.tasks()[i]);
+    if (recv != nullptr && recv->id.hop == 0 && run.waits_for[i] != GradientRun::kTaskDone) return true;
+  }
+  return false;
+}
+
+std::string MissingWork::of(const GradientRun& run) const {
+  if (!run.active) return "nothing is missing any more";
+  if (const DeviceRounds* const rounds = computing_.rounds(); rounds != nullptr) {
+    return rounds->missing(run.instead != nullptr ? *run.instead : run);
+  }
+  if (run.bundle != nullptr && &run.under_way() == run.bundle) return of(*run.bundle);
+  const GradientRun& inner = run.under_way();
+  if (run.instead == &inner) return of(inner);
+  if (!run.rounds) return of_tasks(run);
+  const std::string turn = std::to_string(run.rounds->turn + 1) + " of " + std::to_string(run.rounds->turns());
+  return "turn " + turn + (&inner != &run ? " is done; then " + of(inner) : " is not computed");
+}
+
+std::string MissingWork::of_tasks(const GradientRun& run) const {
+  constexpr std::size_t kLongest = 400;
+  std::string text;
+  int unsent = 0, uncomputed = 0;
+  for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
+    if (run.waits_for[i] == GradientRun::kTaskDone) continue;
+    const Primitive& primitive = run.graph.tasks()[i];
+    if (const Recv* recv = std::get_if<Recv>(&primitive)) {
+      if (text.size() > kLongest) continue;
+      text += (text.empty() ? "" : "; ") + std::string("nothing came from rank ") + std::to_string(recv->from) +
+              " for partition " + std::to_string(recv->id.partition);
+      if (!run.asynchronous) continue;
+      const std::string waits = asynchronous_.answer_waits_for(run, recv->from, recv->id.partition);
+      if (!waits.empty()) text += ": " + waits;
+    } else if (std::holds_alternative<Send>(primitive)) {
+      ++unsent;
+    } else {
+      ++uncomputed;
+    }
+  }
+  if (text.empty()) text = "all messages came";
+  return text + "; " + std::to_string(unsent) + " messages not sent, " + std::to_string(uncomputed) +
+         " tasks not computed";
+}
+
+void MissingWork::watch(Clock::time_point now) {
+  const TransportStats stats = transport_.stats();
+  const std::uint64_t moves = record_.counters().tasks.load() + stats.wire_bytes_sent + stats.wire_bytes_received;
+  if (const auto stalled = stalls_.look(now, moves, waiters_.active() == 0)) say_stall(*stalled);
+}
+
+/// Prefers a gradient that lacks a contribution.
+void MissingWork::say_stall(Seconds stalled) const {
+  const GradientRun* worst = nullptr;
+  for (const std::unique_ptr<GradientRun>& run : runs_.gradients()) {
+    if (!run->active) continue;
+    if (worst == nullptr || (!lacks_contribution(*worst) && lacks_contribution(*run))) worst = run.get();
+  }
+  if (worst == nullptr) {
+    log().warn("rank {}: nothing has moved for {:.1f} s: {} gradients wait until every rank has declared them",
+               options_.rank, stalled.count(), waiters_.active());
+    return;
+  }
+  log().warn("rank {}: nothing has moved for {:.1f} s, with {} gradients under way; gradient {}, step {}: {}",
+             options_.rank, stalled.count(), waiters_.active(), worst->spec.name, worst->step, of(*worst));
+}
+
+}  // namespace casync::runtime
