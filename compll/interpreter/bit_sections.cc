@@ -7,8 +7,16 @@
 namespace casync::compll {
 namespace {
 
-unsigned bit_at(const std::byte* bytes, Elements position) {
-  return std::to_integer<unsigned>(bytes[position / 8]) >> (position % 8) & 1u;
+/// Calls part(byte, first bit of it, number of bits, number of bits so far) for each byte that has some of `count`
+/// bits.
+template <class Part>
+void for_bytes(Elements position, unsigned count, const Part& part) {
+  for (unsigned done = 0; done < count;) {
+    const auto first = static_cast<unsigned>((position + done) % 8);
+    const unsigned bits = std::min(8 - first, count - done);
+    part((position + done) / 8, first, bits, done);
+    done += bits;
+  }
 }
 
 static_assert(kTritType.bits == kTrits);
@@ -29,10 +37,9 @@ void write_section(const SectionPlace& place, std::span<const Scalar> elements, 
   }
   if (place.bits == kTrits) return;
   for (Elements i = 0; i < place.count; ++i) {
-    for (unsigned bit = 0; bit < place.bits; ++bit) {
-      const Elements position = i * place.bits + bit;
-      bytes[position / 8] |= static_cast<std::byte>((elements[i].bits >> bit & 1u) << (position % 8));
-    }
+    for_bytes(i * place.bits, place.bits, [&](Elements byte, unsigned first, unsigned bits, unsigned done) {
+      bytes[byte] |= static_cast<std::byte>((elements[i].bits >> done & ((1u << bits) - 1)) << first);
+    });
   }
 }
 
@@ -46,7 +53,9 @@ std::vector<Scalar> read_section(const SectionPlace& place, ScalarType type, Con
   if (place.bits == kTrits) return elements;
   for (Elements i = 0; i < place.count; ++i) {
     std::uint64_t bits = 0;
-    for (unsigned bit = 0; bit < place.bits; ++bit) bits |= std::uint64_t{bit_at(bytes, i * place.bits + bit)} << bit;
+    for_bytes(i * place.bits, place.bits, [&](Elements byte, unsigned first, unsigned some, unsigned done) {
+      bits |= std::uint64_t{std::to_integer<unsigned>(bytes[byte]) >> first & ((1u << some) - 1)} << done;
+    });
     const bool negative = type.kind == ScalarType::Kind::kInt && (bits & std::uint64_t{1} << place.bits >> 1) != 0;
     if (negative) bits |= ~std::uint64_t{0} << place.bits;
     elements[i] = {type.is_float() ? bits : bits & 0xffffffff};

@@ -11,6 +11,7 @@
 #include "compll/interpreter/reductions.h"
 #include "compll/interpreter/selection.h"
 #include "compll/lang/element_count.h"
+#include "compll/lang/terms.h"
 
 namespace casync::compll {
 namespace {
@@ -25,6 +26,19 @@ std::vector<float> floats_of(const Values& values) {
   std::vector<float> floats(values.size());
   std::transform(values.begin(), values.end(), floats.begin(), [](Scalar value) { return value.as_float(); });
   return floats;
+}
+
+/// Number of elements that a body is applied to at once: each term is looked at once for all of them.
+constexpr Elements kLanes = 32;
+
+/// Returns true if a body computes whole arrays for each element.
+bool needs_arrays(const Body& body) {
+  bool found = false;
+  for_each_term(body, [&](const Term& term) {
+    const bool of_computed = term.op == Op::kElement && term.arguments.front()->op != Op::kVariable;
+    found = found || of_computed || array_op(term.op);
+  });
+  return found;
 }
 
 /// a + b as the program would compute it, then as an element of this type again.
@@ -164,24 +178,26 @@ Values Interpreter::evaluate(const Term& term, ArrayOp op) {
 std::vector<Values> Interpreter::map(const Term& term) {
   std::vector<Values> arrays;
   for (const TermPtr& argument : term.arguments) arrays.push_back(evaluate(*argument));
-  std::vector<Values> results(term.types.size());
-  std::vector<Scalar> arguments(arrays.size());
-  for (std::size_t i = 0; i < arrays.front().size(); ++i) {
-    index_ = i;
-    for (std::size_t a = 0; a < arrays.size(); ++a) arguments[a] = arrays[a][i];
-    const std::vector<Scalar> of_element = apply(*term.function, arguments);
-    for (std::size_t r = 0; r < results.size(); ++r) results[r].push_back(of_element[r]);
+  const Elements n = arrays.front().size();
+  std::vector<Values> results(term.types.size(), Values(n));
+  const Elements most = needs_arrays(*term.function) ? 1 : kLanes;
+  for (Elements first = 0; first < n; first += most) {
+    const Elements lanes = std::min(most, n - first);
+    index_ = first;
+    std::vector<std::span<const Scalar>> arguments;
+    for (const Values& array : arrays) arguments.push_back(std::span(array).subspan(first, lanes));
+    begin_body(*term.function, arguments);
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      elements(*term.function->results[r], std::span(results[r]).subspan(first, lanes));
+    }
   }
   return results;
 }
 
 Scalar Interpreter::reduced(const Term& term, std::span<const Scalar> elements, ScalarType type, Scalar initial) {
   if (term.reducer != Reducer::kUser) return reduced_by(term.reducer, type, elements);
-  return reduced_by(
-      [&](Scalar a, Scalar b) {
-        return apply(*term.function, std::array{a, b}).front();
-      },
-      initial, elements);
+  const auto combine = [&](std::span<Scalar> into, std::span<const Scalar> with) { apply(*term.function, into, with); };
+  return reduced_by(combine, initial, elements);
 }
 
 Values Interpreter::reduce(const Term& term) {
@@ -231,7 +247,10 @@ Values Interpreter::scatter(const Term& term) {
 Values Interpreter::sort(const Term& term) {
   const ScalarType type = term.type().element;
   return sorted(evaluate(*term.arguments.front()), [&](Scalar a, Scalar b) {
-    if (term.function) return apply(*term.function, std::array{a, b}).front().as_bool();
+    if (term.function) {
+      apply(*term.function, {&a, 1}, {&b, 1});
+      return a.as_bool();
+    }
     return computed(Op::kLess, type, std::array{a, b}).as_bool();
   });
 }
@@ -255,40 +274,79 @@ Values Interpreter::orthonormalized(const Term& term) {
   return values_of(vectors);
 }
 
-std::vector<Scalar> Interpreter::apply(const Body& body, std::span<const Scalar> arguments) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) values_[body.parameters[i]].assign(1, arguments[i]);
-  for (const Step& step : body.steps) values_[step.variables.front()].assign(1, element(*step.value));
-  std::vector<Scalar> results;
-  for (const TermPtr& result : body.results) results.push_back(element(*result));
-  return results;
+void Interpreter::begin_body(const Body& body, std::span<const std::span<const Scalar>> arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    values_[body.parameters[i]].assign(arguments[i].begin(), arguments[i].end());
+  }
+  for (const Step& step : body.steps) {
+    Values& values = values_[step.variables.front()];
+    values.resize(arguments.front().size());
+    elements(*step.value, values);
+  }
+}
+
+void Interpreter::apply(const Body& body, std::span<Scalar> into, std::span<const Scalar> with) {
+  const Elements most = into.size() > 1 && needs_arrays(body) ? 1 : kLanes;
+  for (Elements first = 0; first < into.size(); first += most) {
+    const Elements lanes = std::min(most, into.size() - first);
+    begin_body(body, std::array<std::span<const Scalar>, 2>{into.subspan(first, lanes), with.subspan(first, lanes)});
+    elements(*body.results.front(), into.subspan(first, lanes));
+  }
 }
 
 Scalar Interpreter::element(const Term& term) {
-  const auto argument = [&](std::size_t i) { return element(*term.arguments[i]); };
+  Scalar one;
+  elements(term, {&one, 1});
+  return one;
+}
+
+void Interpreter::elements(const Term& term, std::span<Scalar> out) {
+  const auto fill = [&](Scalar value) { std::fill(out.begin(), out.end(), value); };
   switch (term.op) {
-    case Op::kConstant: return Scalar::of(term.type().element, term.number);
-    case Op::kParameter: return Scalar::of(term.type().element, parameters_[term.parameter]);
-    case Op::kVariable: return values_[term.variable].front();
-    case Op::kRows: return Scalar::of_uint(static_cast<std::uint32_t>(shape_.rows));
-    case Op::kColumns: return Scalar::of_uint(static_cast<std::uint32_t>(shape_.columns));
-    case Op::kSize: return Scalar::of_uint(static_cast<std::uint32_t>(count(term.arguments.front()->type())));
+    case Op::kConstant: return fill(Scalar::of(term.type().element, term.number));
+    case Op::kParameter: return fill(Scalar::of(term.type().element, parameters_[term.parameter]));
+    case Op::kVariable: {
+      const Values& values = values_[term.variable];  // one from outside of a body, or one for each lane
+      if (values.size() == 1) return fill(values.front());
+      std::copy_n(values.begin(), out.size(), out.begin());
+      return;
+    }
+    case Op::kRows: return fill(Scalar::of_uint(static_cast<std::uint32_t>(shape_.rows)));
+    case Op::kColumns: return fill(Scalar::of_uint(static_cast<std::uint32_t>(shape_.columns)));
+    case Op::kSize: return fill(Scalar::of_uint(static_cast<std::uint32_t>(count(term.arguments.front()->type()))));
     case Op::kElement: {
       const Term& array = *term.arguments.front();
       const Values computed_here = array.op == Op::kVariable ? Values() : evaluate(array);
-      const Values& elements = array.op == Op::kVariable ? values_[array.variable] : computed_here;
-      const std::uint32_t at = argument(1).as_uint();
-      return at < elements.size() ? elements[at] : Scalar();
+      const Values& values = array.op == Op::kVariable ? values_[array.variable] : computed_here;
+      elements(*term.arguments[1], out);
+      for (Scalar& each : out) each = each.as_uint() < values.size() ? values[each.as_uint()] : Scalar();
+      return;
     }
-    case Op::kConvert: return converted(argument(0), term.arguments.front()->type().element, term.type().element);
-    case Op::kSelect: return argument(0).as_bool() ? argument(1) : argument(2);
-    case Op::kRandomBits: return Scalar::of_uint(random_bits(stream_, index_, term.purpose));
-    case Op::kRandomUniform: return Scalar::of_float(uniform_from(random_bits(stream_, index_, term.purpose)));
+    case Op::kConvert:
+      elements(*term.arguments.front(), out);
+      return convert(out, term.arguments.front()->type().element, term.type().element);
+    case Op::kSelect: {
+      std::array<Scalar, kLanes> holds, otherwise;
+      elements(*term.arguments[0], std::span(holds).first(out.size()));
+      elements(*term.arguments[1], out);
+      elements(*term.arguments[2], std::span(otherwise).first(out.size()));
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = holds[i].as_bool() ? out[i] : otherwise[i];
+      return;
+    }
+    case Op::kRandomBits:
+    case Op::kRandomUniform:
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::uint32_t bits = random_bits(stream_, index_ + i, term.purpose);
+        out[i] = term.op == Op::kRandomBits ? Scalar::of_uint(bits) : Scalar::of_float(uniform_from(bits));
+      }
+      return;
     default: break;
   }
-  if (const std::optional<ArrayOp> op = array_op(term.op)) return evaluate(term, *op).front();
-  std::array<Scalar, 2> operands;
-  for (std::size_t i = 0; i < term.arguments.size(); ++i) operands[i] = argument(i);
-  return computed(term.op, term.arguments.front()->type().element, std::span(operands).first(term.arguments.size()));
+  if (const std::optional<ArrayOp> op = array_op(term.op)) return fill(evaluate(term, *op).front());
+  elements(*term.arguments.front(), out);
+  std::array<Scalar, kLanes> second;
+  if (term.arguments.size() > 1) elements(*term.arguments[1], std::span(second).first(out.size()));
+  compute(term.op, term.arguments.front()->type().element, out, std::span(second).first(out.size()));
 }
 
 }  // namespace casync::compll

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a program element by element, in the plainest way there is: this defines its meaning. All code generated
+// Runs a program as it is written, in the plainest way there is: this defines its meaning. All code generated
 // from a program has to give the same bytes.
 #pragma once
 
@@ -74,15 +74,19 @@ class Interpreter {
   Values orthonormalized(const Term& term);
   Scalar reduced(const Term& term, std::span<const Scalar> elements, ScalarType type, Scalar initial);
 
-  // One element at a time, inside of a body.
-  std::vector<Scalar> apply(const Body& body, std::span<const Scalar> arguments);
+  // Single elements: one, or inside of a body a few at once, each of which is computed as if it were alone.
+  /// Gives a body's parameters and its own variables their values.
+  void begin_body(const Body& body, std::span<const std::span<const Scalar>> arguments);
+  /// Applies a body of two parameters to each pair; the results replace the first ones.
+  void apply(const Body& body, std::span<Scalar> into, std::span<const Scalar> with);
+  void elements(const Term& term, std::span<Scalar> out);
   Scalar element(const Term& term);
 
   const Program& program_;
   std::vector<double> parameters_;
   std::vector<Values> values_;  ///< of each variable
   GradientShape shape_ = 0;
-  Elements index_ = 0;  ///< the element a body is applied to
+  Elements index_ = 0;  ///< the first element a body is applied to
   RandomStream stream_;
 };
 

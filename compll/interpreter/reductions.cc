@@ -17,7 +17,9 @@ Scalar sum_of(ScalarType type, std::span<const Scalar> elements) {
   }
   std::vector<double> wide(elements.size());
   for (std::size_t i = 0; i < elements.size(); ++i) wide[i] = elements[i].as_number(type);
-  const auto add = [](double a, double b) { return a + b; };
+  const auto add = [](std::span<double> sums, std::span<const double> terms) {
+    for (std::size_t i = 0; i < terms.size(); ++i) sums[i] += terms[i];
+  };
   const auto reduce = [&](std::span<const double> chunk) { return reduced_in_lanes(chunk, 0.0, add); };
   return Scalar::of_double(reduced_in_chunks<double>(wide, reduce));
 }
@@ -30,7 +32,7 @@ Scalar end_of(ScalarType type, bool greatest) {
 }
 
 Scalar end_found(Op op, ScalarType type, std::span<const Scalar> elements) {
-  const auto combine = [&](Scalar a, Scalar b) { return computed(op, type, std::array{a, b}); };
+  const auto combine = [&](std::span<Scalar> into, std::span<const Scalar> with) { compute(op, type, into, with); };
   const Scalar identity = end_of(type, op == Op::kMin);
   const auto reduce = [&](std::span<const Scalar> chunk) { return reduced_in_lanes(chunk, identity, combine); };
   const Scalar found = reduced_in_chunks<Scalar>(elements, reduce);

@@ -29,16 +29,19 @@ Value reduced_in_chunks(std::span<const Value> elements, const Reduce& reduce) {
   return reduced_in_chunks<Value>(results, reduce);
 }
 
-/// One chunk, by lanes that begin with `identity`.
+/// One chunk, by lanes that begin with `identity`. `combine` replaces each value of one span by what it and the value
+/// at the same place of another become; neighbouring lanes are given to it together.
 template <class Value, class Combine>
 Value reduced_in_lanes(std::span<const Value> elements, Value identity, const Combine& combine) {
-  std::array<Value, kReductionLanes> lanes;
-  lanes.fill(identity);
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    lanes[i % kReductionLanes] = combine(lanes[i % kReductionLanes], elements[i]);
+  std::array<Value, kReductionLanes> all;
+  all.fill(identity);
+  const std::span<Value> lanes = all;
+  for (std::size_t i = 0; i < elements.size(); i += kReductionLanes) {
+    const auto row = elements.subspan(i, std::min(kReductionLanes, elements.size() - i));
+    combine(lanes.first(row.size()), row);
   }
   for (std::size_t half = kReductionLanes / 2; half != 0; half /= 2) {
-    for (std::size_t i = 0; i < half; ++i) lanes[i] = combine(lanes[i], lanes[i + half]);
+    combine(lanes.first(half), lanes.subspan(half, half));
   }
   return lanes[0];
 }
@@ -47,14 +50,17 @@ Value reduced_in_lanes(std::span<const Value> elements, Value identity, const Co
 /// out.
 template <class Combine>
 Scalar reduced_in_lanes(std::span<const Scalar> elements, const Combine& combine) {
-  std::array<Scalar, kReductionLanes> lanes;
+  std::array<Scalar, kReductionLanes> all;
   const std::size_t used = std::min(elements.size(), kReductionLanes);
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    Scalar& lane = lanes[i % kReductionLanes];
-    lane = i < kReductionLanes ? elements[i] : combine(lane, elements[i]);
+  std::copy_n(elements.begin(), used, all.begin());
+  const std::span<Scalar> lanes = all;
+  for (std::size_t i = kReductionLanes; i < elements.size(); i += kReductionLanes) {
+    const auto row = elements.subspan(i, std::min(kReductionLanes, elements.size() - i));
+    combine(lanes.first(row.size()), row);
   }
   for (std::size_t half = kReductionLanes / 2; half != 0; half /= 2) {
-    for (std::size_t i = 0; i < half && i + half < used; ++i) lanes[i] = combine(lanes[i], lanes[i + half]);
+    if (half < used)
+      combine(lanes.first(std::min(half, used - half)), lanes.subspan(half, std::min(half, used - half)));
   }
   return lanes[0];
 }
@@ -64,7 +70,9 @@ template <class Combine>
 Scalar reduced_by(const Combine& combine, Scalar initial, std::span<const Scalar> elements) {
   if (elements.empty()) return initial;
   const auto reduce = [&](std::span<const Scalar> chunk) { return reduced_in_lanes(chunk, combine); };
-  return combine(initial, reduced_in_chunks<Scalar>(elements, reduce));
+  const Scalar reduced = reduced_in_chunks<Scalar>(elements, reduce);
+  combine(std::span(&initial, 1), std::span(&reduced, 1));
+  return initial;
 }
 
 /// Reduces elements of this type by one of the named reducers.

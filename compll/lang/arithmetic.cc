@@ -116,26 +116,53 @@ double Scalar::as_number(ScalarType type) const {
 }
 
 Scalar converted(Scalar value, ScalarType from, ScalarType to) {
-  if (to.kind == ScalarType::Kind::kBool) return Scalar::of_bool(value.as_number(from) != 0);
-  const double number = value.as_number(from);
-  if (to.is_float()) return Scalar::of(to, number);
-  if (std::isnan(number)) return {};
+  convert({&value, 1}, from, to);
+  return value;
+}
+
+void convert(std::span<Scalar> values, ScalarType from, ScalarType to) {
+  if (to.kind == ScalarType::Kind::kBool) {
+    for (Scalar& each : values) each = Scalar::of_bool(each.as_number(from) != 0);
+    return;
+  }
+  if (to.is_float()) {
+    for (Scalar& each : values) each = Scalar::of(to, each.as_number(from));
+    return;
+  }
   const double least = static_cast<double>(least_of(to)), most = static_cast<double>(most_of(to));
-  return Scalar::of(to, std::clamp(std::trunc(number), least, most));
+  for (Scalar& each : values) {
+    const double number = each.as_number(from);
+    each = std::isnan(number) ? Scalar() : Scalar::of(to, std::clamp(std::trunc(number), least, most));
+  }
 }
 
 Scalar computed(Op op, ScalarType type, std::span<const Scalar> operands) {
-  const Scalar a = operands.front(), b = operands.size() > 1 ? operands[1] : Scalar();
+  Scalar first = operands.front();
+  const Scalar second = operands.size() > 1 ? operands[1] : Scalar();
+  compute(op, type, {&first, 1}, {&second, 1});
+  return first;
+}
+
+void compute(Op op, ScalarType type, std::span<Scalar> first, std::span<const Scalar> second) {
+  const auto for_each = [&](const auto& result) {
+    for (std::size_t i = 0; i < first.size(); ++i) first[i] = result(first[i], second[i]);
+  };
   switch (type.kind) {
     case ScalarType::Kind::kFloat:
-      return type == kDoubleType ? of_reals(op, a.as_double(), b.as_double())
-                                 : of_reals(op, a.as_float(), b.as_float());
-    case ScalarType::Kind::kInt: return of_integer(op, a.as_int(), b.as_int());
-    case ScalarType::Kind::kUint: return of_integer(op, a.as_uint(), b.as_uint());
-    case ScalarType::Kind::kBool: return of_bools(op, a.as_bool(), b.as_bool());
-    case ScalarType::Kind::kVoid: break;
+      if (type == kDoubleType) {
+        for_each([&](Scalar a, Scalar b) { return of_reals(op, a.as_double(), b.as_double()); });
+      } else {
+        for_each([&](Scalar a, Scalar b) { return of_reals(op, a.as_float(), b.as_float()); });
+      }
+      break;
+    case ScalarType::Kind::kInt:
+      return for_each([&](Scalar a, Scalar b) { return of_integer(op, a.as_int(), b.as_int()); });
+    case ScalarType::Kind::kUint:
+      return for_each([&](Scalar a, Scalar b) { return of_integer(op, a.as_uint(), b.as_uint()); });
+    case ScalarType::Kind::kBool:
+      return for_each([&](Scalar a, Scalar b) { return of_bools(op, a.as_bool(), b.as_bool()); });
+    case ScalarType::Kind::kVoid: std::fill(first.begin(), first.end(), Scalar());
   }
-  return {};
 }
 
 }  // namespace casync::compll

@@ -36,9 +36,14 @@ struct Scalar {
 
 /// Op::kConvert.
 Scalar converted(Scalar value, ScalarType from, ScalarType to);
+/// The same with each of some values.
+void convert(std::span<Scalar> values, ScalarType from, ScalarType to);
 
 /// Any operation with operands only (kConvert and kSelect are not among them), on operands of type `type`: the types
 /// of both are the same, but for shifts, whose count is uint.
 Scalar computed(Op op, ScalarType type, std::span<const Scalar> operands);
+/// The same with each pair of operands, of which the result replaces the first one. An operation of one operand does
+/// not look at the second ones.
+void compute(Op op, ScalarType type, std::span<Scalar> first, std::span<const Scalar> second);
 
 }  // namespace casync::compll

@@ -163,7 +163,9 @@ TEST_CASE("reductions: chunks of chunks of chunks, beyond 4096 * 4096 elements")
 }
 
 TEST_CASE("reductions: of nothing there is the value that a function begins with, and 0") {
-  const auto combine = [](Scalar, Scalar) { return Scalar::of_float(7); };
+  const auto combine = [](std::span<Scalar> into, std::span<const Scalar>) {
+    std::fill(into.begin(), into.end(), Scalar::of_float(7));
+  };
   CHECK(reduced_by(combine, Scalar::of_float(3), {}) == Scalar::of_float(3));
   CHECK(reduced_by(Reducer::kSum, kFloatType, {}) == Scalar::of_double(0));
 }

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/compll/cuda/emulated/launch.h"
 
-#include <setjmp.h>
-#include <ucontext.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "tests/compll/cuda/emulated/emulated.h"
+#include "tests/compll/cuda/emulated/fibre.h"
 // Needs emulated.h first.
 #include "compll/ops/cuda/types.cuh"
 
@@ -27,7 +24,6 @@ namespace casync::compll::emulated {
 namespace {
 
 constexpr unsigned kLanes = 32;
-constexpr std::size_t kStackBytes = 128 * 1024;
 /// Blocks that run at a time: the others begin as these end.
 constexpr unsigned kTogether = 7;
 
@@ -38,20 +34,21 @@ struct Warp {
   std::uint64_t arrived = 0;
 };
 
-/// A thread begins at its context and then goes on at `place`: a jump makes no system call, which swapcontext makes
-/// twice.
-struct Fibre {
-  ucontext_t context{};
-  jmp_buf place{};
-  std::unique_ptr<char[]> stack;
-  bool has_begun = false, is_done = false;
+/// At its end a thread waits to be one of another block: to begin a fibre takes system calls.
+struct Thread {
+  Fibre fibre;
+  bool is_done = false;
   std::uint64_t meetings = 0, barriers = 0;
+  const std::uint64_t* awaited = nullptr;  ///< a count that has to be `least` for the thread to go on
+  std::uint64_t least = 0;
+
+  bool can_go_on() const { return !is_done && (awaited == nullptr || *awaited >= least); }
 };
 
 /// A block of threads that runs, and its shared memory while another one has its turn.
 struct Block {
   unsigned index = 0;
-  std::vector<Fibre> fibres;
+  std::vector<Thread> threads;
   std::vector<Warp> warps;
   std::vector<std::byte> shared;
   std::uint64_t at_barrier = 0;
@@ -62,45 +59,23 @@ struct Block {
 struct Machine {
   std::vector<Block> blocks;
   Block* running = nullptr;
+  Thread* thread = nullptr;    ///< the one that runs
   std::uint64_t progress = 0;  ///< arrivals and ends: nobody waits for ever
-  jmp_buf scheduler{};
   const std::function<void()>* kernel = nullptr;
   cuda::Grid grid;
   Order order = Order::kForward;
 };
 Machine machine;
 
-/// Runs the fibre until it waits or ends.
-[[gnu::noinline]] void resume(Fibre& fibre) {
-  if (_setjmp(machine.scheduler) != 0) return;
-  if (fibre.has_begun) _longjmp(fibre.place, 1);
-  fibre.has_begun = true;
-  setcontext(&fibre.context);
-}
-
-/// Lets others run until the fibre has its turn again.
-[[gnu::noinline]] void leave(Fibre& fibre) {
-  if (_setjmp(fibre.place) == 0) _longjmp(machine.scheduler, 1);
-}
-
-void run_thread() {
-  (*machine.kernel)();
-  Fibre& fibre = machine.running->fibres[threadIdx.x];
-  fibre.is_done = true;
-  ++machine.running->done;
-  ++machine.progress;
-  leave(fibre);
-}
-
-void start(Fibre& fibre) {
-  fibre.has_begun = fibre.is_done = false;
-  fibre.meetings = fibre.barriers = 0;
-  if (!fibre.stack) fibre.stack = std::make_unique_for_overwrite<char[]>(kStackBytes);
-  getcontext(&fibre.context);
-  fibre.context.uc_stack.ss_sp = fibre.stack.get();
-  fibre.context.uc_stack.ss_size = kStackBytes;
-  fibre.context.uc_link = nullptr;
-  makecontext(&fibre.context, run_thread, 0);
+/// Runs on each fibre.
+void run_threads() {
+  for (;;) {
+    (*machine.kernel)();
+    machine.thread->is_done = true;
+    ++machine.running->done;
+    ++machine.progress;
+    machine.thread->fibre.leave();
+  }
 }
 
 [[noreturn]] void fail(const char* reason) {
@@ -115,57 +90,68 @@ void start(Block& block, unsigned index) {
   block.votes = {};
   block.warps.assign(machine.grid.threads / kLanes, {});
   block.shared.assign(machine.grid.shared_bytes, std::byte{0xff});  // NaN
-  if (block.fibres.size() < machine.grid.threads) block.fibres.resize(machine.grid.threads);
-  for (unsigned t = 0; t < machine.grid.threads; ++t) start(block.fibres[t]);
+  if (block.threads.size() < machine.grid.threads) block.threads.resize(machine.grid.threads);
+  for (unsigned t = 0; t < machine.grid.threads; ++t) {
+    block.threads[t].is_done = false;
+    block.threads[t].meetings = block.threads[t].barriers = 0;
+  }
 }
 
-/// Runs each of the block's threads until it waits.
+/// Runs each of the block's threads that does not wait until it does.
 void give_turn(Block& block) {
   blockIdx.x = block.index;
   machine.running = &block;
   std::memcpy(static_cast<void*>(cuda::shared_quads), block.shared.data(), block.shared.size());
   for (unsigned turn = 0; turn < machine.grid.threads; ++turn) {
     const unsigned t = machine.order == Order::kForward ? turn : machine.grid.threads - 1 - turn;
-    if (block.fibres[t].is_done) continue;
+    Thread& thread = block.threads[t];
+    if (!thread.can_go_on()) continue;
     threadIdx.x = t;
-    resume(block.fibres[t]);
+    machine.thread = &thread;
+    thread.fibre.enter(run_threads);
   }
   std::memcpy(block.shared.data(), static_cast<const void*>(cuda::shared_quads), block.shared.size());
 }
 
+/// Lets others run until a count is as large as that.
+void wait_for(const std::uint64_t& count, std::uint64_t least) {
+  if (count >= least) return;
+  Thread& own = *machine.thread;
+  own.awaited = &count;
+  own.least = least;
+  wait_for_others();
+  own.awaited = nullptr;
+}
+
 }  // namespace
 
-void wait_for_others() {
-  const unsigned own = threadIdx.x;
-  leave(machine.running->fibres[own]);
-  threadIdx.x = own;
-}
+void wait_for_others() { machine.thread->fibre.leave(); }
 
 const std::uint64_t* exchange(const char* operation, std::uint64_t own) {
   Warp& warp = machine.running->warps[threadIdx.x / kLanes];
-  Fibre& fibre = machine.running->fibres[threadIdx.x];
-  const std::uint64_t meeting = fibre.meetings++;
+  const std::uint64_t meeting = machine.thread->meetings++;
   const std::size_t set = meeting % 2;
   if (warp.arrived % kLanes == 0) warp.operation[set] = operation;
-  if (std::strcmp(warp.operation[set], operation) != 0) fail("threads of a warp meet in different places");
+  const char* const theirs = warp.operation[set];
+  if (theirs != operation && std::strcmp(theirs, operation) != 0) fail("threads of a warp meet in different places");
   warp.words[set][threadIdx.x % kLanes] = own;
   ++warp.arrived;
   ++machine.progress;
-  while (warp.arrived < (meeting + 1) * kLanes) wait_for_others();
+  wait_for(warp.arrived, (meeting + 1) * kLanes);
   return warp.words[set].data();
 }
 
 void wait_for_block() {
   Block& block = *machine.running;
-  const std::uint64_t barrier = block.fibres[threadIdx.x].barriers++;
+  const std::uint64_t barrier = machine.thread->barriers++;
   ++block.at_barrier;
   ++machine.progress;
-  while (block.at_barrier < (barrier + 1) * machine.grid.threads) wait_for_others();
+  wait_for(block.at_barrier, (barrier + 1) * machine.grid.threads);
 }
 
 bool any_of_block(bool own) {
   Block& block = *machine.running;
-  const std::uint64_t barrier = block.fibres[threadIdx.x].barriers + 1;
+  const std::uint64_t barrier = machine.thread->barriers + 1;
   if (own) block.votes[barrier % 2] = barrier;
   wait_for_block();
   return block.votes[barrier % 2] == barrier;
