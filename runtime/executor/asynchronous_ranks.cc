@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor/asynchronous_ranks.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -18,7 +17,8 @@ AsynchronousRanks::AsynchronousRanks(const ExecutorOptions& options, Transport& 
       steps_(steps),
       failures_(failures),
       record_(record),
-      ended_at_(static_cast<std::size_t>(options.ranks), kNotEnded) {}
+      ended_(options.ranks),
+      waits_(options, transport, runs_, ended_) {}
 
 template <class Visit>
 void AsynchronousRanks::for_each_side(Visit visit) const {
@@ -32,16 +32,16 @@ void AsynchronousRanks::take_in(GradientRun& run) {
   if (!run.owner_side) return;
   Answering& answering = *run.owner_side->answering;
   for (Rank rank = 0; rank < options_.ranks; ++rank) {
-    if (!has_ended(rank)) continue;
+    if (!ended_.has_ended(rank)) continue;
     answering.for_each_task([&](TaskId batch) { answering.of(batch).batches().end(rank); });
   }
-  if (!has_ended(options_.rank)) return;
+  if (!ended_.has_ended(options_.rank)) return;
   answering.put_off_from(Answering::kEver);
   transport_.retry_held();
 }
 
 void AsynchronousRanks::begin(GradientRun& run) {
-  ++begun_;
+  waits_.note_step();
   if (run.owner_side) {
     GradientRun& side = *run.owner_side;
     side.answering->for_each_task([&](TaskId batch) {
@@ -53,17 +53,16 @@ void AsynchronousRanks::begin(GradientRun& run) {
   for (const Primitive& task : run.graph.tasks()) {
     const Recv* const recv = std::get_if<Recv>(&task);
     if (recv == nullptr || recv->from == options_.rank) continue;
-    say(recv->from, {run.key, run.step, recv->id.partition, kContributionHop});
+    send_word(transport_, recv->from, {run.key, run.step, recv->id.partition, kContributionHop});
   }
 }
 
 void AsynchronousRanks::check_consensus() {
   for (const GradientRun* const run : runs_) {
     if (!run->active || run->instead == nullptr) continue;
-    const auto ended =
-        std::find_if(ended_at_.begin(), ended_at_.end(), [&](std::uint32_t steps) { return steps <= run->step; });
-    if (ended == ended_at_.end()) continue;
-    return failures_.report(peer_failure("rank " + std::to_string(ended - ended_at_.begin()) +
+    const std::optional<Rank> ended = ended_.first_without(run->step);
+    if (!ended) continue;
+    return failures_.report(peer_failure("rank " + std::to_string(*ended) +
                                          " has closed its session, and the consensus of step " +
                                          std::to_string(run->step) + " needs its parameters"));
   }
@@ -94,7 +93,7 @@ void AsynchronousRanks::take_contribution(GradientRun& side, Rank from, const Me
     side.step = message.key.step;
     record_task(SpanKind::kRecv, side, id, from, message.payload_bytes, 0, side.since[TaskGraph::index(arrival->task)]);
   }
-  others_went_on_.fetch_add(1);
+  waits_.note_other();
   const TaskId batch = *side.answering->find(id.partition);
   side.answering->of(batch).batches().contribute(from, message.key.step);
   begin_batch(side, batch);
@@ -111,18 +110,15 @@ Clock::time_point AsynchronousRanks::record_task(SpanKind kind, GradientRun& sid
 void AsynchronousRanks::begin_batch(GradientRun& side, TaskId batch) {
   Answering& answering = *side.answering;
   View own;
-  if (answering.of(batch).batches().waits(options_.rank)) own = own_answer(side, batch);
+  if (answering.of(batch).batches().waits(options_.rank)) {  // where this rank awaits its own answer
+    GradientRun& run = *side.outer;
+    const BufferId buffer = answering.of(batch).own_answer(run);
+    steps_.give_memory(run, buffer);
+    own = run.state(buffer).memory;
+  }
   if (!answering.begin(batch, own)) return;
   side.step = answering.of(batch).batches().answered_step(answering.of(batch).batches().answered().front());
   ready_.push_batch(side, batch);
-}
-
-/// The memory in which this rank awaits its own answer.
-View AsynchronousRanks::own_answer(GradientRun& side, TaskId batch) {
-  GradientRun& run = *side.outer;
-  const BufferId buffer = side.answering->of(batch).own_answer(run);
-  steps_.give_memory(run, buffer);
-  return run.state(buffer).memory;
 }
 
 Clock::time_point AsynchronousRanks::finish_task(GradientRun& side, TaskId task, const TaskOutcome& outcome,
@@ -201,9 +197,7 @@ void AsynchronousRanks::answer_left(GradientRun& side, TaskId task, const Send& 
 }
 
 void AsynchronousRanks::end_rank(Rank rank, std::uint32_t steps) {
-  if (has_ended(rank)) return;
-  ended_at_[static_cast<std::size_t>(rank)] = steps;
-  ended_ranks_.fetch_add(1);
+  if (!ended_.end(rank, steps)) return;
   steps_.announce_soon();
   check_consensus();
   for_each_side([&](GradientRun& side) {
@@ -218,72 +212,18 @@ void AsynchronousRanks::end_own(std::uint32_t steps) {
   for_each_side([](GradientRun& side) { side.answering->put_off_from(Answering::kEver); });
   transport_.retry_held();
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
-    if (peer != options_.rank) say(peer, {.step = steps, .hop = kEndedHop});
+    if (peer != options_.rank) send_word(transport_, peer, {.step = steps, .hop = kEndedHop});
   }
   end_rank(options_.rank, steps);
-}
-
-std::string AsynchronousRanks::ranks_under_way() const {
-  std::string names;
-  int count = 0;
-  for (Rank rank = 0; rank < options_.ranks; ++rank) {
-    if (!has_ended(rank)) names += (count++ == 0 ? "" : ", ") + std::to_string(rank);
-  }
-  return (count == 1 ? "rank " + names + " has" : "ranks " + names + " have");
-}
-
-/// A message without a payload.
-void AsynchronousRanks::say(Rank to, const MessageKey& key, std::uint64_t elements) {
-  Message word;
-  word.key = key;
-  word.elements = elements;
-  const Outgoing out{word, {}, kNoticeCookie};
-  transport_.send(to, {&out, 1});
-}
-
-void AsynchronousRanks::say_waits(Clock::time_point now) {
-  if (now < waits_said_ + options_.stall) return;
-  waits_said_ = now;
-  const bool goes_on = std::exchange(begun_said_, begun_) != begun_;
-  for (Rank rank = 0; rank < options_.ranks; ++rank) {
-    if (goes_on && has_ended(rank) && rank != options_.rank) say(rank, {.hop = kGoesOnHop});
-  }
-  for_each_side([&](GradientRun& side) {
-    const Answering& answering = *side.answering;
-    answering.for_each_task([&](TaskId batch) {
-      for (Rank rank = 0; rank < options_.ranks; ++rank) {
-        const std::optional<AnswerBatches::Wait> wait = answering.of(batch).batches().wait_of(rank);
-        if (!wait || rank == options_.rank) continue;
-        say(rank, {side.outer->key, wait->step, answering.of(batch).number(), kWaitsHop},
-            std::uint64_t{wait->steps} << 32 | static_cast<std::uint32_t>(wait->slowest));
-      }
-    });
-  });
 }
 
 bool AsynchronousRanks::take_word(Rank from, const Message& message) {
   switch (message.key.hop) {
     case kEndedHop: end_rank(from, message.key.step); return true;
-    case kWaitsHop: take_wait(message); return true;
-    case kGoesOnHop: others_went_on_.fetch_add(1); return true;
+    case kWaitsHop: waits_.take(message); return true;
+    case kGoesOnHop: waits_.note_other(); return true;
     default: return false;
   }
-}
-
-void AsynchronousRanks::take_wait(const Message& message) {
-  const auto found = std::find_if(runs_.begin(), runs_.end(),
-                                  [&](const GradientRun* run) { return run->key == message.key.gradient; });
-  if (found == runs_.end() || !(*found)->active || (*found)->step != message.key.step) return;
-  (*found)->waits_behind =
-      AnswerBatches::Wait{options_.rank, message.key.step, static_cast<Rank>(message.elements & 0x7fffffff),
-                          static_cast<std::uint32_t>(message.elements >> 32)};
-}
-
-std::string AsynchronousRanks::answer_waits_for(const GradientRun& run, Rank owner, std::uint32_t partition) const {
-  if (owner != options_.rank) return run.waits_behind ? text_of(*run.waits_behind, partition) : "";
-  const Answering& answering = *run.owner_side->answering;
-  const auto wait = answering.of(*answering.find(partition)).batches().wait_of(owner);
-  return wait ? text_of(*wait, partition) : "";
 }
 
 }  // namespace casync::runtime

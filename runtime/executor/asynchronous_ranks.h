@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "runtime/executor/answer_waits.h"
 #include "runtime/executor/answering.h"
+#include "runtime/executor/ended_ranks.h"
 #include "runtime/executor/executor_options.h"
 #include "runtime/executor/failures.h"
 #include "runtime/executor/gradient_run.h"
@@ -51,36 +51,23 @@ class AsynchronousRanks {
 
   /// Takes a word of another rank. Returns false if the message is none.
   bool take_word(Rank from, const Message& message);
-  /// Now and then tells ranks that have ended whether this one goes on, and each rank whose answer waits for whom it
-  /// waits: its own report names that rank.
-  void say_waits(Clock::time_point now);
-  /// For whom an answer to this rank waits, "" if that is not known.
-  std::string answer_waits_for(const GradientRun& run, Rank owner, std::uint32_t partition) const;
-
   /// A rank has ended its steps, so many: nobody waits for it any more.
   void end_rank(Rank rank, std::uint32_t steps);
   /// The same of this rank, which says so to all others, and answers them from now on.
   void end_own(std::uint32_t steps);
-  /// Any thread.
-  bool all_ended() const { return ended_ranks_.load() == options_.ranks; }
-  /// A number that changes when another rank is known to have gone on. Any thread.
-  std::uint64_t others_went_on() const { return others_went_on_.load(); }
-  /// "rank 2 has", "ranks 1, 2 have": those that have not ended.
-  std::string ranks_under_way() const;
+  /// Any thread asks it if all have.
+  const EndedRanks& ended() const { return ended_; }
+  AnswerWaits& waits() { return waits_; }
+  const AnswerWaits& waits() const { return waits_; }
 
  private:
-  static constexpr std::uint32_t kNotEnded = ~0u;
   template <class Visit>
   void for_each_side(Visit visit) const;
-  bool has_ended(Rank rank) const { return ended_at_[static_cast<std::size_t>(rank)] != kNotEnded; }
   Clock::time_point record_task(SpanKind kind, GradientRun& side, MessageId id, Rank peer, Bytes bytes,
                                 std::uint32_t lane, Clock::time_point from);
   void begin_batch(GradientRun& side, TaskId batch);
   Clock::time_point finish_batch(GradientRun& side, TaskId batch, Clock::time_point from, std::uint32_t lane);
-  View own_answer(GradientRun& side, TaskId batch);
   void take_own_answer(GradientRun& side, TaskId batch);
-  void take_wait(const Message& message);
-  void say(Rank to, const MessageKey& key, std::uint64_t elements = 0);
 
   const ExecutorOptions& options_;
   Transport& transport_;
@@ -89,11 +76,8 @@ class AsynchronousRanks {
   Failures& failures_;
   WorkRecord& record_;
   std::vector<GradientRun*> runs_;
-  std::vector<std::uint32_t> ended_at_;  ///< by rank: the number of steps after which it has ended
-  std::atomic<int> ended_ranks_{0};
-  std::atomic<std::uint64_t> others_went_on_{0};
-  std::uint64_t begun_ = 0, begun_said_ = 0;  ///< gradients' steps here, and when it was last said
-  Clock::time_point waits_said_ = Clock::now();
+  EndedRanks ended_;
+  AnswerWaits waits_;
 };
 
 }  // namespace casync::runtime

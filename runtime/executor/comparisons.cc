@@ -35,13 +35,8 @@ void Comparisons::end() {
 }
 
 void Comparisons::send_notices(std::uint64_t number, std::uint32_t steps) {
-  Message notice;
-  notice.key.hop = kNoticeHop;
-  notice.key.step = steps;
-  notice.key.gradient = number;
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
-    const Outgoing out{notice, {}, kNoticeCookie};
-    if (peer != options_.rank) transport_.send(peer, {&out, 1});
+    if (peer != options_.rank) send_word(transport_, peer, {.gradient = number, .step = steps, .hop = kNoticeHop});
   }
 }
 

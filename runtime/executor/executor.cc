@@ -74,11 +74,11 @@ Status Executor::settle(Clock::time_point deadline) {
 Status Executor::serve_others(std::uint32_t steps, Seconds patience) {
   if (!requests_.post([this, steps] { parts_->asynchronous.end_own(steps); })) return failures_.failure();
   while (true) {
-    const std::uint64_t seen = parts_->asynchronous.others_went_on();
-    const auto over = waiters_.wait_until([this] { return parts_->asynchronous.all_ended(); }, after(patience));
+    const std::uint64_t seen = parts_->asynchronous.waits().others_went_on();
+    const auto over = waiters_.wait_until([this] { return parts_->asynchronous.ended().are_all(); }, after(patience));
     if (over) return *over;
-    if (parts_->asynchronous.others_went_on() != seen) continue;
-    const auto late = requests_.ask<std::string>([this] { return parts_->asynchronous.ranks_under_way(); }, patience);
+    if (parts_->asynchronous.waits().others_went_on() != seen) continue;
+    const auto late = requests_.ask<std::string>([this] { return parts_->asynchronous.ended().others(); }, patience);
     return timeout_error(fmt::format("no rank has gone on for {} s after this rank had ended its steps, and {} not",
                                      patience.count(), late.value_or("other ranks have")));
   }

@@ -19,11 +19,9 @@ constexpr Rank kCoordinator = 0;
 }  // namespace
 
 void Links::tell(Rank to, std::uint32_t hop, Rank about, Bytes bytes) {
-  Message word;
-  word.key = {.gradient = bytes, .step = 0, .partition = static_cast<std::uint32_t>(about), .hop = hop};
-  word.key.step = ++told_;  // no two are alike
-  const Outgoing out{word, {}, kNoticeCookie};
-  transport_.send(to, {&out, 1});
+  // No two are alike.
+  send_word(transport_, to,
+            {.gradient = bytes, .step = ++told_, .partition = static_cast<std::uint32_t>(about), .hop = hop});
 }
 
 void Links::take_coordination(Rank from, const Message& message) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "runtime/transport/transport.h"
+
 namespace casync::runtime {
 
 /// Messages without a payload, told by their hop. Larger hops are no gradient's.
@@ -20,5 +22,14 @@ inline constexpr std::uint32_t kGoesOnHop = ~0u - 6;  ///< to a rank that has en
 inline constexpr std::uint32_t kArrivedBit = 1u << 31;
 inline constexpr std::uint32_t kLeastNoticeHop = kArrivedBit;
 inline constexpr std::uint64_t kNoticeCookie = ~std::uint64_t{0};
+
+/// Sends a message without a payload.
+inline void send_word(Transport& transport, Rank to, const MessageKey& key, std::uint64_t elements = 0) {
+  Message word;
+  word.key = key;
+  word.elements = elements;
+  const Outgoing out{word, {}, kNoticeCookie};
+  transport.send(to, {&out, 1});
+}
 
 }  // namespace casync::runtime

@@ -58,7 +58,7 @@ std::string MissingWork::of_tasks(const GradientRun& run) const {
       text += (text.empty() ? "" : "; ") + std::string("nothing came from rank ") + std::to_string(recv->from) +
               " for partition " + std::to_string(recv->id.partition);
       if (!run.asynchronous) continue;
-      const std::string waits = asynchronous_.answer_waits_for(run, recv->from, recv->id.partition);
+      const std::string waits = asynchronous_.waits().of(run, recv->from, recv->id.partition);
       if (!waits.empty()) text += ": " + waits;
     } else if (std::holds_alternative<Send>(primitive)) {
       ++unsent;

@@ -141,7 +141,7 @@ TransportStats ProgressLoop::stats() const {
 
 void ProgressLoop::sleep() {
   const Clock::time_point looked = Clock::now();
-  parts_.asynchronous.say_waits(looked);
+  parts_.asynchronous.waits().say(looked);
   parts_.missing.watch(looked);
   const Clock::time_point from = Clock::now();
   const Clock::time_point latest = from + std::chrono::duration_cast<Clock::duration>(kLongestSleep);

@@ -5,45 +5,13 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/runtime/executor/one_rank.h"
+#include "tests/runtime/executor/asynchronous_job.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 
-namespace {
-
-struct Job {
-  explicit Job(std::uint64_t epoch) : ranks(test::make_ranks(2, epoch)) {
-    Plan plan;
-    plan.mode.asynchronous = Asynchronous{};
-    const Topology topology = Topology::flat(2);
-    const Result<Declared> declared = declare_gradient(plan, {"weight", DType::kFloat32, {100}, 0}, topology);
-    for (std::size_t rank = 0; rank < 2; ++rank) {
-      std::vector<std::unique_ptr<GradientRun>> taken;
-      taken.push_back(std::move(make_run(*declared, topology, static_cast<Rank>(rank), 0)).value());
-      runs.push_back(taken[0].get());
-      REQUIRE(taken[0]->allocate_kept(*ranks[rank]->device).is_ok());
-      REQUIRE(ranks[rank]->parts.take_in(std::move(taken)).is_ok());
-    }
-  }
-  AsynchronousRanks& of(std::size_t rank) { return ranks[rank]->parts.asynchronous; }
-  /// A step of one rank, as far as it goes. Returns what the rank is told of the first element.
-  float step(std::size_t rank, std::uint32_t number, float value) {
-    values[rank].assign(100, value);
-    ranks[rank]->begin(*runs[rank], number, values[rank]);
-    test::run_all(ranks);
-    return values[rank][0];
-  }
-
-  std::vector<std::unique_ptr<test::OneRank>> ranks;
-  std::vector<GradientRun*> runs;
-  std::vector<float> values[2];
-};
-
-}  // namespace
-
 TEST_CASE("asynchronous ranks: an owner answers a rank that is ahead of it, once it has begun its own first step") {
-  Job job(800);
+  test::AsynchronousJob job(800);
   job.step(1, 0, 2);
   CHECK(job.runs[1]->completed == 0);
   CHECK(job.step(0, 0, 1) + job.values[1][0] >= 3);  // each contribution is told once to each rank
@@ -59,25 +27,25 @@ TEST_CASE("asynchronous ranks: an owner answers a rank that is ahead of it, once
 }
 
 TEST_CASE("asynchronous ranks: one that has ended its steps answers the others, until all have ended theirs") {
-  Job job(801);
+  test::AsynchronousJob job(801);
   job.step(1, 0, 2);
   job.step(0, 0, 1);
   job.of(0).end_own(1);
   test::run_all(job.ranks);
-  CHECK_FALSE(job.of(0).all_ended());
-  CHECK(job.of(0).ranks_under_way() == "rank 1 has");
-  const std::uint64_t before = job.of(0).others_went_on();
+  CHECK_FALSE(job.of(0).ended().are_all());
+  CHECK(job.of(0).ended().others() == "rank 1 has");
+  const std::uint64_t before = job.of(0).waits().others_went_on();
   job.step(1, 1, 4);
   CHECK(job.runs[1]->completed == 2);
-  CHECK(job.of(0).others_went_on() > before);
+  CHECK(job.of(0).waits().others_went_on() > before);
   job.of(1).end_own(2);
   test::run_all(job.ranks);
-  CHECK(job.of(0).all_ended());
-  CHECK(job.of(1).all_ended());
+  CHECK(job.of(0).ended().are_all());
+  CHECK(job.of(1).ended().are_all());
 }
 
 TEST_CASE("asynchronous ranks: a consensus that needs a rank which has ended its steps ends the job") {
-  Job job(802);
+  test::AsynchronousJob job(802);
   job.of(1).end_rank(0, 1);
   job.values[1].assign(100, 1);
   const View data{reinterpret_cast<std::byte*>(job.values[1].data()), 400};
