@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/interpreter.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <random>
@@ -61,12 +62,7 @@ class Run {
   }
 
   Status go() {
-    while (!runnable_.empty()) {
-      const auto at = runnable_.begin() + static_cast<std::ptrdiff_t>(pick());
-      const Step step = *at;
-      runnable_.erase(at);
-      CASYNC_RETURN_IF_ERROR(perform(step));
-    }
+    while (!runnable_.empty()) CASYNC_RETURN_IF_ERROR(perform(next()));
     return left_ == 0 ? Status::ok() : deadlock();
   }
 
@@ -75,14 +71,26 @@ class Run {
   std::optional<Code>& buffer(std::size_t rank, BufferId id) { return buffers_[rank][TaskGraph::index(id)]; }
   Hop hop(std::size_t rank, BufferId id) const { return ranks_[rank].buffers()[TaskGraph::index(id)].hop; }
 
-  std::size_t pick() {
-    if (schedule_.order == Order::kRandom) return random_() % runnable_.size();
-    std::size_t best = 0;
-    for (std::size_t i = 1; i < runnable_.size(); ++i) {
-      const bool earlier = runnable_[i] < runnable_[best];
-      if (earlier == (schedule_.order == Order::kEarliest)) best = i;
+  // A heap whose first step is the next one, unless the order is random.
+  auto heap_order() const {
+    const bool earliest = schedule_.order == Order::kEarliest;
+    return [earliest](const Step& a, const Step& b) { return earliest ? b < a : a < b; };
+  }
+
+  void add_runnable(const Step& step) {
+    runnable_.push_back(step);
+    if (schedule_.order != Order::kRandom) std::push_heap(runnable_.begin(), runnable_.end(), heap_order());
+  }
+
+  Step next() {
+    if (schedule_.order == Order::kRandom) {
+      std::swap(runnable_[random_() % runnable_.size()], runnable_.back());
+    } else {
+      std::pop_heap(runnable_.begin(), runnable_.end(), heap_order());
     }
-    return best;
+    const Step step = runnable_.back();
+    runnable_.pop_back();
+    return step;
   }
 
   // Its predecessors are done. A recv also waits for its message, and under rendezvous a send for its recv: the
@@ -91,17 +99,17 @@ class Run {
     if (const auto* recv = std::get_if<Recv>(&task(step))) {
       const MessageKey key{recv->from, rank(step), recv->id};
       waiting_recvs_.emplace(key, step);
-      if (in_flight_.contains(key) || waiting_sends_.contains(key)) runnable_.push_back(step);
+      if (in_flight_.contains(key) || waiting_sends_.contains(key)) add_runnable(step);
       return;
     }
     const auto* send = std::get_if<Send>(&task(step));
     if (!send || schedule_.delivery == Delivery::kBuffered) {
-      runnable_.push_back(step);
+      add_runnable(step);
       return;
     }
     const MessageKey key{rank(step), send->to, send->id};
     waiting_sends_.emplace(key, step);
-    if (const auto recv = waiting_recvs_.find(key); recv != waiting_recvs_.end()) runnable_.push_back(recv->second);
+    if (const auto recv = waiting_recvs_.find(key); recv != waiting_recvs_.end()) add_runnable(recv->second);
   }
 
   Status perform(const Step& step) {
@@ -158,7 +166,7 @@ class Run {
     if (!buffer(step.rank, send.from)) return wrong(step, "the buffer is empty");
     if (!in_flight_.emplace(key, *buffer(step.rank, send.from)).second) return wrong(step, "sent twice");
     const auto recv = waiting_recvs_.find(key);
-    if (recv != waiting_recvs_.end()) runnable_.push_back(recv->second);
+    if (recv != waiting_recvs_.end()) add_runnable(recv->second);
     return Status::ok();
   }
 

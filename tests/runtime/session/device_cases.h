@@ -44,6 +44,15 @@ inline std::string compare(int ranks, const std::string& plan, const Values& val
   });
 }
 
+/// The same of a strategy that may refuse the codec: "" where the host's sessions do.
+inline std::string compare_if_taken(int ranks, const std::string& plan, const std::string& nodes,
+                                    DType dtype = DType::kFloat32) {
+  AllSeen host, device;
+  if (!run(ranks, false, plan, host, gaussians, nodes, "loopback", dtype).empty()) return "";
+  const std::string bad = run(ranks, true, plan, device, gaussians, nodes, "loopback", dtype);
+  return bad.empty() ? difference(host, device) : "device: " + bad;
+}
+
 /// Checks that a device's results over TCP are the host's in one process. train(transport, on_device, seen) as above.
 template <class Train>
 void check_over_tcp(const Train& train) {
