@@ -5,10 +5,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <map>
-#include <mutex>
 #include <random>
 #include <utility>
+
+#include "tests/support/drawn.h"
 
 namespace casync::compll {
 namespace {
@@ -19,32 +19,8 @@ std::vector<float> each(Elements n, const std::function<double(Elements)>& value
   return values;
 }
 
-constexpr std::size_t kMostKept = 32'000'000;  // floats
-
-/// Tests ask for the same vectors again and again, and drawing one takes longer than most of what is done with it: so
-/// they are kept, as many as fit.
-class Drawn {
- public:
-  template <class Draw>
-  std::vector<float> get(Elements n, std::uint32_t seed, const Draw& draw) {
-    const std::lock_guard lock(mutex_);
-    const auto known = vectors_.find({n, seed});
-    if (known != vectors_.end()) return known->second;
-    std::vector<float> values = draw();
-    if (n > kMostKept / 2) return values;
-    if (floats_ + n > kMostKept) {
-      vectors_.clear();
-      floats_ = 0;
-    }
-    floats_ += n;
-    return vectors_.emplace(std::pair(n, seed), std::move(values)).first->second;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::pair<Elements, std::uint32_t>, std::vector<float>> vectors_;
-  std::size_t floats_ = 0;
-};
+/// By the number of elements and the seed.
+using Drawn = casync::test::Drawn<std::pair<Elements, std::uint32_t>>;
 
 // One special value in the midst of ordinary ones.
 std::vector<float> with_one(Elements n, float special) {
@@ -59,7 +35,7 @@ std::vector<Elements> sizes() { return {0, 1, 2, 3, 7, 8, 9, 31, 32, 33, 127, 12
 
 std::vector<float> gaussian(Elements n, std::uint32_t seed) {
   static Drawn drawn;
-  return drawn.get(n, seed, [&] {
+  return drawn.get({n, seed}, [&] {
     std::mt19937 random(seed);
     std::normal_distribution<double> normal;
     return each(n, [&](Elements) { return normal(random); });
@@ -68,7 +44,7 @@ std::vector<float> gaussian(Elements n, std::uint32_t seed) {
 
 std::vector<float> laplace(Elements n, std::uint32_t seed) {
   static Drawn drawn;
-  return drawn.get(n, seed, [&] {
+  return drawn.get({n, seed}, [&] {
     std::mt19937 random(seed);
     std::exponential_distribution<double> exponential;
     std::bernoulli_distribution coin;

@@ -5,9 +5,11 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/session/session.h"
+#include "tests/support/drawn.h"
 
 namespace casync::test {
 
@@ -19,11 +21,15 @@ inline View view_of(std::vector<float>& values) {
 
 /// The gradient of rank `rank`: the same on every run, different for each rank, gradient and step.
 inline std::vector<float> contribution(int rank, std::size_t elements, std::uint32_t salt) {
-  std::mt19937 generator(1000u * salt + static_cast<unsigned>(rank));
-  std::normal_distribution<float> normal;
-  std::vector<float> values(elements);
-  for (float& value : values) value = normal(generator);
-  return values;
+  static Drawn<std::pair<std::size_t, unsigned>> drawn;
+  const unsigned seed = 1000u * salt + static_cast<unsigned>(rank);
+  return drawn.get({elements, seed}, [&] {
+    std::mt19937 generator(seed);
+    std::normal_distribution<float> normal;
+    std::vector<float> values(elements);
+    for (float& value : values) value = normal(generator);
+    return values;
+  });
 }
 
 /// The average in rank order, as the owner of each partition adds it.
