@@ -36,7 +36,7 @@ struct Leaver {
 };
 
 /// Callbacks of the executor's owner, on the progress thread. The owner decides what the whole job's failure is, and
-/// calls fail() with it.
+/// calls Failures::fail() with it.
 struct ExecutorEvents {
   /// A peer's endpoint broke, with what the transport knows; nothing may be under way that needs it.
   std::function<void(Rank, const Status&)> peer_broke;
