@@ -36,7 +36,7 @@ class OwnedPartition {
   Elements elements() const { return slice_.count; }
   AnswerBatches& batches() { return batches_; }
   const AnswerBatches& batches() const { return batches_; }
-  /// Those on the host.
+  /// The sums on the host.
   UntoldSums& sums() { return sums_; }
   const UntoldSums& sums() const { return sums_; }
 

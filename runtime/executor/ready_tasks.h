@@ -32,7 +32,7 @@ class ReadyTasks {
   /// An answer of an owner's side is ready.
   void push_answer(Rank to, GradientRun& side, TaskId send);
 
-  /// Those that are to be computed.
+  /// The tasks that are to be computed.
   ReadyQueue& to_compute() { return to_compute_; }
   /// Calls run(const ReadyTask&) for each task that moves no byte, one after the other and not one inside the other:
   /// each may make the next one ready. Returns false if there was none.

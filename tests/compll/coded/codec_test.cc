@@ -145,9 +145,9 @@ TEST_CASE("coded: lists that end anywhere in a block, and what is left of them, 
   const Parameters parameters = {{"tau", 0.5}};
   const Written written = from_source("threshold_coded", parameters);
   const auto generated = codec_of("threshold_coded", parameters);
-  const auto with_elements = [&](Elements sent) {  // the last one is no element of the list, unless all are
+  const auto with_elements = [&](Elements sent) {
     std::vector<float> x(n, 0.25f);
-    for (Elements i = 0; i < sent; ++i) x[i * (n - 1) / std::max<Elements>(sent, 1)] = 1 + static_cast<float>(i);
+    for (Elements i = 0; i < sent; ++i) x[i * n / sent] = 1 + static_cast<float>(i);
     return x;
   };
   const std::vector<float> residual(n, 0.125f), base = gaussian(n, 3);

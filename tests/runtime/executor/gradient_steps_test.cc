@@ -62,11 +62,9 @@ TEST_CASE("gradient steps: a payload has memory from its task to the last one th
 }
 
 TEST_CASE("gradient steps: a task that fails ends the job, and one that is not finite marks the gradient") {
-  auto ranks = test::make_ranks(2, 752);
-  test::OneRank& one = *ranks[1];
-  GradientRun& run = one.take_in();
-  std::vector<float> values(100, 1);
-  one.begin(run, 0, values);
+  test::BegunStep begun(1, 752);
+  test::OneRank& one = begun.one;
+  GradientRun& run = begun.run;
   CHECK(run.finite);
   one.parts.steps.finish(run, task_of<Decode>(run), {Status::ok(), 0, false}, Clock::now(), 0);
   CHECK_FALSE(run.finite);

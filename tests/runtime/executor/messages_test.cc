@@ -82,12 +82,9 @@ TEST_CASE("messages: one that is not what its step expects is refused, with the 
 }
 
 TEST_CASE("messages: none gets a place while a comparison is wanted or after a failure, but words without a payload") {
-  auto ranks = test::make_ranks(2, 742);
-  test::OneRank& one = *ranks[0];
-  GradientRun& run = one.take_in();
-  std::vector<float> values(100, 1);
-  one.begin(run, 0, values);
-  const Message right = contribution_of(run);
+  test::BegunStep begun(0, 742);
+  test::OneRank& one = begun.one;
+  const Message right = contribution_of(begun.run);
   Message word;
   word.key.hop = kNoticeHop;
   const auto takes = [&](const Message& message) {

@@ -131,6 +131,19 @@ inline void run_all(std::vector<std::unique_ptr<OneRank>>& all) {
   }
 }
 
+/// A rank of two that has begun a step of its gradient, while the other one is silent.
+struct BegunStep {
+  BegunStep(Rank self, std::uint64_t epoch)
+      : ranks(make_ranks(2, epoch)), one(*ranks[static_cast<std::size_t>(self)]), run(one.take_in()) {
+    one.begin(run, 0, values);
+  }
+
+  std::vector<std::unique_ptr<OneRank>> ranks;
+  OneRank& one;
+  runtime::GradientRun& run;
+  std::vector<float> values = std::vector<float>(100, 1);
+};
+
 /// Lets an executor take gradients in. After its end: its failure.
 inline Status adopt(runtime::Executor& executor, std::vector<std::unique_ptr<runtime::GradientRun>> runs) {
   const auto shared = std::make_shared<std::vector<std::unique_ptr<runtime::GradientRun>>>(std::move(runs));

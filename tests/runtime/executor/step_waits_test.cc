@@ -12,25 +12,19 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-/// A rank of two whose other one is silent, with a thread that answers questions.
-struct Silent {
-  explicit Silent(std::uint64_t epoch) : ranks(test::make_ranks(2, epoch)), run(one().take_in()) {
-    one().begin(run, 0, values);
-  }
+/// With a thread that answers questions.
+struct Silent : test::BegunStep {
+  explicit Silent(std::uint64_t epoch) : BegunStep(0, epoch) {}
   ~Silent() {
     over = true;
     progress.join();
   }
-  test::OneRank& one() { return *ranks[0]; }
 
-  std::vector<std::unique_ptr<test::OneRank>> ranks;
-  GradientRun& run;
-  std::vector<float> values = std::vector<float>(100, 1);
-  StepWaits waits{one().waiters, one().requests, one().parts.missing};
+  StepWaits waits{one.waiters, one.requests, one.parts.missing};
   std::atomic<bool> over = false;
   std::thread progress{[this] {
     while (!over) {
-      one().take_requests();
+      one.take_requests();
       std::this_thread::yield();
     }
   }};
@@ -70,8 +64,8 @@ TEST_CASE("step waits: one of several steps is enough, or a nudge") {
 
 TEST_CASE("step waits: all of them end with the failure, once work has stopped") {
   Silent silent(792);
-  silent.one().failures.fail(data_loss("a cause"));
-  silent.one().waiters.end({}, true);
+  silent.one.failures.fail(data_loss("a cause"));
+  silent.one.waiters.end({}, true);
   CHECK(silent.waits.wait(silent.run, 0, after(Seconds(60))).text() == "DataLoss: a cause");
   CHECK(silent.waits.wait_all(after(Seconds(60))).text() == "DataLoss: a cause");
   CHECK(silent.waits.wait_until([] { return false; }, after(Seconds(60))).text() == "DataLoss: a cause");

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tests/compll/cuda/emulated/driver.h"
@@ -32,22 +33,31 @@ inline CallCounts forbidden_calls() {
   return all;
 }
 
-/// Ten steps of gradients of these sizes; the calls `before` the fifth and `after` the last.
-inline std::string steady_steps(int ranks, const std::function<void(SessionOptions&)>& configure,
-                                const std::vector<std::size_t>& sizes, CallCounts& before, CallCounts& after) {
+/// Steps of gradients of one type, which are the same in each step but for their values.
+struct SteadySteps {
+  std::vector<std::vector<std::int64_t>> shapes;
+  DType dtype = DType::kFloat32;
+  std::uint32_t steps = 10, counted_from = 4;
+};
+
+/// Runs them; `before` and `after` are what count() returns ahead of step `counted_from` and at the end.
+template <class Count, class Counts = std::invoke_result_t<Count>>
+std::string counted_steps(int ranks, const std::function<void(SessionOptions&)>& configure, const SteadySteps& wanted,
+                          const Count& count, Counts& before, Counts& after) {
   std::barrier meet(ranks);
   return with_sessions(ranks, configure, [&](Session& session, RankContext& context) -> std::string {
     Program program;
     std::vector<GradientId> ids;
     std::vector<Program::Floats> floats;
-    for (const std::size_t size : sizes) {
-      ids.push_back(*declare(session, "g" + std::to_string(ids.size()), size));
-      floats.push_back(program.floats(size));
+    for (const std::vector<std::int64_t>& shape : wanted.shapes) {
+      const GradientSpec spec{"g" + std::to_string(ids.size()), wanted.dtype, shape, 0};
+      ids.push_back(*session.declare(spec));
+      floats.push_back(program.floats(spec.elements(), wanted.dtype));
     }
     std::string bad;
-    for (std::uint32_t step = 0; step < 10; ++step) {
+    for (std::uint32_t step = 0; step < wanted.steps; ++step) {
       meet.arrive_and_wait();
-      if (step == 4 && context.rank == 0) before = forbidden_calls();
+      if (step == wanted.counted_from && context.rank == 0) before = count();
       meet.arrive_and_wait();
       static_cast<void>(session.exchanged());
       std::vector<Submission> all;
@@ -61,7 +71,7 @@ inline std::string steady_steps(int ranks, const std::function<void(SessionOptio
       if (bad.empty() && !status) bad = status.text();
     }
     meet.arrive_and_wait();
-    if (context.rank == 0) after = forbidden_calls();
+    if (context.rank == 0) after = count();
     meet.arrive_and_wait();
     return bad;
   });

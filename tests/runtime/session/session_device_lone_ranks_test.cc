@@ -24,7 +24,7 @@ TEST_CASE("gossip and asynchronous on a GPU: a steady step allocates nothing and
     INFO(text);
     const PlanFile plan(text);
     CallCounts before, after;
-    CHECK(steady_steps(3, on_gpu_by(plan), {5000, 100, 1}, before, after) == "");
+    CHECK(counted_steps(3, on_gpu_by(plan), {{{5000}, {100}, {1}}}, forbidden_calls, before, after) == "");
     CHECK(after == before);
   }
 }

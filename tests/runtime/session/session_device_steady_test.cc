@@ -45,7 +45,8 @@ TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothi
       on_gpu(options);
     };
     // The small ones travel in bundles.
-    const std::string complaints = steady_steps(2, configure, {5000, 100, 1, 70, 50, 20}, before, after);
+    const std::string complaints =
+        counted_steps(2, configure, {{{5000}, {100}, {1}, {70}, {50}, {20}}}, forbidden_calls, before, after);
     INFO(name);
     CHECK(complaints == "");
     CHECK(after == before);
@@ -57,30 +58,9 @@ TEST_CASE("session on a GPU: half precision takes no pass of its own, neither a 
   // One partition: a gradient has no two tasks that could share a launch.
   const auto calls_of = [](const std::string& codecs, DType dtype) {
     const PlanFile plan("default { " + codecs + " strategy: ps partitions: 1 }");
-    std::barrier meet(2);
     const auto calls = [] { return Calls(emulated::calls("cuLaunchKernel"), emulated::calls("cuMemcpyDtoDAsync_v2")); };
     Calls before, after;
-    const std::string complaints =
-        with_sessions(2, on_gpu_by(plan), [&](Session& session, RankContext& context) -> std::string {
-          Program program;
-          const GradientId id = *session.declare({"g", dtype, {100, 52}, 0});
-          auto elements = program.floats(5200, dtype);
-          std::string bad;
-          for (std::uint32_t step = 0; step < 5; ++step) {
-            meet.arrive_and_wait();
-            if (step == 2 && context.rank == 0) before = calls();
-            meet.arrive_and_wait();
-            program.write(elements, contribution(context.rank, elements.count, step));
-            const Submission one = program.submission(id, elements);
-            Status status = session.submit({&one, 1}).status();
-            if (status) status = session.step().status();
-            if (bad.empty() && !status) bad = status.text();
-          }
-          meet.arrive_and_wait();
-          if (context.rank == 0) after = calls();
-          meet.arrive_and_wait();
-          return bad;
-        });
+    const std::string complaints = counted_steps(2, on_gpu_by(plan), {{{100, 52}}, dtype, 5, 2}, calls, before, after);
     CHECK(complaints == "");
     return Calls(after.first - before.first, after.second - before.second);
   };
