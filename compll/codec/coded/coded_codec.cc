@@ -111,30 +111,27 @@ class Coded final : public Codec, public PayloadCoding {
     std::byte* const out = also_coded == nullptr ? payload : merged;
     thread_local std::vector<Contribution> terms;
     thread_local std::vector<Elements> listed;
-    const auto read_terms = [&](bool heads) {
-      terms.assign(contributions.begin(), contributions.end());
-      listed.assign(terms.size(), kAllListed);
-      for (std::size_t i = 0; i < terms.size(); ++i) {
-        const bool is_code = terms[i].raw == nullptr && terms[i].code.size != 0;  // raw elements of n = 0 may be null
-        std::byte* const image = memory + i * image_bytes;
-        if (is_code && heads) listed[i] = read_heads(terms[i].code, n, image);
-        if (is_code && !heads) read(terms[i].code, n, image, nullptr);
-        if (is_code) terms[i].code = {image, plain_->encoded_bound(n)};
-      }
+    terms.assign(contributions.begin(), contributions.end());
+    listed.assign(terms.size(), kAllListed);
+    const auto is_code = [&](std::size_t i) {  // the raw elements of n = 0 may be null
+      return contributions[i].raw == nullptr && contributions[i].code.size != 0;
     };
-    StoredEntries stored;
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      if (!is_code(i)) continue;
+      std::byte* const image = memory + i * image_bytes;
+      listed[i] = read_needed(terms[i].code, n, image);
+      terms[i].code = {image, plain_->encoded_bound(n)};
+    }
+    StoredEntries stored = also_coded == nullptr ? StoredEntries{} : also_coded->all_entries(n);
     std::optional<Encoded> made;
     if (heads_ != nullptr) {
-      read_terms(true);
-      if (also_coded != nullptr) stored = also_coded->all_entries(n);
       made = heads_->merge_heads(terms, listed, n, scale, plain_second, residual, context, out,
                                  also_coded == nullptr ? nullptr : &stored);
     }
     if (!made) {
-      const bool are_complete =
-          heads_ != nullptr && std::count(listed.begin(), listed.end(), kAllListed) == std::ssize(listed);
-      if (!are_complete) read_terms(false);
-      if (also_coded != nullptr) stored = also_coded->all_entries(n);
+      for (std::size_t i = 0; i < terms.size(); ++i) {
+        if (is_code(i) && listed[i] != kAllListed) read(contributions[i].code, n, memory + i * image_bytes, nullptr);
+      }
       made = plain_->merge(terms, n, scale, plain_second, residual, context, out);
     }
     return also_coded == nullptr ? *made : also_coded->coded(*made, merged, n, stored, payload);
@@ -221,8 +218,12 @@ class Coded final : public Codec, public PayloadCoding {
     CASYNC_CHECK(end == payload.size);
   }
 
-  /// Reads what decoding needs of a payload, and returns the number of entries of its list.
-  Elements read_heads(ConstView payload, Elements n, std::byte* image) const {
+  /// Reads the part of a payload that decoding needs, and returns the number of entries of its list; kAllListed: all.
+  Elements read_needed(ConstView payload, Elements n, std::byte* image) const {
+    if (heads_ == nullptr) {
+      read(payload, n, image, nullptr);
+      return kAllListed;
+    }
     StoredEntries stored;
     read(payload, n, image, &stored);
     return heads_->complete(image, n, stored);
@@ -231,11 +232,8 @@ class Coded final : public Codec, public PayloadCoding {
   void decode_into(ConstView payload, Elements n, float* out, bool adds) const {
     std::byte* const image = image_of(n);
     const ConstView plain(image, plain_->encoded_bound(n));
-    if (heads_ != nullptr) {
-      const Elements listed = read_heads(payload, n, image);
-      return heads_->decode_heads(plain, n, listed, out, adds);
-    }
-    read(payload, n, image, nullptr);
+    const Elements listed = read_needed(payload, n, image);
+    if (heads_ != nullptr) return heads_->decode_heads(plain, n, listed, out, adds);
     adds ? plain_->decode_add(plain, n, out) : plain_->decode(plain, n, out);
   }
 
