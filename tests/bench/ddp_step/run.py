@@ -4,8 +4,8 @@
     python tests/bench/ddp_step/run.py --links unshaped 1gbit --ways no-op plain fp16 powersgd1 casync-int8
 
 Half of the ranks live in each of two network namespaces, joined by a veth pair that tbf shapes; needs root, and the
-package on PYTHONPATH. `mlp24` is 24 x Linear(1024, 1024) at batch 1, 100.8 MB of gradients; `gpt` has 10.9 M
-parameters. `link`: megabytes that the interface counted per step, next to those expected to cross it.
+package on PYTHONPATH. `mlp24` is 24 x Linear(1024, 1024) at batch 1, 100.8 MB of gradients; models.py has
+all models. `link`: megabytes that the interface counted per step, next to those expected to cross it.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import sys
 import network
 
 HERE = pathlib.Path(__file__).resolve().parent
+MODELS = ["mlp24", "gpt", "small", "embedding", "convolutions"]  # models.py
 WAYS = ["no-op", "plain", "fp16", "powersgd1", "powersgd4"]
 WAYS += ["casync-none", "casync-int8", "casync-int4", "casync-onebit"]
 PORT = 29477
@@ -41,13 +42,16 @@ def environment(rank, ranks):
     }
 
 
-def run_ranks(command, ranks, timeout, more=None):
-    """(exit code, stdout, stderr) of each rank, half of them in each namespace; None when they take too long. `more`:
+def run_ranks(command, ranks, timeout, more=None, hosts=2):
+    """(exit code, stdout, stderr) of each rank, as many on each of the hosts; None when they take too long. `more`:
     environment variables."""
     processes = []
     for rank in range(ranks):
-        own = ["ip", "netns", "exec", network.NAMES[rank * 2 // ranks], *command]
+        host = network.NAMES[rank * hosts // ranks]
+        own = ["ip", "netns", "exec", host, *command]
         variables = {**environment(rank, ranks), **(more or {})}
+        if hosts == ranks:
+            variables["CASYNC_NODE"] = host
         processes.append(
             subprocess.Popen(own, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         )
@@ -61,10 +65,10 @@ def run_ranks(command, ranks, timeout, more=None):
     return [(process.returncode, *output) for process, output in zip(processes, outputs)]
 
 
-def run_case(model, way, ranks, seconds, timeout, more=None):
+def run_case(model, way, ranks, seconds, timeout, more=None, hosts=2):
     """The results of all ranks, by rank; an empty list and the reason when one failed."""
     command = [sys.executable, str(HERE / "worker.py"), model, way, "--seconds", str(seconds)]
-    ended = run_ranks(command, ranks, timeout, more)
+    ended = run_ranks(command, ranks, timeout, more, hosts)
     if ended is None:
         return [], f"no result in {timeout:.0f} s"
     results = []
@@ -98,7 +102,7 @@ def link_column(way, results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", default=["mlp24"], choices=["mlp24", "gpt"])
+    parser.add_argument("--models", nargs="+", default=["mlp24"], choices=MODELS)
     parser.add_argument("--ranks", nargs="+", type=int, default=[2], choices=[2, 4])
     parser.add_argument("--links", nargs="+", default=["unshaped", "10gbit", "1gbit", "100mbit"])
     parser.add_argument("--ways", nargs="+", default=WAYS, metavar="WAY", help=" ".join(WAYS))

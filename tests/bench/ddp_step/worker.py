@@ -3,33 +3,17 @@
 
 import argparse
 import json
-import pathlib
 import statistics
-import sys
 import time
 
+import models
 import network
 import torch
 import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "examples" / "demo"))
-from gpt import BYTES, Gpt  # noqa: E402
-
 WARM_UP = 4  # PowerSGD starts in the third step, DDP rebuilds its buckets after the first
-
-
-def make_model(name):
-    """The model and a function that gives its loss."""
-    torch.manual_seed(0)
-    if name == "mlp24":
-        layers = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024) for _ in range(24)))
-        x = torch.randn(1, 1024)
-        return layers, lambda ddp: ddp(x).square().mean()
-    model = Gpt(width=384, layers=6, heads=6, context=96)
-    tokens = torch.randint(BYTES, (2, 97))
-    return model, lambda ddp: ddp(tokens)
 
 
 def nothing(state, bucket):
@@ -88,13 +72,13 @@ def step_times(ddp, loss_of, seconds):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("model")
+    parser.add_argument("model", choices=models.NAMES)
     parser.add_argument("how")
     parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args()
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    model, loss_of = make_model(options.model)
+    model, loss_of = models.make_model(options.model)
     # PowerSGD over Gloo fails with more than one bucket: its two collectives overtake each other.
     cap = 1000 if options.how.startswith("powersgd") else 25
     ddp = DistributedDataParallel(model, bucket_cap_mb=cap)
