@@ -168,14 +168,31 @@ std::string time_steps(Session& session, Model& model, int steps, StepTimes& res
   return "";
 }
 
-// Compares 2,000 gradients of 1 KiB with one gradient of the same bytes, by turns in the same session.
-std::string many_small_gradients(const std::string& transport, const std::string& codec) {
+// Writes a plan that sends `gradients` small ones as one.
+void write_group(const std::string& file, const std::string& codec, int gradients) {
+  const std::string choice = "codec { name: \"" + codec + "\" }";
+  std::ofstream plan(file);
+  plan << "version: 1\ndefault { " << choice << " }\ngroup { name: \"all\" " << choice << "\n";
+  for (int i = 0; i < gradients; ++i) plan << "gradient: \"small" << i << "\"\n";
+  plan << "}\n";
+}
+
+// Compares 2,000 gradients of 1 KiB, in bundles or in a group of the plan, with one gradient of the same bytes, by
+// turns in the same session.
+std::string many_small_gradients(const std::string& transport, const std::string& codec, bool grouped) {
   constexpr int kFour = 4, kGradients = 2000;
   constexpr Elements kElements = 256;
+  const test::TemporaryDirectory folder;
+  const std::string plan = folder.path() + "/plan.txtpb";
+  if (grouped) write_group(plan, codec, kGradients);
   return test::with_sessions(
       kFour,
       [&](SessionOptions& options) {
-        options.codec = CodecChoice{codec, {}};
+        if (grouped) {
+          options.plan_file = plan;
+        } else {
+          options.codec = CodecChoice{codec, {}};
+        }
       },
       [&](Session& session, RankContext& context) -> std::string {
         Model small, large;
@@ -200,10 +217,10 @@ std::string many_small_gradients(const std::string& transport, const std::string
         std::sort(ratios.begin(), ratios.end());
         std::sort(processor_ratios.begin(), processor_ratios.end());
         std::printf(
-            "%s: 2,000 gradients of 1 KiB: least %.2f ms; one of their bytes: least %.2f ms; medians: %.2f x; "
+            "%s, %s: 2,000 gradients of 1 KiB: least %.2f ms; one of their bytes: least %.2f ms; medians: %.2f x; "
             "processor "
             "time: %.2f x\n",
-            codec.c_str(), least_small, least_large, ratios[ratios.size() / 2],
+            codec.c_str(), grouped ? "a group" : "bundles", least_small, least_large, ratios[ratios.size() / 2],
             processor_ratios[processor_ratios.size() / 2]);
         return "";
       },
@@ -216,9 +233,11 @@ int main(int argc, char** argv) {
   const std::string transport = argc > 1 ? argv[1] : "ucx:tcp";
   if (argc > 2) {
     for (const char* codec : {"int8", "none"}) {
-      if (const std::string failure = many_small_gradients(transport, codec); !failure.empty()) {
-        std::fprintf(stderr, "control_path_bench: %s", failure.c_str());
-        return 1;
+      for (const bool grouped : {false, true}) {
+        if (const std::string failure = many_small_gradients(transport, codec, grouped); !failure.empty()) {
+          std::fprintf(stderr, "control_path_bench: %s", failure.c_str());
+          return 1;
+        }
       }
     }
     return 0;
