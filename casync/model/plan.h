@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/units.h"
 #include "casync/model/codec_choice.h"
 
@@ -195,5 +196,15 @@ struct Decision {
 
   bool operator==(const Decision&) const = default;
 };
+
+/// The bytes of the largest gradients that travel in bundles.
+inline constexpr Bytes kBundledGradientBytes = 16_KiB;
+
+/// Returns true if such gradients, submitted together, are one task and one message: small ones of `ps` in one
+/// partition. Sessions leave out some codecs besides (runtime/executor/bundle.h).
+inline bool travels_in_bundle(const Decision& decision, DType dtype, Elements elements) {
+  return decision.strategy == StrategyKind::kPs && decision.partitions == 1 && dtype == DType::kFloat32 &&
+         elements > 0 && elements * bytes_of(dtype) <= kBundledGradientBytes;
+}
 
 }  // namespace casync

@@ -117,6 +117,10 @@ Profile read_profile(const Placed<wire::Profile>& from) {
                                              from->has_memory_bytes_per_second(), from->memory_bytes_per_second(), 1);
   profile.launch_s = checked(from, wire::Profile::kLaunchSecondsFieldNumber, from->launch_seconds(), 0);
   profile.task_s = checked(from, wire::Profile::kTaskSecondsFieldNumber, from->task_seconds(), 0);
+  if (from->has_bundled_task_seconds()) {
+    profile.bundled_task_s =
+        checked(from, wire::Profile::kBundledTaskSecondsFieldNumber, from->bundled_task_seconds(), 0);
+  }
   double contention = 1;
   if (from->has_contention()) {
     contention = checked(from, wire::Profile::kContentionFieldNumber, from->contention(), 1);
@@ -212,6 +216,7 @@ std::string profile_text(const Profile& profile) {
   message.set_memory_bytes_per_second(profile.memory_bytes_per_second);
   message.set_launch_seconds(profile.launch_s);
   if (profile.task_s > 0) message.set_task_seconds(profile.task_s);
+  if (profile.bundled_task_s) message.set_bundled_task_seconds(*profile.bundled_task_s);
   write_contention(profile.contention, &message);
   write_link(profile.between, message.mutable_between());
   write_link(profile.inside, message.mutable_inside());

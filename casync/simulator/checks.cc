@@ -48,7 +48,9 @@ Status check_profile(const Profile& profile) {
   // Infinity is a machine whose codecs are free: what closed forms are compared with.
   if (!(profile.memory_bytes_per_second > 0)) return invalid_argument("profile: no memory bandwidth");
   if (!usable(profile.launch_s)) return invalid_argument("profile: a launch that is negative or not finite");
-  if (!usable(profile.task_s)) return invalid_argument("profile: a cost of tasks that is negative or not finite");
+  if (!usable(profile.task_s) || !usable(profile.bundled_task_s.value_or(0))) {
+    return invalid_argument("profile: a cost of tasks that is negative or not finite");
+  }
   if (profile.processors < 0) return invalid_argument("profile: " + std::to_string(profile.processors) + " processors");
   const Contention& contention = profile.contention;
   for (const double times : {contention.training, contention.encode, contention.merge, contention.decode}) {

@@ -25,6 +25,19 @@ SimulatedKind kind_of(TaskVerb verb) {
   }
 }
 
+/// By gradient: the seconds of each of its tasks besides the work. Ranks that drift apart have no bundles, nor do those
+/// whose messages never travel together.
+std::vector<double> task_costs(const Scenario& scenario) {
+  const Profile& profile = scenario.profile;
+  std::vector<double> costs(scenario.training.gradients.size(), profile.task_s);
+  if (scenario.fusion_bytes == 0 || scenario.mode.is_gossip() || scenario.mode.is_asynchronous()) return costs;
+  for (std::size_t g = 0; g < costs.size(); ++g) {
+    const GradientSpec& spec = scenario.training.gradients[g].spec;
+    costs[g] = task_seconds(profile, scenario.decisions[g], spec.dtype, spec.elements());
+  }
+  return costs;
+}
+
 }  // namespace
 
 Engine::Engine(const Scenario& scenario, const SimulationOptions& options, const FlatTasks& flat, Drift drift)
@@ -35,6 +48,7 @@ Engine::Engine(const Scenario& scenario, const SimulationOptions& options, const
       drift_(std::move(drift)),
       gradients_(static_cast<std::uint32_t>(scenario.training.gradients.size())),
       slots_(flat.gradients()),
+      tasks_s_(task_costs(scenario)),
       milestones_(milestones()),
       ranks_(static_cast<std::size_t>(flat.symmetry().period)),
       runs_(ranks_.size() * slots_),
@@ -196,7 +210,7 @@ void Engine::start_codec(Rank rank) {
 /// The seconds of a codec task that begins now.
 double Engine::seconds_of(RankState& own, const UrgentTask& next) const {
   const FlatTask& task = tasks_[next.task];
-  const double seconds = scenario_.profile.task_s + work_s(next.task);
+  const double seconds = task_s(next.task) + work_s(next.task);
   if (task.shared_s <= 0) return seconds;
   const bool shares =
       own.kernels.takes(task.codec, static_cast<std::uint8_t>(task.verb), next.arrival, arrivals_, now_);
@@ -233,7 +247,7 @@ void Engine::end_codec(Rank rank) {
   own.codec.running = false;
   own.kernels.ended = now_;
   const std::uint32_t task = std::exchange(own.codec_task, kNoTask);
-  const double took = now_ - own.codec_began, task_s = scenario_.profile.task_s;
+  const double took = now_ - own.codec_began, task_s = this->task_s(task);
   const double task_part = task_s > 0 ? took * task_s / (task_s + work_s(task)) : 0;
   own.sums.tasks_s += task_part;
   own.sums.processor_s += task_s * slowness_of(rank);
@@ -273,8 +287,7 @@ std::uint32_t Engine::end_copy(Rank rank, Copies& copies, float FlatTask::*secon
 
 /// If tasks have a cost of their own, each goes through the codec, and a message afterwards to its port.
 void Engine::make_ready(std::uint32_t task) {
-  const bool costs = scenario_.profile.task_s > 0;
-  switch (costs ? TaskVerb::kEncode : tasks_[task].verb) {
+  switch (task_s(task) > 0 ? TaskVerb::kEncode : tasks_[task].verb) {
     case TaskVerb::kInstant:
     case TaskVerb::kRecv: done_.push_back(task); break;
     case TaskVerb::kSend: add_send(task); break;

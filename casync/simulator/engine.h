@@ -203,6 +203,7 @@ class Engine {
   Rank receiver_of(std::uint32_t send) const { return rank_of(tasks_[send].peer_task); }
   /// Number of ranks from the rank at this end of a message up to the other.
   int distance_of(std::uint32_t message) const;
+  double task_s(std::uint32_t task) const { return tasks_s_[gradient_of(task)]; }
   UrgentTask urgent(std::uint32_t task);
   RankState& state(Rank rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   void keep_span(std::uint32_t task, double from);
@@ -213,6 +214,7 @@ class Engine {
   const std::span<const FlatTask> tasks_;
   const Drift drift_;
   const std::uint32_t gradients_, slots_;  ///< trained ones, and those of which ranks have tasks
+  const std::vector<double> tasks_s_;      ///< by trained gradient: the seconds of each task besides its work
   const std::vector<Milestone> milestones_;
 
   double now_ = 0;

@@ -274,7 +274,7 @@ void Engine::arrived(std::uint32_t first, int step) {
 
 /// Called when all bytes have arrived.
 void Engine::receive(std::uint32_t recv) {
-  if (scenario_.profile.task_s > 0) return make_ready(recv);
+  if (task_s(recv) > 0) return make_ready(recv);
   complete(recv);
 }
 

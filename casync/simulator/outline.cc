@@ -112,9 +112,9 @@ AlikeRanks alike_ranks(const Topology& topology) {
 }
 
 Outline outline(const Decision& decision, Elements elements, const AlikeRanks& ranks, const Profile& profile,
-                const HopCosts& costs) {
+                const HopCosts& costs, double task_s) {
   if (elements == 0) return {};
-  OutlineWriter out(decision, elements, ranks, profile, costs);
+  OutlineWriter out(decision, elements, ranks, profile, costs, task_s);
   const CodecCosts& first = costs[static_cast<std::size_t>(Hop::kFirst)];
   add_stages(out, decision.strategy, first.facts().traits.coded_terms);
   return std::move(out).finish();

@@ -76,9 +76,10 @@ struct AlikeRanks {
 };
 AlikeRanks alike_ranks(const Topology& topology);
 
-/// The cost of `decision` for `elements` elements on ranks that are alike. `costs` is by Hop, as hop_costs makes it.
+/// The cost of `decision` for `elements` elements on ranks that are alike. `costs` is by Hop, as hop_costs makes it;
+/// `task_s` is that of each task, as task_seconds() has it.
 Outline outline(const Decision& decision, Elements elements, const AlikeRanks& ranks, const Profile& profile,
-                const HopCosts& costs);
+                const HopCosts& costs, double task_s);
 
 /// The prices of a decision's buffers. PlanError, InvalidArgument: no such codec, or one that the strategy cannot
 /// carry.

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
+#include "casync/model/plan.h"
 #include "casync/simulator/curve.h"
 #include "casync/simulator/fan.h"
 
@@ -55,6 +57,8 @@ struct Profile {
   /// Seconds that a rank's codec is busy with each task of any size and kind, in addition to the task's work:
   /// queues, bookkeeping, waking up. Also spent for each message that leaves or arrives.
   double task_s = 0;
+  /// The same of each task of a gradient that travels in a bundle, where many gradients' tasks are one. Unset: task_s.
+  std::optional<double> bundled_task_s;
   /// Copies of a payload from the host's memory to the device that encodes, and back, in seconds by bytes. Each way is
   /// a resource of its own, beside the codecs. Empty: codecs run where messages are.
   Curve upload, download;
@@ -68,5 +72,11 @@ struct Profile {
 
   bool operator==(const Profile&) const = default;
 };
+
+/// The seconds of each task of a gradient besides its work, where small gradients are submitted together.
+inline double task_seconds(const Profile& profile, const Decision& decision, DType dtype, Elements elements) {
+  return travels_in_bundle(decision, dtype, elements) ? profile.bundled_task_s.value_or(profile.task_s)
+                                                      : profile.task_s;
+}
 
 }  // namespace casync

@@ -146,14 +146,15 @@ Result<Outline> outline_of(Decision decision, const GradientSpec& spec, const Al
   if (!*rounds) {
     const Result<HopCosts> costs = hop_costs(decision, spec.dtype, profile, facts_of);
     if (!costs) return costs.status();
-    return outline(decision, spec.elements(), ranks, profile, *costs);
+    const double task_s = task_seconds(profile, decision, spec.dtype, spec.elements());
+    return outline(decision, spec.elements(), ranks, profile, *costs, task_s);
   }
   std::vector<Outline> exchanges;
   Outline made;
   for (const Rounds::Exchange& exchange : (*rounds)->exchanges) {
     const Result<HopCosts> costs = hop_costs(exchange.decision, DType::kFloat32, profile, facts_of);
     if (!costs) return costs.status();
-    exchanges.push_back(outline(exchange.decision, exchange.elements, ranks, profile, *costs));
+    exchanges.push_back(outline(exchange.decision, exchange.elements, ranks, profile, *costs, profile.task_s));
     made.lumps = std::max(made.lumps, exchanges.back().lumps);
   }
   std::uint32_t hop = 0;

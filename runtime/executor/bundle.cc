@@ -21,11 +21,10 @@ Bytes bits_at(std::size_t count) { return 8 + count * sizeof(BundleEntry); }
 // A gradient in one partition that its owner merges: where all of its messages go follows from the owner. Where its
 // part lies in a bundle is laid out beforehand, so its payloads have one size.
 bool may_be_bundled(const GradientRun& run) {
-  if (run.rounds || run.outer != nullptr || run.parts || !run.is_float32()) return false;
+  if (run.rounds || run.outer != nullptr || run.parts) return false;
   if (!run.warm_up.empty() || !run.gossip.empty() || run.asynchronous) return false;
-  if (run.decision.strategy != StrategyKind::kPs || run.decision.partitions != 1) return false;
   if (compll::size_varies(run.codec(Hop::kFirst)) || compll::size_varies(run.codec(Hop::kSecond))) return false;
-  return run.elements > 0 && run.elements * sizeof(float) <= kBundledGradientBytes && !run.graph.tasks().empty();
+  return travels_in_bundle(run.decision, run.spec.dtype, run.elements) && !run.graph.tasks().empty();
 }
 
 /// The owner, as this rank's graph shows it: the rank that merges. To all others it sends the result, also to a

@@ -30,8 +30,7 @@ static_assert(sizeof(BundleEntry) == 16);
 /// Most gradients in a bundle, and most bytes of one on the wire.
 inline constexpr std::size_t kMostBundled = 256;
 inline constexpr Bytes kMostBundleBytes = 512_KiB;
-/// Gradients up to this size are bundled, up to this much memory together.
-inline constexpr Bytes kBundledGradientBytes = 16_KiB;
+/// Most memory of a bundle's gradients together.
 inline constexpr Bytes kBundleMemory = 64_KiB;
 
 /// Marks a message whose payload is a bundle: stands in the place of the partition, of which its gradients have one.

@@ -119,6 +119,36 @@ TEST_CASE("planner: fusion stays as it is unless another makes the step shorter"
   }
 }
 
+TEST_CASE("planner: another strategy than ps makes the step shorter by more than predictions err") {
+  for (const PlanRequest& request : requests()) {
+    const PlanReport report = found(request);
+    PlannedStep usual = report.step;
+    for (Decision& decision : usual.decisions) decision.strategy = StrategyKind::kPs;
+    if (usual.decisions == report.step.decisions) continue;
+    Evaluator evaluator(request);
+    const Result<Simulation> simulation = evaluator.judge(usual, report.all_ranks);
+    REQUIRE(simulation.status().text() == "OK");
+    CHECK(simulation->step_s > report.simulation.step_s);
+  }
+}
+
+TEST_CASE("planner: many small gradients go by ps, where they travel in bundles") {
+  PlanRequest request = test::request(2, 1, awkward());
+  request.profile.task_s = 3e-6;
+  request.training.gradients.clear();
+  for (int i = 0; i < 400; ++i) {
+    request.training.gradients.push_back({{"g" + std::to_string(i), DType::kFloat32, {96}, i}, 0, 0});
+  }
+  const PlanReport alone = found(request);
+  request.profile.bundled_task_s = 0.1e-6;
+  const PlanReport bundled = found(request);
+  for (const Decision& decision : bundled.step.decisions) {
+    CHECK(decision.strategy == StrategyKind::kPs);
+    CHECK(decision.partitions == 1);
+  }
+  CHECK(bundled.simulation.step_s < 0.8 * alone.simulation.step_s);
+}
+
 TEST_CASE("planner: the same request, the same plan") {
   for (const PlanRequest& request : requests()) {
     const PlanReport once = found(request), again = found(request);

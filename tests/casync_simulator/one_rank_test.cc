@@ -213,7 +213,7 @@ TEST_CASE("one rank: never less than training, its port or its codec alone") {
             hop_costs(scenario.decisions[g], DType::kFloat32, scenario.profile, scenario.facts_of);
         REQUIRE(costs.status().text() == "OK");
         const Outline made = outline(scenario.decisions[g], scenario.training.gradients[g].spec.elements(),
-                                     alike_ranks(scenario.topology), scenario.profile, *costs);
+                                     alike_ranks(scenario.topology), scenario.profile, *costs, scenario.profile.task_s);
         codec += made.codec_s();
         inside += made.port_s(false);
         between += made.port_s(true);

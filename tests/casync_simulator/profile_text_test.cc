@@ -26,6 +26,7 @@ TEST_CASE("profile: three lines are enough, and what they leave out has its mean
   CHECK(profile->launch_s == 0);
   CHECK_FALSE(profile->node_shares_port);
   CHECK(profile->processors == 0);
+  CHECK_FALSE(profile->bundled_task_s);
   CHECK(profile->between.send_work.empty());
   CHECK(profile->between.receive_work.empty());
 }
@@ -34,7 +35,7 @@ TEST_CASE("profile: what is written reads back to the same") {
   const Result<Profile> profile = parse_profile(
       kLeast +
           "name: \"n\" source: \"s\" launch_seconds: 5e-6 contention: 1.25 node_shares_port: true processors: 3\n"
-          "task_seconds: 2e-6 contended { training: 1.5 encode: 2 merge: 1 }\n"
+          "task_seconds: 2e-6 bundled_task_seconds: 3e-7 contended { training: 1.5 encode: 2 merge: 1 }\n"
           "inside { message_seconds: 1e-6 incast { peers: 2 slowdown: 1 } incast { peers: 7 slowdown: 1.5 } outcast { "
           "peers: "
           "3 slowdown: 2 } send_work { point { size: 0 seconds: 1e-6 } point { size: 1e6 seconds: 3e-4 } } "
@@ -47,6 +48,7 @@ TEST_CASE("profile: what is written reads back to the same") {
       "f");
   REQUIRE(profile.status().text() == "OK");
   CHECK(profile->task_s == 2e-6);
+  CHECK(profile->bundled_task_s == 3e-7);
   CHECK(profile->contention == Contention{1.5, 2, 1, 1.25});
   CHECK(profile->inside.incast == Fan{{{2, 1}, {7, 1.5}}});
   CHECK(profile->inside.outcast == Fan{{{3, 2}}});
@@ -72,7 +74,8 @@ TEST_CASE("profile: each mistake is refused with its place") {
        "f:1:1: version 2, expected version: 1 (the file was written for another CaSync than this)"},
       {kLeast + "lunch_seconds: 1",
        "f:4:1: unknown field `lunch_seconds`, expected version, name, source, memory_bytes_per_second, launch_seconds, "
-       "contention, between, inside, node_shares_port, codec, task_seconds, contended, processors, upload or download "
+       "contention, between, inside, node_shares_port, codec, task_seconds, contended, processors, upload, download or "
+       "bundled_task_seconds "
        "(did you mean "
        "`launch_seconds`?)"},
       {kLeast + "launch_seconds: -1", "f:4:1: launch_seconds -1, expected a finite number of at least 0"},
@@ -81,6 +84,7 @@ TEST_CASE("profile: each mistake is refused with its place") {
       {kLeast + "contended { merge: 0.9 }", "f:4:13: merge 0.9, expected a finite number of at least 1"},
       {kLeast + "contended { training: nan }", "f:4:13: training nan, expected a finite number of at least 1"},
       {kLeast + "task_seconds: -1", "f:4:1: task_seconds -1, expected a finite number of at least 0"},
+      {kLeast + "bundled_task_seconds: -1", "f:4:1: bundled_task_seconds -1, expected a finite number of at least 0"},
       {kLeast + "processors: 0", "f:4:1: processors 0, expected at least 1"},
       {kLeast + "processors: -2", "f:4:1: processors -2, expected at least 1"},
       {kLeast + "inside { bytes_per_second: 1 send_work {\n point { size: 1 seconds: -1 } } }",

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "casync/simulator/one_rank.h"
 #include "tests/casync_simulator/scenarios.h"
 
 namespace casync {
@@ -58,6 +59,37 @@ TEST_CASE("simulator: everything so many times as slow makes the step so many ti
       }
     }
   }
+}
+
+TEST_CASE("simulator: tasks of small gradients in bundles have a cost of their own, in the outline, too") {
+  Profile profile = crowded();
+  const Profile alone = profile;
+  profile.bundled_task_s = 0.3e-6;
+  Profile bundled = alone;
+  bundled.task_s = 0.3e-6;
+  const auto compare = [&](Scenario scenario, const Profile& expected) {
+    scenario.fusion_bytes = 64_KiB;
+    Scenario other = scenario;
+    other.profile = expected;
+    const Simulation made = simulated(scenario), wanted = simulated(other);
+    CHECK(made.parts.tasks_s == wanted.parts.tasks_s);
+    CHECK(made.step_s == wanted.step_s);
+    const Result<Simulation> one = simulate_one_rank(scenario, {}), wanted_one = simulate_one_rank(other, {});
+    REQUIRE(one.status().text() == "OK");
+    REQUIRE(wanted_one.status().text() == "OK");
+    CHECK(one->step_s == wanted_one->step_s);
+  };
+  const Elements most = kBundledGradientBytes / sizeof(float);
+  compare(one_gradient(3, most, {}, profile), bundled);
+  compare(one_gradient(3, most + 1, {}, profile), alone);
+  Decision parts, ring;
+  parts.partitions = 2;
+  ring.strategy = StrategyKind::kRing;
+  compare(one_gradient(3, most, parts, profile), alone);
+  compare(one_gradient(3, most, ring, profile), alone);
+  Scenario never = one_gradient(3, most, {}, profile);
+  never.fusion_bytes = 0;
+  CHECK(simulated(never).parts.tasks_s == Approx(alone.task_s * static_cast<double>(simulated(never).tasks) / 3));
 }
 
 TEST_CASE("simulator: no step is shorter than its training, nor than what any one resource has to do") {

@@ -67,6 +67,7 @@ Profile scaled(Profile profile, double factor) {
   profile.memory_bytes_per_second /= factor;
   profile.launch_s *= factor;
   profile.task_s *= factor;
+  if (profile.bundled_task_s) *profile.bundled_task_s *= factor;
   for (Curve* copies : {&profile.upload, &profile.download}) slow(*copies, factor);
   for (Link* link : {&profile.inside, &profile.between}) {
     link->latency_s *= factor;

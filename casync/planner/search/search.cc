@@ -333,29 +333,46 @@ class Search {
     return Status::ok();
   }
 
-  /// Keeps another fusion, or other partitions, than the default ones only if they make the step shorter.
+  /// Keeps other strategies than the default one only if they make the step shorter by more than predictions err, and
+  /// another fusion, or other partitions, only if they make it shorter.
   Status prefer_usual() {
     PlannedStep usual = report_.step;
     usual.fusion_bytes = Plan{}.fusion_bytes;
+    set_strategies(usual);
+    CASYNC_RETURN_IF_ERROR(prefer(usual, kNoDifference));
+    set_partitions(usual);
+    CASYNC_RETURN_IF_ERROR(prefer(usual, kNoDifference));
+    usual = report_.step;
+    usual.fusion_bytes = Plan{}.fusion_bytes;
     CASYNC_RETURN_IF_ERROR(prefer(usual));
     usual = report_.step;
-    for (std::size_t g = 0; g < usual.decisions.size(); ++g) {
-      const GradientSpec& spec = request_.training.gradients[g].spec;
-      if (evaluator_.limits(g).partitions) continue;
-      usual.decisions[g].partitions = usual_partitions(spec, usual.decisions[g].servers);
-    }
+    set_partitions(usual);
     return prefer(std::move(usual));
   }
 
-  /// Takes `usual` where its step is no longer.
-  Status prefer(PlannedStep usual) {
+  void set_strategies(PlannedStep& step) const {
+    for (std::size_t g = 0; g < step.decisions.size(); ++g) {
+      if (!evaluator_.limits(g).strategy) step.decisions[g].strategy = Decision{}.strategy;
+    }
+  }
+
+  void set_partitions(PlannedStep& step) const {
+    for (std::size_t g = 0; g < step.decisions.size(); ++g) {
+      if (evaluator_.limits(g).partitions) continue;
+      const GradientSpec& spec = request_.training.gradients[g].spec;
+      step.decisions[g].partitions = usual_partitions(spec, step.decisions[g].servers);
+    }
+  }
+
+  /// Takes `usual` where its step is longer by no more than `by` of it.
+  Status prefer(PlannedStep usual, double by = 0) {
     usual.name = "planned";
     if (usual.fusion_bytes == report_.step.fusion_bytes && usual.decisions == report_.step.decisions) {
       return Status::ok();
     }
     Result<Simulation> simulation = evaluator_.judge(usual, all_ranks_);
     if (!simulation) return simulation.status();
-    if (simulation->step_s > report_.simulation.step_s) return Status::ok();
+    if (simulation->step_s > report_.simulation.step_s * (1 + by)) return Status::ok();
     report_.step = std::move(usual);
     report_.simulation = std::move(*simulation);
     return Status::ok();

@@ -19,7 +19,7 @@ void all_gather_outline(OutlineWriter& out, bool) {
     return;
   }
   out.codec(Kind::kMerge, of_round, out.merge_s(out.ranks(), Hop::kFirst, false, Hop::kSum));
-  if (out.profile().task_s > 0) out.codec(Kind::kDecode, of_round, 0);  // the sum is there; what is left is a task
+  if (out.tasks_cost()) out.codec(Kind::kDecode, of_round, 0);  // the sum is there; what is left is a task
 }
 
 }  // namespace casync

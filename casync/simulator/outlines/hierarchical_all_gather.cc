@@ -33,7 +33,7 @@ void hierarchical_all_gather_outline(OutlineWriter& out, bool coded_terms) {
     const Bytes back = out.bytes(result);
     out.send(false, of_delegate * others, back, delegate_rest * others * out.leaving_to(false, back, others), others);
   }
-  if (out.votes() || out.profile().task_s > 0) {
+  if (out.votes() || out.tasks_cost()) {
     out.codec(Kind::kDecode, out.of_round(), out.votes() ? out.decode_s() : 0);  // raw elements are there
   }
 }

@@ -18,9 +18,10 @@ MessageWorkSeconds work(const Link& link, double bytes, double count) {
 }  // namespace
 
 OutlineWriter::OutlineWriter(const Decision& decision, Elements elements, const AlikeRanks& ranks,
-                             const Profile& profile, const HopCosts& costs)
+                             const Profile& profile, const HopCosts& costs, double task_s)
     : profile_(profile),
       costs_(costs),
+      task_s_(task_s),
       ranks_(ranks.ranks),
       nodes_(ranks.nodes),
       each_(ranks_ / nodes_),
@@ -44,7 +45,7 @@ Outline OutlineWriter::finish() && {
   for (Stage& stage : made_.stages) {
     repeat(stage, stage.gathers ? scale : scale / made_.lumps);
   }
-  if (profile_.task_s > 0) add_message_tasks();
+  if (task_s_ > 0) add_message_tasks();
   return std::move(made_);
 }
 
@@ -74,7 +75,7 @@ double OutlineWriter::arriving_from(bool between, Bytes bytes, int peers) const 
 }
 
 Stage& OutlineWriter::codec(Kind kind, double times, double seconds, double then) {
-  const double task_s = times * profile_.task_s;
+  const double task_s = times * task_s_;
   made_.stages.push_back({.kind = kind,
                           .hop = hop_,
                           .seconds = times * seconds + task_s,
@@ -110,7 +111,7 @@ void OutlineWriter::add_message_tasks() {
       stages.push_back(stage);
       continue;
     }
-    const double task_s = stage.messages * stage.busiest * profile_.task_s;
+    const double task_s = stage.messages * stage.busiest * task_s_;
     Stage tasks{.kind = Kind::kTasks, .gathers = stage.gathers, .hop = stage.hop};
     tasks.seconds = tasks.tasks_s = task_s;
     stages.insert(stages.end(), {tasks, stage, tasks});
@@ -142,7 +143,7 @@ void OutlineWriter::with_owners(Bytes bytes, bool from_owner) {
   const int inside = each_ - 1, outside = ranks_ - each_;
   const auto owner_s = [&](bool between, int count) {
     const double each = from_owner ? leaving_to(between, bytes, count) : arriving_from(between, bytes, count);
-    return rest() * count * (each + profile_.task_s);
+    return rest() * count * (each + task_s_);
   };
   const double inside_s = owner_s(false, inside), outside_s = owner_s(true, outside);
   if (inside > 0) serve(false, inside, bytes, outside > 0 ? 0 : inside_s, from_owner);

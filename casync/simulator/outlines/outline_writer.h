@@ -14,7 +14,7 @@ class OutlineWriter {
   using Kind = Stage::Kind;
 
   OutlineWriter(const Decision& decision, Elements elements, const AlikeRanks& ranks, const Profile& profile,
-                const HopCosts& costs);
+                const HopCosts& costs, double task_s);
 
   Outline finish() &&;
 
@@ -26,6 +26,7 @@ class OutlineWriter {
   double tree_crossing() const { return crossing_; }  ///< both as AlikeRanks
   double double_tree_crossing() const { return double_crossing_; }
   const Profile& profile() const { return profile_; }
+  bool tasks_cost() const { return task_s_ > 0; }
   int lumps() const { return made_.lumps; }
 
   double of_round() const { return of_round_; }       ///< partitions in a round
@@ -76,6 +77,7 @@ class OutlineWriter {
 
   const Profile& profile_;
   const HopCosts& costs_;
+  const double task_s_;
   int ranks_, nodes_, each_;
   int owners_, contributors_;
   double crossing_, double_crossing_;

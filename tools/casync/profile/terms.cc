@@ -17,11 +17,11 @@ namespace {
 
 constexpr double kTinyBytes = 256;  // of a message in a step of tiny gradients
 
-/// Seconds for each more of what `count` counts.
+/// Seconds for each more of the steps' `times` times `count`.
 double slope(const std::string& what, const std::vector<TinyStep>& steps, double TinyStep::*count,
-             MeasuredProfile& made) {
+             MeasuredProfile& made, double times = 1) {
   std::vector<Curve::Point> points;
-  for (const TinyStep& step : steps) points.push_back({step.*count, step.seconds});
+  for (const TinyStep& step : steps) points.push_back({times * (step.*count), step.seconds});
   const Line line = fit_line(points);
   made.raw.push_back({what, std::move(points), line.worst, line.mean});
   return rounded(line.slope);
@@ -47,9 +47,15 @@ Fan fan(const std::string& what, FanRun::Kind kind, const std::vector<FanRun>& r
 void add_task_costs(const ProfileOptions& options, MeasuredProfile& made) {
   if (options.tiny_inside.fused.empty()) return;
   Profile& profile = made.profile;
-  profile.task_s = slope("steps of tiny gradients that travel together, by tasks of a rank", options.tiny_inside.fused,
-                         &TinyStep::tasks, made);
-  made.notes.push_back(fmt::format("a task costs {:.2f} us", profile.task_s * 1e6));
+  profile.task_s = slope("steps of tiny gradients whose messages travel together, by tasks of a rank",
+                         options.tiny_inside.fused, &TinyStep::tasks, made);
+  // The tasks of a gradient in one partition: the fused ones have two.
+  const TinyStep& most = options.tiny_inside.fused.back();
+  const double each = most.tasks / (2 * most.gradients);
+  profile.bundled_task_s = slope("steps of tiny gradients in bundles, by the tasks that each would have alone",
+                                 options.tiny_inside.bundled, &TinyStep::gradients, made, each);
+  made.notes.push_back(fmt::format("a task costs {:.2f} us, and {:.2f} us of a small gradient in a bundle",
+                                   profile.task_s * 1e6, *profile.bundled_task_s * 1e6));
   const auto message = [&](const char* name, const TinySteps& steps, Link& link) {
     const std::string what = std::string(name) + ": steps of tiny gradients that travel alone, by messages of a rank";
     const double seconds = slope(what, steps.single, &TinyStep::messages, made);

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <utility>
 
 #include "runtime/session/session.h"
 #include "tools/casync/launch/private_directory.h"
@@ -57,7 +58,7 @@ class Steps {
     const Result<int> steps = agreed(std::clamp(seconds_ / *trial, 1.0 * kLeastSteps, 1e4));
     CASYNC_RETURN_IF_ERROR(steps.status());
     const runtime::SessionStats before = session_.stats();
-    TinyStep made{0, 0, *trial};
+    TinyStep made{static_cast<double>(gradients), 0, 0, *trial};
     for (int i = 0; i < *steps; ++i) {
       const Result<double> one = step(gradients);
       CASYNC_RETURN_IF_ERROR(one.status());
@@ -91,14 +92,15 @@ class Steps {
   std::vector<runtime::Handle> handles_;
 };
 
-/// One rank's process, with a session for each way of fusing.
+/// One rank's process, with a session for each way of travelling.
 class Side {
  public:
   Side(const TinyStepOptions& options, std::string folder) : options_(options), folder_(std::move(folder)) {}
 
   Result<TinySteps> run(Rank rank) {
     TinySteps made;
-    CASYNC_RETURN_IF_ERROR(run(rank, "", made.fused));
+    CASYNC_RETURN_IF_ERROR(run(rank, "", made.bundled));
+    CASYNC_RETURN_IF_ERROR(run(rank, folder_ + "/fused.txtpb", made.fused));
     CASYNC_RETURN_IF_ERROR(run(rank, folder_ + "/single.txtpb", made.single));
     return made;
   }
@@ -129,10 +131,13 @@ class Side {
 Result<TinySteps> measure_tiny_steps(const TinyStepOptions& options) {
   const Result<PrivateDirectory> folder = PrivateDirectory::make();
   CASYNC_RETURN_IF_ERROR(folder.status());
-  std::ofstream plan(folder->path() + "/single.txtpb");
-  plan << "version: 1\nfusion_bytes: 0\n";
-  plan.close();
-  if (!plan) return unavailable(folder->path() + ": cannot be written");
+  for (const auto& [name, text] : {std::pair("fused", "default { partitions: 2 }"), {"single", "fusion_bytes: 0"}}) {
+    const std::string path = folder->path() + "/" + name + ".txtpb";
+    std::ofstream plan(path);
+    plan << "version: 1\n" << text << "\n";
+    plan.close();
+    if (!plan) return unavailable(path + ": cannot be written");
+  }
   Side side(options, folder->path());
   const pid_t child = fork();
   if (child < 0) return unavailable(std::string("fork: ") + std::strerror(errno));

@@ -268,6 +268,7 @@ Result<Correction> corrected(const MeasuredRun& run, const Profile& profile) {
     scale_work(made.profile.between, messages);
     scale_work(made.profile.inside, messages);
     made.profile.task_s *= messages;
+    if (made.profile.bundled_task_s) *made.profile.bundled_task_s *= messages;
     made.changes.push_back(line("processor time of messages and tasks x %.2f", messages));
   }
   const Result<LinksFactor> links = links_factor(run, made.profile, messages_known);
