@@ -37,7 +37,7 @@ GroupedSession::GroupedSession(std::unique_ptr<Session> session, Device& device,
 
 GroupedSession::~GroupedSession() {
   if (forked()) {
-    static_cast<void>(changed_.release());  // whoever waits for it does not exist here
+    lock_.leave_to_threads();
     for (std::unique_ptr<SentGroup>& group : groups_) static_cast<void>(group.release());
     static_cast<void>(record_.release());  // with events of the parent's device
   } else {
@@ -47,7 +47,7 @@ GroupedSession::~GroupedSession() {
 
 Result<GradientId> GroupedSession::declare(const GradientSpec& gradient) {
   if (forked()) return session_->declare(gradient);
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_.mutex);
   if (const auto member = place_of_.find(gradient.name); member != place_of_.end()) {
     return declare_member(gradient, *member->second.first, member->second.second);
   }
@@ -106,7 +106,7 @@ Status GroupedSession::submit(std::span<const Submission> submissions, std::span
   std::lock_guard one_at_a_time(submit_mutex_);
   starts_.clear();
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_.mutex);
     if (Status refused = check(submissions); !refused) return has_failed_device(refused) ? end_with(refused) : refused;
     if (record_) record_->submitted(submissions);
     for (Submission one : submissions) {
@@ -128,13 +128,13 @@ Status GroupedSession::submit(std::span<const Submission> submissions, std::span
   }
   started_.resize(starts_.size());
   CASYNC_RETURN_IF_ERROR(session_->submit(starts_, started_));  // also with none: it says if the job has failed
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_.mutex);
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     const Gradient& gradient = gradients_[static_cast<std::size_t>(submissions[i].gradient)];
     handles[i] = handle_of(step_, submissions[i].gradient);
     if (gradient.group != nullptr) gradient.group->submitted(gradient.place, step_);
   }
-  changed_->notify_all();
+  lock_.changed->notify_all();
   return Status::ok();
 }
 
@@ -142,7 +142,7 @@ Status GroupedSession::start_open_groups() {
   starts_.clear();
   std::vector<SentGroup*> starting;
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_.mutex);
     for (const std::unique_ptr<SentGroup>& group : groups_) {
       if (group->id() || group->submitted_in(step_) == 0) continue;
       CASYNC_RETURN_IF_ERROR(close_group(*group));
@@ -154,8 +154,8 @@ Status GroupedSession::start_open_groups() {
   if (starts_.empty()) return Status::ok();
   started_.resize(starts_.size());
   CASYNC_RETURN_IF_ERROR(session_->submit(starts_, started_));
-  std::lock_guard lock(mutex_);
-  changed_->notify_all();
+  std::lock_guard lock(lock_.mutex);
+  lock_.changed->notify_all();
   return Status::ok();
 }
 
@@ -178,11 +178,11 @@ Status GroupedSession::check_whole(const char* then) const {
 Status GroupedSession::begin_consensus() {
   if (forked()) return session_->begin_consensus();
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_.mutex);
     CASYNC_RETURN_IF_ERROR(check_whole(": the step has submissions"));
   }
   CASYNC_RETURN_IF_ERROR(session_->begin_consensus());
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_.mutex);
   is_consensus_ = true;
   return Status::ok();
 }
@@ -192,7 +192,7 @@ void GroupedSession::end_submissions() {
   std::lock_guard one_at_a_time(submit_mutex_);
   static_cast<void>(start_open_groups());  // step() says it again
   session_->end_submissions();
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_.mutex);
   has_ended_ = true;
 }
 
@@ -200,17 +200,17 @@ Result<StepResult> GroupedSession::step() {
   if (forked()) return session_->step();
   std::lock_guard one_at_a_time(submit_mutex_);
   if (record_) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_.mutex);
     record_->computed();
   }
   CASYNC_RETURN_IF_ERROR(start_open_groups());
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_.mutex);
     CASYNC_RETURN_IF_ERROR(check_whole(kHowToGoOn));
   }
   Result<StepResult> result = session_->step();
   if (!result) return result;
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(lock_.mutex);
   CASYNC_RETURN_IF_ERROR(hand_over_all(lock));
   for (const std::unique_ptr<SentGroup>& group : groups_) {
     if (result->finite || result->first_non_finite != group->name()) continue;
@@ -221,7 +221,7 @@ Result<StepResult> GroupedSession::step() {
   if (record_) record_->step_ended();
   ++step_;
   is_consensus_ = has_ended_ = false;
-  changed_->notify_all();
+  lock_.changed->notify_all();
   return result;
 }
 
@@ -232,7 +232,7 @@ Status GroupedSession::hand_over_all(std::unique_lock<std::mutex>& lock) {
       const Result<bool> all = group->hand_over_all();
       if (!all) return end_with(all.status());
       if (*all) break;
-      pause(lock);
+      SessionLock::pause(lock);
     }
   }
   return Status::ok();
@@ -247,14 +247,14 @@ Status GroupedSession::close() {
   if (forked()) return session_->close();
   Status part;
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_.mutex);
     if (std::exchange(closed_, true)) return session_->close();
     part = check_whole("");
-    changed_->notify_all();
+    lock_.changed->notify_all();
   }
   Status closed = session_->close();
   if (record_) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_.mutex);
     record_->write();
   }
   return closed.is_ok() && !part.is_ok() ? aborted("the session was closed in " + part.message()) : closed;

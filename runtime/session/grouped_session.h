@@ -62,7 +62,7 @@ class GroupedSession final : public WrappingSession {
     std::size_t place = 0;
   };
 
-  // Under mutex_.
+  // Under lock_.
   Result<GradientId> add(const GradientSpec& spec, const Gradient& gradient);
   Result<GradientId> declare_member(const GradientSpec& gradient, SentGroup& group, std::size_t place);
   Status close_group(SentGroup& group);
@@ -84,7 +84,7 @@ class GroupedSession final : public WrappingSession {
   const SyncMode mode_;
   const double timeout_s_;
   std::mutex submit_mutex_;  ///< one at a time submits, ends a step or loads a state
-  // Guarded by mutex_, which is taken after submit_mutex_. changed_ is notified when a group starts and when step_ or
+  // Guarded by lock_, which is taken after submit_mutex_. It is notified when a group starts and when step_ or
   // closed_ change.
   std::vector<std::unique_ptr<SentGroup>> groups_;
   std::map<std::string, std::pair<SentGroup*, std::size_t>> place_of_;  ///< of each member that the plan names

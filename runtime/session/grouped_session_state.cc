@@ -8,7 +8,7 @@ namespace casync::runtime {
 
 Result<SessionState> GroupedSession::state() const {
   if (forked()) return session_->state();
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_.mutex);
   CASYNC_RETURN_IF_ERROR(check_whole(": end the step, then take the state"));
   Result<SessionState> state = session_->state();
   if (!state) return state;
@@ -21,7 +21,7 @@ Result<SessionState> GroupedSession::state() const {
 Status GroupedSession::load_state(const SessionState& state) {
   if (forked()) return session_->load_state(state);
   std::lock_guard one_at_a_time(submit_mutex_);
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_.mutex);
   CASYNC_RETURN_IF_ERROR(check_whole(": end the step, then load a state"));
   SessionState whole = state;
   for (const std::unique_ptr<SentGroup>& group : groups_) {

@@ -51,8 +51,8 @@ Status GroupedSession::wait_until_whole(const Gradient& gradient, Handle handle,
   };
   Clock::time_point warned = Clock::now();
   const Seconds stall = std::min(kStall, Seconds(timeout_s_ / 10));
-  std::unique_lock lock(mutex_);
-  while (!changed_->wait_until(lock, std::min(deadline, after(kLook)), may_go_on)) {
+  std::unique_lock lock(lock_.mutex);
+  while (!lock_.changed->wait_until(lock, std::min(deadline, after(kLook)), may_go_on)) {
     if (closed_) return aborted("the session was closed");
     if (has_ended_ && step_ == step_of(handle)) return check_whole(kHowToGoOn);
     const std::string late = "gradient " + group.spec_of(gradient.place).name + ", step " +
@@ -77,13 +77,13 @@ Status GroupedSession::wait(Handle handle, double timeout_s, Waiter waiter) {
   if (forked()) return session_->wait(handle, timeout_s, waiter);
   const bool recorded = record_ && waiter == Waiter::kProgram;
   if (recorded) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_.mutex);
     if (const Result<const Gradient*> known = gradient_of(handle); !known) return known.status();
     record_->waits(index_of(handle));
   }
   const Status status = wait_for(handle, timeout_s, waiter);
   if (recorded) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_.mutex);
     record_->goes_on();
   }
   return status;
@@ -93,7 +93,7 @@ Status GroupedSession::wait_for(Handle handle, double timeout_s, Waiter waiter) 
   const Clock::time_point deadline = after(Seconds(timeout_s < 0 ? timeout_s_ : std::min(timeout_s, timeout_s_)));
   Gradient gradient;
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_.mutex);
     const Result<const Gradient*> known = gradient_of(handle);
     if (!known) return known.status();
     gradient = **known;
@@ -102,17 +102,17 @@ Status GroupedSession::wait_for(Handle handle, double timeout_s, Waiter waiter) 
   CASYNC_RETURN_IF_ERROR(wait_until_whole(gradient, handle, timeout_s));
   Handle whole{};
   {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(lock_.mutex);
     if (gradient.group->is_handed_over(gradient.place, step_of(handle))) return take_result(handle, deadline, lock);
     whole = inner_handle(gradient, handle);
   }
   const double left = timeout_s < 0 ? timeout_s : std::max(0.0, Seconds(deadline - Clock::now()).count());
   CASYNC_RETURN_IF_ERROR(session_->wait(whole, left, waiter));
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(lock_.mutex);
   return take_result(handle, deadline, lock);
 }
 
-/// Hands over a result that is there, and returns once it is in the member's memory. `lock` is of mutex_.
+/// Hands over a result that is there, and returns once it is in the member's memory. `lock` is the session's.
 Status GroupedSession::take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock) {
   const Gradient gradient = gradients_[index_of(handle)];
   SentGroup& group = *gradient.group;
@@ -128,13 +128,13 @@ Status GroupedSession::take_result(Handle handle, Clock::time_point deadline, st
       return timeout_error("gradient " + group.spec_of(gradient.place).name + ", step " +
                            std::to_string(step_of(handle)) + ": its result is on its way to its memory");
     }
-    pause(lock);
+    SessionLock::pause(lock);
   }
 }
 
 bool GroupedSession::done(Handle handle) const {
   if (forked()) return false;
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_.mutex);
   const Result<const Gradient*> gradient = gradient_of(handle);
   if (!gradient) return false;
   const Result<bool> there =
@@ -153,7 +153,7 @@ Status GroupedSession::wait_any(std::span<const Handle> handles, const std::atom
   wholes.clear();
   bool copies = false;
   {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(lock_.mutex);
     for (const Handle handle : handles) {
       const Result<const Gradient*> gradient = gradient_of(handle);
       if (!gradient) return gradient.status();
@@ -172,17 +172,17 @@ Status GroupedSession::wait_any(std::span<const Handle> handles, const std::atom
     if (!done->empty()) return Status::ok();
     if (closed_) return aborted("the session was closed");
     if (copies) {  // the caller looks again
-      pause(lock);
+      SessionLock::pause(lock);
       return Status::ok();
     }
     if (wholes.empty()) {  // the caller looks again when a group has started
-      changed_->wait_until(lock, after(kLook), [&] { return interrupted.load(); });
+      lock_.changed->wait_until(lock, after(kLook), [&] { return interrupted.load(); });
       lock.unlock();
       return session_->submit({}, {});
     }
   }
   const Status status = session_->wait_any(wholes, interrupted, &ended);
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_.mutex);
   Status failed;
   for_each_ended(wholes, ended, [&](std::size_t i) {
     const Gradient& gradient = gradients_[index_of(waiting[i])];
@@ -201,7 +201,7 @@ Status GroupedSession::note_exposed(Handle handle, double seconds) {
   if (forked()) return session_->note_exposed(handle, seconds);
   Handle inner{};
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_.mutex);
     const Result<const Gradient*> gradient = gradient_of(handle);
     if (!gradient) return gradient.status();
     const SentGroup* const group = (*gradient)->group;
