@@ -40,9 +40,9 @@ class LateGradient {
   Status take(const Submission& submission, std::uint32_t step);
 
   /// The result of the last submission is there when so many steps are reduced.
-  std::uint32_t due() const { return slot().steps; }
+  std::uint32_t due() const { return slots_[slot_index()].steps; }
   /// The reduction that makes this result, once it has begun, as long as it is not handed over.
-  const std::optional<Handle>& reduction() const { return slot().reduction; }
+  const std::optional<Handle>& reduction() const { return slots_[slot_index()].reduction; }
   /// Puts the result, which is there, into the memory of the last submission, and that one's elements into the slot.
   Status hand_over();
   /// Returns true if the submission of `step` has its result, or a device copies it.
@@ -72,7 +72,6 @@ class LateGradient {
 
   /// The slot of the last submission: until that is handed over, with the result for it.
   std::size_t slot_index() const { return (submissions_ - 1) % slots_.size(); }
-  const Slot& slot() const { return slots_[slot_index()]; }
   /// The slot whose result the k-th submission from now gets; k from 0.
   std::size_t next_slot(std::uint64_t k) const { return (submissions_ + k) % slots_.size(); }
   std::size_t index_of_step(std::uint32_t step) const;

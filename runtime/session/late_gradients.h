@@ -56,7 +56,7 @@ class LateGradients {
   Status save(SessionState& state) const;
   /// Forgets all submissions and results.
   Status forget();
-  /// Leaves the device's memory and streams to a process that a forked child is not.
+  /// Leaves the device's memory and streams to the process that has the device: this one is a forked child.
   void leave_to_threads();
 
  private:

@@ -17,7 +17,6 @@ class LateSteps {
   /// `staleness`: at least 1, the steps that a result comes late.
   explicit LateSteps(std::uint32_t staleness) : staleness_(staleness), results_(staleness) {}
 
-  std::uint32_t staleness() const { return staleness_; }
   /// The program's step under way: so many have ended.
   std::uint32_t number() const { return number_; }
   /// The number of steps whose reductions have begun.
@@ -37,7 +36,7 @@ class LateSteps {
   /// The next step is reduced.
   void reduce(StepResult result);
 
-  /// A loaded result is not finite, which the step `place` steps after the one under way gets.
+  /// The step `place` steps after the one under way gets a loaded result that is not finite.
   void note_not_finite(std::uint32_t place, const std::string& gradient);
   /// Goes on with `step`: a state was loaded.
   void go_to(std::uint32_t step);

@@ -23,8 +23,8 @@ class LoadedResults {
   Status check(const SessionState& state, const LateGradients& gradients) const;
   /// Has those of `state`, and no others.
   void load(const SessionState& state);
-  /// Gives a gradient without submissions those that are its own, and notes with the steps that get them which are not
-  /// finite. InvalidArgument: not of its size. Unavailable: as LateMemory.
+  /// Gives a gradient without submissions its results. Those that are not finite are noted for the steps that get them.
+  /// InvalidArgument: not of its size. Unavailable: as LateMemory.
   Status give(LateGradient& gradient, LateSteps& steps);
   /// Adds those that no gradient has taken to `state`.
   void save(SessionState& state) const { state.gradients.insert(results_.begin(), results_.end()); }

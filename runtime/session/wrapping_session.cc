@@ -14,4 +14,9 @@ void WrappingSession::nudge() {
   session_->nudge();
 }
 
+Status end_with(Session& session, Status status) {
+  session.abort(status.message());
+  return status;
+}
+
 }  // namespace casync::runtime

@@ -34,6 +34,9 @@ class WrappingSession : public Session {
   const unsigned generation_ = fork_generation();
 };
 
+/// Ends the job of a wrapped session whose device has failed. Returns `status`.
+Status end_with(Session& session, Status status);
+
 /// Calls `ended(i)` for each place of `inner`, handles of the wrapped session, that is among those that wait_any()
 /// gave, which keep their order.
 template <class Ended>

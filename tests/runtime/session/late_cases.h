@@ -10,6 +10,7 @@
 #include "runtime/device/host/host_device.h"
 #include "runtime/session/late_gradients.h"
 #include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/lone_session.h"
 
 /// Gradients whose results come late, without a session.
 namespace casync::test::late {
@@ -40,11 +41,6 @@ inline void exchange(LateGradient& gradient, Values& values, std::uint32_t step)
 inline void reduce(LateGradient& gradient, std::uint32_t step, const Values& result) {
   const View slot = gradient.to_reduce(GradientId(0), step).value().data;
   std::copy(result.begin(), result.end(), reinterpret_cast<float*>(slot.data));
-}
-
-inline Values values_of(const Submission& submission) {
-  const auto* const first = reinterpret_cast<const float*>(submission.data.data);
-  return {first, first + submission.data.size / sizeof(float)};
 }
 
 }  // namespace casync::test::late

@@ -44,4 +44,10 @@ class LoneSession : public runtime::Session {
   std::uint64_t handles_ = 0;
 };
 
+/// The elements of a submission on the host.
+inline std::vector<float> values_of(const runtime::Submission& submission) {
+  const auto* const first = reinterpret_cast<const float*>(submission.data.data);
+  return {first, first + submission.data.size / sizeof(float)};
+}
+
 }  // namespace casync::test
