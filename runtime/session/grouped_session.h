@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "runtime/session/group_table.h"
+#include "runtime/session/group_waits.h"
+#include "runtime/session/grouped_step.h"
 #include "runtime/session/run_record.h"
-#include "runtime/session/sent_group.h"
 #include "runtime/session/wrapping_session.h"
 
 namespace casync::runtime {
@@ -40,7 +38,7 @@ class GroupedSession final : public WrappingSession {
   /// Timeout, besides: the group's other members have not all been submitted; names the first. InvalidArgument: and no
   /// more are, by end_submissions().
   Status wait(Handle handle, double timeout_s, Waiter waiter) override;
-  bool done(Handle handle) const override;
+  bool done(Handle handle) const override { return !forked() && waits_.done(handle); }
   Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
                   std::vector<Handle>* done) override;
   Status note_exposed(Handle handle, double seconds) override;
@@ -53,50 +51,16 @@ class GroupedSession final : public WrappingSession {
   Status close() override;
 
  private:
-  static constexpr const char* kHowToGoOn = ": submit it, zeros if it is not used, or leave it out of the group";
-
-  /// A gradient of the program: one of the session's own, or a member of a group.
-  struct Gradient {
-    std::optional<GradientId> own;
-    SentGroup* group = nullptr;
-    std::size_t place = 0;
-  };
-
-  // Under mutex_.
-  Result<GradientId> add(const GradientSpec& spec, const Gradient& gradient);
-  Result<GradientId> declare_member(const GradientSpec& gradient, SentGroup& group, std::size_t place);
-  Status close_group(SentGroup& group);
-  Status check(std::span<const Submission> submissions);
-  Result<const Gradient*> gradient_of(Handle handle) const;
-  Handle inner_handle(const Gradient& gradient, Handle handle) const;
-  Result<bool> hands_over(const Gradient& gradient, Handle handle) const;
-  Status take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock);
-  Status hand_over_all(std::unique_lock<std::mutex>& lock);
-  Status end_with(const Status& status);
-  Status check_whole(const char* then) const;
-
-  /// Closes the groups that a step's submissions have left open, and starts those that are whole. Under submit_mutex_.
+  // Under submit_mutex_. They put into starts_ what leaves for the wrapped session.
+  Status gather(std::span<const Submission> submissions);
+  /// Closes the groups that a step's submissions have left open, and starts those that are whole.
   Status start_open_groups();
-  Status wait_for(Handle handle, double timeout_s, Waiter waiter);
-  /// Waits until the group has started. Timeout; the failure of the job.
-  Status wait_until_whole(const Gradient& gradient, Handle handle, double timeout_s);
 
-  const SyncMode mode_;
-  const double timeout_s_;
-  std::mutex submit_mutex_;  ///< one at a time submits, ends a step or loads a state
-  // Guarded by mutex_, which is taken after submit_mutex_. changed_ is notified when a group starts and when step_ or
-  // closed_ change.
-  std::vector<std::unique_ptr<SentGroup>> groups_;
-  std::map<std::string, std::pair<SentGroup*, std::size_t>> place_of_;  ///< of each member that the plan names
-  std::vector<Gradient> gradients_;                                     ///< by GradientId, this session's
-  std::map<std::string, GradientId> ids_;
-  std::uint64_t submit_calls_ = 0;
-  std::uint32_t step_ = 0;
-  bool is_consensus_ = false;  ///< the step under way
-  bool has_ended_ = false;     ///< its submissions, by end_submissions()
-  bool closed_ = false;
-  std::unique_ptr<RunRecord> record_;  ///< null: nothing is recorded here
-
+  std::mutex submit_mutex_;            ///< one at a time submits, ends a step or loads a state; taken before lock_
+  std::unique_ptr<RunRecord> record_;  ///< null: nothing is recorded here; under lock_, as are step_ and table_
+  GroupedStep step_;
+  GroupTable table_;
+  GroupWaits waits_;
   std::vector<Submission> starts_;  ///< of one submission; keeps its memory, as does:
   std::vector<Handle> started_;
 };

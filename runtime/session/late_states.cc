@@ -32,6 +32,11 @@ std::optional<std::string> gradient_of_late(const std::string& name, const Gradi
   return name.substr(0, at);
 }
 
+SessionState without_late(SessionState state) {
+  std::erase_if(state.gradients, [](const auto& one) { return gradient_of_late(one.first, one.second).has_value(); });
+  return state;
+}
+
 GradientState late_state(const std::vector<std::byte>& memory, const GradientSpec& gradient, std::uint32_t staleness) {
   std::vector<float> values(gradient.elements());
   compll::to_float32(gradient.dtype, memory.data(), values.size(), values.data());

@@ -24,6 +24,9 @@ std::string late_label(std::uint32_t staleness);
 /// The gradient that a state's entry has a late result of; nothing: it is of another kind.
 std::optional<std::string> gradient_of_late(const std::string& name, const GradientState& state);
 
+/// All of the state that is not late results.
+SessionState without_late(SessionState state);
+
 /// The entry of a late result, from the memory of a gradient.
 GradientState late_state(const std::vector<std::byte>& memory, const GradientSpec& gradient, std::uint32_t staleness);
 

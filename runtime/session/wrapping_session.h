@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <utility>
 
 #include "runtime/control/fd.h"
 #include "runtime/session/session.h"
+#include "runtime/session/session_lock.h"
 
 namespace casync::runtime {
 
@@ -28,17 +27,15 @@ class WrappingSession : public Session {
   /// True in a child of the process that opened the session: the threads do not exist there.
   bool forked() const { return fork_generation() != generation_; }
 
-  /// Lets go of the lock for a moment, between two looks at copies of a device.
-  static void pause(std::unique_lock<std::mutex>& lock);
-
   const std::unique_ptr<Session> session_;
-  mutable std::mutex mutex_;
-  /// Notified by a nudge, and when a member changes that somebody waits for.
-  std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
+  mutable SessionLock lock_;
 
  private:
   const unsigned generation_ = fork_generation();
 };
+
+/// Ends the job of a wrapped session whose device has failed. Returns `status`.
+Status end_with(Session& session, Status status);
 
 /// Calls `ended(i)` for each place of `inner`, handles of the wrapped session, that is among those that wait_any()
 /// gave, which keep their order.

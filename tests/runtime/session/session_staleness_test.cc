@@ -15,6 +15,7 @@
 #include "casync/strategies/strategy.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/session/delayed_session.h"
+#include "tests/runtime/session/lone_session.h"
 #include "tests/runtime/session/staleness_cases.h"
 
 using namespace casync;                   // NOLINT(google-build-using-namespace)
@@ -275,47 +276,20 @@ TEST_CASE("staleness: wait, done and step hand over, on any thread") {
 
 namespace {
 
-/// A session whose first steps take until they may end, and whose wait() calls `meanwhile`.
-
-class Interrupted final : public Session {
+/// A session whose steps take until they may end, and whose wait() calls `meanwhile`.
+class Interrupted final : public LoneSession {
  public:
   std::function<void()> meanwhile;
   std::counting_semaphore<> may_end{0};  ///< so many steps
 
-  Rank rank() const override { return 0; }
-  int ranks() const override { return 1; }
-  const Topology& topology() const override { return topology_; }
-  Exchanged exchanged() const override { return Exchanged::kGradients; }
-  Status begin_consensus() override { return Status::ok(); }
-  void end_submissions() override {}
-  Result<GradientId> declare(const GradientSpec&) override { return GradientId(0); }
-  Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override {
-    for (std::size_t i = 0; i < submissions.size(); ++i) handles[i] = Handle(++handles_);
-    return Status::ok();
-  }
   Status wait(Handle, double, Waiter) override {
     if (meanwhile) std::exchange(meanwhile, {})();
     return Status::ok();
   }
-  bool done(Handle) const override { return false; }
-  Status wait_any(std::span<const Handle>, const std::atomic<bool>&, std::vector<Handle>*) override {
-    return Status::ok();
-  }
-  void nudge() override {}
-  Status note_exposed(Handle, double) override { return Status::ok(); }
   Result<StepResult> step() override {
     may_end.acquire();
     return StepResult{};
   }
-  SessionStats stats() const override { return {}; }
-  Result<SessionState> state() const override { return SessionState{}; }
-  Status load_state(const SessionState&) override { return Status::ok(); }
-  void abort(const std::string&) override {}
-  Status close() override { return Status::ok(); }
-
- private:
-  Topology topology_;
-  std::uint64_t handles_ = 0;
 };
 
 }  // namespace

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/group_table.h"
+
+#include "runtime/session/group_states.h"
+#include "runtime/session/handles.h"
+
+namespace casync::runtime {
+
+Handle GroupedGradient::inner(Handle handle) const { return handle_of(step_of(handle), own ? *own : *group->id()); }
+
+GroupTable::GroupTable(Session& session, Device& device, const std::vector<GradientGroup>& groups) : session_(session) {
+  for (const GradientGroup& group : groups) {
+    groups_.push_back(std::make_unique<SentGroup>(group, device));
+    for (std::size_t i = 0; i < group.gradients.size(); ++i) {
+      place_of_.emplace(group.gradients[i], std::pair(groups_.back().get(), i));
+    }
+  }
+}
+
+Result<GroupedGradient> GroupTable::declare(const GradientSpec& gradient) {
+  if (const auto member = place_of_.find(gradient.name); member != place_of_.end()) {
+    const auto& [group, place] = member->second;
+    CASYNC_RETURN_IF_ERROR(group->declare(place, gradient));
+    if (group->has_all() && !group->id()) CASYNC_RETURN_IF_ERROR(close(*group));
+    return GroupedGradient{std::nullopt, group, place};
+  }
+  for (const std::unique_ptr<SentGroup>& group : groups_) {
+    if (group->name() == gradient.name) {
+      return invalid_argument("gradient " + gradient.name + ": the plan has a group of this name: rename the group");
+    }
+  }
+  const Result<GradientId> own = session_.declare(gradient);
+  if (!own) return own.status();
+  return GroupedGradient{*own, nullptr, 0};
+}
+
+Status GroupTable::close(SentGroup& group) {
+  GradientSpec whole = group.spec();
+  const Result<GradientId> id = session_.declare(whole);
+  if (!id) return id.status();
+  return group.close(*id, std::move(whole));
+}
+
+std::optional<GradientId> GroupTable::find(const std::string& name) const {
+  const auto found = ids_.find(name);
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+}
+
+GradientId GroupTable::add(const std::string& name, const GroupedGradient& gradient) {
+  const auto id = GradientId(static_cast<std::uint32_t>(gradients_.size()));
+  ids_.emplace(name, id);
+  gradients_.push_back(gradient);
+  return id;
+}
+
+Result<const GroupedGradient*> GroupTable::of(Handle handle) const {
+  const std::uint32_t index = index_of(handle);
+  if (index < gradients_.size()) {
+    const GroupedGradient& gradient = gradients_[index];
+    if (gradient.group == nullptr || gradient.group->knows(gradient.place, step_of(handle))) return &gradient;
+  }
+  return invalid_argument("a handle that no submission gave");
+}
+
+Status GroupTable::check(std::span<const Submission> submissions, std::uint32_t step) {
+  ++calls_;
+  for (const Submission& one : submissions) {
+    const auto index = static_cast<std::size_t>(one.gradient);
+    if (index >= gradients_.size()) return invalid_argument("no gradient has the id " + std::to_string(index));
+    const GroupedGradient& gradient = gradients_[index];
+    if (gradient.group == nullptr) continue;
+    CASYNC_RETURN_IF_ERROR(gradient.group->check(gradient.place, one, step, calls_));
+  }
+  return Status::ok();
+}
+
+Result<std::optional<Submission>> GroupTable::take(const Submission& submission, std::uint32_t step) {
+  const GroupedGradient& gradient = at(submission.gradient);
+  std::optional<Submission> leaves;
+  if (gradient.own) {
+    leaves = submission;
+    leaves->gradient = *gradient.own;
+    return leaves;
+  }
+  const Result<bool> is_whole = gradient.group->gather(gradient.place, submission, step, calls_);
+  if (!is_whole) return is_whole.status();
+  if (*is_whole) leaves = gradient.group->submission();
+  return leaves;
+}
+
+void GroupTable::submitted(GradientId gradient, std::uint32_t step) {
+  const GroupedGradient& own = at(gradient);
+  if (own.group != nullptr) own.group->submitted(own.place, step);
+}
+
+Status GroupTable::close_open(std::uint32_t step, std::vector<Submission>* whole) {
+  for (const std::unique_ptr<SentGroup>& group : groups_) {
+    if (group->id() || group->submitted_in(step) == 0) continue;
+    CASYNC_RETURN_IF_ERROR(close(*group));
+    if (group->is_whole(step)) whole->push_back(group->submission());
+  }
+  return Status::ok();
+}
+
+Status GroupTable::check_whole(std::uint32_t step, const char* then) const {
+  for (const std::unique_ptr<SentGroup>& group : groups_) {
+    if (group->submitted_in(step) == 0 || group->is_whole(step)) continue;
+    return invalid_argument("step " + std::to_string(step) + ": group `" + group->name() +
+                            "` has not been submitted without " + group->missing(step) + then);
+  }
+  return Status::ok();
+}
+
+Status GroupTable::name_member(StepResult& result) const {
+  for (const std::unique_ptr<SentGroup>& group : groups_) {
+    if (result.finite || result.first_non_finite != group->name()) continue;
+    Result<std::string> member = group->not_finite();
+    if (!member) return member.status();
+    if (!member->empty()) result.first_non_finite = std::move(*member);
+  }
+  return Status::ok();
+}
+
+void GroupTable::split(SessionState& state) const {
+  for (const std::unique_ptr<SentGroup>& group : groups_) {
+    if (group->id()) split_states(group->whole(), state);
+  }
+}
+
+Result<SessionState> GroupTable::join(SessionState state) {
+  for (const std::unique_ptr<SentGroup>& group : groups_) {
+    if (group->members() == 0) {
+      CASYNC_RETURN_IF_ERROR(group->check_none_in(state));
+      continue;
+    }
+    if (!group->id()) CASYNC_RETURN_IF_ERROR(close(*group));
+    CASYNC_RETURN_IF_ERROR(join_states(group->whole(), state));
+  }
+  return state;
+}
+
+void GroupTable::forget() {
+  for (const std::unique_ptr<SentGroup>& group : groups_) group->forget();
+  calls_ = 0;
+}
+
+void GroupTable::leave_to_threads() {
+  for (std::unique_ptr<SentGroup>& group : groups_) static_cast<void>(group.release());
+}
+
+}  // namespace casync::runtime

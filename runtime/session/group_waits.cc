@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/group_waits.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "runtime/session/handles.h"
+#include "runtime/session/wrapping_session.h"
+
+namespace casync::runtime {
+namespace {
+
+// Interval at which a wait for a group that has not started asks whether the job has failed.
+constexpr std::chrono::milliseconds kLook{100};
+
+// Interval at which such a wait is logged, unless a tenth of the session's time limit is shorter.
+constexpr Seconds kStall{30};
+
+}  // namespace
+
+bool GroupWaits::close() { return !std::exchange(closed_, true); }
+
+/// Hands over the member's result if it is there; true if it has it.
+Result<bool> GroupWaits::hands_over(const GroupedGradient& gradient, Handle handle) const {
+  SentGroup& group = *gradient.group;
+  const std::uint32_t step = step_of(handle);
+  if (!group.is_handed_over(gradient.place, step)) {
+    if (!gradient.has_left(step) || !session_.done(gradient.inner(handle))) return false;
+    CASYNC_RETURN_IF_ERROR(group.hand_over(gradient.place));
+  }
+  return group.has_result(gradient.place, step);
+}
+
+/// Waits until the group has left. Timeout; the failure of the job.
+Status GroupWaits::wait_until_whole(const GroupedGradient& gradient, Handle handle, double timeout_s) {
+  const bool own = timeout_s >= 0 && timeout_s < timeout_s_;
+  const Clock::time_point deadline = after(Seconds(own ? timeout_s : timeout_s_));
+  const SentGroup& group = *gradient.group;
+  const auto may_go_on = [&] {
+    return group.is_handed_over(gradient.place, step_of(handle)) || gradient.has_left(step_of(handle));
+  };
+  Clock::time_point warned = Clock::now();
+  const Seconds stall = std::min(kStall, Seconds(timeout_s_ / 10));
+  std::unique_lock lock(lock_.mutex);
+  while (!lock_.changed->wait_until(lock, std::min(deadline, after(kLook)), may_go_on)) {
+    if (closed_) return aborted("the session was closed");
+    if (step_.has_all_of(step_of(handle))) return table_.check_whole(step_of(handle), GroupTable::kHowToGoOn);
+    const std::string late = "gradient " + group.spec_of(gradient.place).name + ", step " +
+                             std::to_string(step_of(handle)) + ": group " + group.name() + " has not left without " +
+                             group.missing(step_of(handle));
+    lock.unlock();
+    CASYNC_RETURN_IF_ERROR(session_.submit({}, {}));
+    if (Clock::now() - warned > stall) {
+      warned = Clock::now();
+      log().warn("rank {}: {}", session_.rank(), late);
+    }
+    if (Clock::now() >= deadline) {
+      if (!own) session_.abort(late);
+      return timeout_error(late);
+    }
+    lock.lock();
+  }
+  return Status::ok();
+}
+
+Status GroupWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
+  const bool recorded = record_ != nullptr && waiter == Waiter::kProgram;
+  if (recorded) {
+    std::lock_guard lock(lock_.mutex);
+    if (const Result<const GroupedGradient*> known = table_.of(handle); !known) return known.status();
+    record_->waits(index_of(handle));
+  }
+  const Status status = wait_for(handle, timeout_s, waiter);
+  if (recorded) {
+    std::lock_guard lock(lock_.mutex);
+    record_->goes_on();
+  }
+  return status;
+}
+
+Status GroupWaits::wait_for(Handle handle, double timeout_s, Waiter waiter) {
+  const Clock::time_point deadline = after(Seconds(timeout_s < 0 ? timeout_s_ : std::min(timeout_s, timeout_s_)));
+  GroupedGradient gradient;
+  {
+    std::lock_guard lock(lock_.mutex);
+    const Result<const GroupedGradient*> known = table_.of(handle);
+    if (!known) return known.status();
+    gradient = **known;
+  }
+  if (gradient.own) return session_.wait(gradient.inner(handle), timeout_s, waiter);
+  CASYNC_RETURN_IF_ERROR(wait_until_whole(gradient, handle, timeout_s));
+  Handle whole{};
+  {
+    std::unique_lock lock(lock_.mutex);
+    if (gradient.group->is_handed_over(gradient.place, step_of(handle))) return take_result(handle, deadline, lock);
+    whole = gradient.inner(handle);
+  }
+  const double left = timeout_s < 0 ? timeout_s : std::max(0.0, Seconds(deadline - Clock::now()).count());
+  CASYNC_RETURN_IF_ERROR(session_.wait(whole, left, waiter));
+  std::unique_lock lock(lock_.mutex);
+  return take_result(handle, deadline, lock);
+}
+
+/// Hands over a result that is there, and returns once it is in the member's memory. `lock` is held.
+Status GroupWaits::take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock) {
+  const GroupedGradient gradient = table_.at(GradientId(index_of(handle)));
+  SentGroup& group = *gradient.group;
+  // Or step() has, meanwhile, and what is there now is the next step's.
+  if (!group.is_handed_over(gradient.place, step_of(handle))) {
+    if (Status status = group.hand_over(gradient.place); !status) return end_with(session_, status);
+  }
+  while (true) {
+    const Result<bool> there = group.has_result(gradient.place, step_of(handle));
+    if (!there) return end_with(session_, there.status());
+    if (*there) return Status::ok();
+    if (Clock::now() >= deadline) {
+      return timeout_error("gradient " + group.spec_of(gradient.place).name + ", step " +
+                           std::to_string(step_of(handle)) + ": its result is on its way to its memory");
+    }
+    SessionLock::pause(lock);
+  }
+}
+
+bool GroupWaits::done(Handle handle) const {
+  std::lock_guard lock(lock_.mutex);
+  const Result<const GroupedGradient*> known = table_.of(handle);
+  if (!known) return false;
+  const GroupedGradient& gradient = **known;
+  const Result<bool> there = gradient.own ? session_.done(gradient.inner(handle)) : hands_over(gradient, handle);
+  const bool is_done = there && *there;
+  if (is_done && record_ != nullptr) record_->needs(index_of(handle));
+  return is_done;
+}
+
+/// Under the session's lock.
+Status GroupWaits::look(std::span<const Handle> handles, Looked* looked, std::vector<Handle>* done) {
+  looked->waiting.clear();
+  looked->wholes.clear();
+  looked->copies = false;
+  for (const Handle handle : handles) {
+    const Result<const GroupedGradient*> known = table_.of(handle);
+    if (!known) return known.status();
+    const GroupedGradient& gradient = **known;
+    const Result<bool> there = gradient.own ? false : hands_over(gradient, handle);
+    if (!there) return end_with(session_, there.status());
+    if (*there) {
+      done->push_back(handle);
+    } else if (!gradient.own && gradient.group->is_handed_over(gradient.place, step_of(handle))) {
+      looked->copies = true;
+    } else if (gradient.has_left(step_of(handle))) {
+      looked->waiting.push_back(handle);
+      looked->wholes.push_back(gradient.inner(handle));
+    }
+  }
+  return Status::ok();
+}
+
+Status GroupWaits::wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
+                            std::vector<Handle>* done) {
+  thread_local Looked looked;  // keeps its memory, as does the next: this runs in every step
+  thread_local std::vector<Handle> ended;
+  {
+    std::unique_lock lock(lock_.mutex);
+    CASYNC_RETURN_IF_ERROR(look(handles, &looked, done));
+    if (!done->empty()) return Status::ok();
+    if (closed_) return aborted("the session was closed");
+    if (looked.copies) {  // the caller looks again
+      SessionLock::pause(lock);
+      return Status::ok();
+    }
+    if (looked.wholes.empty()) {  // the caller looks again when a group has started
+      lock_.changed->wait_until(lock, after(kLook), [&] { return interrupted.load(); });
+      lock.unlock();
+      return session_.submit({}, {});
+    }
+  }
+  const Status status = session_.wait_any(looked.wholes, interrupted, &ended);
+  std::lock_guard lock(lock_.mutex);
+  Status failed;
+  for_each_ended(looked.wholes, ended, [&](std::size_t i) {
+    const Handle handle = looked.waiting[i];
+    const GroupedGradient& gradient = table_.at(GradientId(index_of(handle)));
+    Result<bool> there = true;
+    if (!gradient.own) {
+      const bool begun = gradient.group->is_handed_over(gradient.place, step_of(handle));
+      if (!begun && failed.is_ok()) failed = gradient.group->hand_over(gradient.place);
+      there = gradient.group->has_result(gradient.place, step_of(handle));
+    }
+    if (there && *there) done->push_back(handle);
+  });
+  return failed.is_ok() ? status : end_with(session_, failed);
+}
+
+Status GroupWaits::note_exposed(Handle handle, double seconds) {
+  Handle inner{};
+  {
+    std::lock_guard lock(lock_.mutex);
+    const Result<const GroupedGradient*> gradient = table_.of(handle);
+    if (!gradient) return gradient.status();
+    if (!(*gradient)->has_left(step_of(handle))) return Status::ok();
+    inner = (*gradient)->inner(handle);
+  }
+  return session_.note_exposed(inner, seconds);
+}
+
+Status GroupWaits::hand_over_all(std::unique_lock<std::mutex>& lock) {
+  for (const std::unique_ptr<SentGroup>& group : table_.groups()) {
+    while (true) {
+      const Result<bool> all = group->hand_over_all();
+      if (!all) return end_with(session_, all.status());
+      if (*all) break;
+      SessionLock::pause(lock);
+    }
+  }
+  return Status::ok();
+}
+
+}  // namespace casync::runtime

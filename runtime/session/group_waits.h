@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/control/deadline.h"
+#include "runtime/session/group_table.h"
+#include "runtime/session/grouped_step.h"
+#include "runtime/session/run_record.h"
+#include "runtime/session/session.h"
+#include "runtime/session/session_lock.h"
+
+namespace casync::runtime {
+
+/// Waits for the results of groups and of their members: until the group has left, then until the wrapped session has
+/// its result, of which each member gets its part when somebody looks for it. Threads of the program; takes the
+/// session's lock where it does not say otherwise. A device that fails ends the job.
+class GroupWaits {
+ public:
+  /// Borrows all of these. `timeout_s`: the session's. `record`: null if nothing is recorded.
+  GroupWaits(Session& session, SessionLock& lock, const GroupedStep& step, const GroupTable& table, RunRecord* record,
+             double timeout_s)
+      : session_(session), lock_(lock), step_(step), table_(table), record_(record), timeout_s_(timeout_s) {}
+
+  // As GroupedSession's.
+  bool done(Handle handle) const;
+  Status wait(Handle handle, double timeout_s, Waiter waiter);
+  Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted, std::vector<Handle>* done);
+  Status note_exposed(Handle handle, double seconds);
+
+  /// Returns once all results, which are there, are in their members' memory. With `lock` held, which it lets go of
+  /// while it waits.
+  Status hand_over_all(std::unique_lock<std::mutex>& lock);
+  /// Ends waits for groups that have not left, with Aborted. Returns false if that has been done. Under the lock.
+  bool close();
+
+ private:
+  /// Some handles as wait_any() finds them.
+  struct Looked {
+    std::vector<Handle> waiting, wholes;  ///< handles whose submissions have left; the wrapped session's of these
+    bool copies = false;                  ///< a device copies some result
+  };
+
+  Result<bool> hands_over(const GroupedGradient& gradient, Handle handle) const;
+  Status look(std::span<const Handle> handles, Looked* looked, std::vector<Handle>* done);
+  Status wait_for(Handle handle, double timeout_s, Waiter waiter);
+  Status wait_until_whole(const GroupedGradient& gradient, Handle handle, double timeout_s);
+  Status take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock);
+
+  Session& session_;
+  SessionLock& lock_;
+  const GroupedStep& step_;
+  const GroupTable& table_;
+  RunRecord* const record_;
+  const double timeout_s_;
+  bool closed_ = false;  ///< under the lock
+};
+
+}  // namespace casync::runtime

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "casync/model/plan.h"
+#include "runtime/session/declarations.h"
+
+namespace casync::runtime {
+
+/// The step under way of a session with groups: its number, if it is a consensus, and if its submissions have ended.
+/// Under the session's lock, which the caller notifies of the next step.
+class GroupedStep {
+ public:
+  explicit GroupedStep(const SyncMode& mode) : mode_(mode) {}
+
+  std::uint32_t number() const { return number_; }
+  /// InvalidArgument: nothing may be submitted in this step.
+  Status check_exchange() const {
+    const bool exchanges = is_consensus_ || exchanged_in(mode_, number_) != Exchanged::kNothing;
+    return exchanges ? Status::ok() : exchanges_nothing(mode_, number_);
+  }
+  void begin_consensus() { is_consensus_ = true; }
+  void end_submissions() { has_all_ = true; }
+  /// Returns true if nothing more is submitted in `step`, the one under way.
+  bool has_all_of(std::uint32_t step) const { return has_all_ && number_ == step; }
+
+  void end() { go_to(number_ + 1); }
+  /// The step under way is `step`, with no submissions.
+  void go_to(std::uint32_t step) {
+    number_ = step;
+    is_consensus_ = has_all_ = false;
+  }
+
+ private:
+  const SyncMode mode_;
+  std::uint32_t number_ = 0;
+  bool is_consensus_ = false;
+  bool has_all_ = false;  ///< by end_submissions()
+};
+
+}  // namespace casync::runtime

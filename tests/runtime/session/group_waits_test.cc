@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Waits for the results of groups and their members, without a session with groups.
+#include "runtime/session/group_waits.h"
+
+#include <catch2/catch.hpp>
+
+#include "runtime/session/handles.h"
+#include "tests/runtime/session/group_parts.h"
+
+using namespace casync;                // NOLINT(google-build-using-namespace)
+using namespace casync::runtime;       // NOLINT(google-build-using-namespace)
+using namespace casync::test::groups;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+/// "a" of the group is submitted in step 0, and "b" is not yet.
+struct Waiting : Table {
+  Waiting() {
+    for (const char* name : {"a", "alone", "b"}) add(name);
+    submit(0, a);
+  }
+  /// The group leaves, and gets this result.
+  void reduce(const Values& result) {
+    const View whole = submit(2, b).value().data;
+    std::copy(result.begin(), result.end(), reinterpret_cast<float*>(whole.data));
+  }
+  Status wait(double timeout_s) { return waits.wait(of_a, timeout_s, Waiter::kProgram); }
+  /// "done" or "waits", and the status if that is not OK.
+  std::string wait_any(bool interrupted = false) {
+    const std::atomic<bool> is_interrupted{interrupted};
+    std::vector<Handle> done;
+    const Status status = waits.wait_any({&of_a, 1}, is_interrupted, &done);
+    return (done.empty() ? "waits" : "done") + (status ? "" : ", " + status.text());
+  }
+
+  SessionLock lock;
+  GroupedStep step{SyncMode{}};
+  GroupWaits waits{session, lock, step, table, nullptr, 0.3};
+  Values a = {1, 1}, b = {2, 2};
+  const Handle of_a = handle_of(0, GradientId(0));
+  const Handle of_b = handle_of(0, GradientId(2));
+  const Handle of_group = handle_of(0, GradientId(1));  ///< the wrapped session's
+};
+
+const std::string kLate = "gradient a, step 0: group g has not left without `b`";
+
+}  // namespace
+
+TEST_CASE("group waits: a wait for a group that lacks a member says so in time, and the session's own ends the job") {
+  Waiting it;
+  CHECK(it.wait(0.01).text() == "Timeout: " + kLate);
+  CHECK(it.session.aborted_with.empty());
+  CHECK(it.wait(-1).text() == "Timeout: " + kLate);
+  CHECK(it.session.aborted_with == kLate);
+  CHECK(it.session.asked.empty());
+  CHECK(it.waits.wait(it.of_b, -1, Waiter::kProgram).text() == "InvalidArgument: a handle that no submission gave");
+}
+
+TEST_CASE("group waits: a wait for a member that does not come ends at once") {
+  Waiting it;
+  it.step.end_submissions();
+  CHECK_THAT(it.wait(-1).text(), Catch::Contains("InvalidArgument: step 0: group `g` has not been submitted without "
+                                                 "`b`: submit it, zeros if it is not used"));
+  Waiting failed;
+  failed.session.failed = unavailable("the link is down");
+  CHECK(failed.wait(-1).text() == "Unavailable: the link is down");
+  Waiting closed;
+  CHECK(closed.waits.close());
+  CHECK_FALSE(closed.waits.close());
+  CHECK(closed.wait(-1).text() == "Aborted: the session was closed");
+  CHECK(closed.wait_any() == "waits, Aborted: the session was closed");
+}
+
+TEST_CASE("group waits: once the group has left its result is waited for, and the member gets its part") {
+  Waiting it;
+  it.reduce({5, 6, 7, 8});
+  CHECK(it.wait(-1).is_ok());
+  CHECK(it.session.asked == std::vector<Handle>{it.of_group});
+  CHECK(it.a == Values{5, 6});
+  CHECK(it.b == Values{2, 2});
+  CHECK(it.waits.done(it.of_a));
+  CHECK_FALSE(it.waits.done(it.of_b));
+}
+
+TEST_CASE("group waits: who asks for a result that is there hands it over") {
+  Waiting it;
+  it.session.is_done = true;
+  CHECK_FALSE(it.waits.done(it.of_a));  // the group has not left
+  it.reduce({5, 6, 7, 8});
+  CHECK(it.waits.done(it.of_a));
+  CHECK(it.a == Values{5, 6});
+  std::unique_lock lock(it.lock.mutex);
+  CHECK(it.waits.hand_over_all(lock).is_ok());
+  CHECK(it.b == Values{7, 8});
+}
+
+TEST_CASE("group waits: a wait for any is for groups that have left") {
+  Waiting it;
+  CHECK(it.wait_any(true) == "waits");
+  CHECK(it.session.asked.empty());
+  it.reduce({5, 6, 7, 8});
+  CHECK(it.wait_any() == "waits");
+  CHECK(it.session.asked == std::vector<Handle>{it.of_group});
+  it.session.is_done = true;
+  CHECK(it.wait_any() == "done");
+  CHECK(it.a == Values{5, 6});
+}
+
+TEST_CASE("group waits: time that the program stood still is of the group, once that has left") {
+  Waiting it;
+  CHECK(it.waits.note_exposed(it.of_a, 0.5).is_ok());
+  CHECK(it.session.asked.empty());
+  it.reduce({5, 6, 7, 8});
+  CHECK(it.waits.note_exposed(it.of_a, 0.5).is_ok());
+  CHECK(it.session.asked == std::vector<Handle>{it.of_group});
+}
