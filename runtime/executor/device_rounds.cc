@@ -106,7 +106,7 @@ Status DeviceRounds::add_phase(std::span<GradientRun* const> runs, Intake& intak
   }
   Result<std::vector<Bucket>> schedule = make_rounds(gradients, settings_.bucket_bytes);
   if (!schedule) return schedule.status();
-  const RoundBucket::Settings settings{settings_.seed, settings_.scale, kernels_};
+  const RoundTasks::Settings settings{settings_.seed, settings_.scale, kernels_};
   for (Bucket& bucket : *schedule) {
     const auto of_it = runs.subspan(bucket.first_gradient, bucket.gradients);
     auto made = std::make_unique<RoundBucket>(std::move(bucket), of_it, settings);
@@ -131,7 +131,7 @@ void DeviceRounds::choose_order(std::uint32_t step) {
   order_.clear();
   bucket_of_.clear();
   visit([&](RoundBucket* bucket) {
-    for (const GradientRun* run : bucket->runs()) bucket_of_.emplace(run, order_.size());
+    for (const GradientRun* run : bucket->members().runs()) bucket_of_.emplace(run, order_.size());
     order_.push_back(bucket);
   });
   done_.reserve(bucket_of_.size());
@@ -144,11 +144,11 @@ Status DeviceRounds::begin(const GradientRun& run) {
                             " begins while rounds of the step before it are under way");
     }
     choose_order(run.step);
-    for (RoundBucket* bucket : order_) bucket->reset();
+    for (RoundBucket* bucket : order_) bucket->members().reset();
     current_ = ended_ = 0;
     step_ = run.step;
   }
-  order_[bucket_of_.at(&run)]->take(run);
+  order_[bucket_of_.at(&run)]->members().take(run);
   return Status::ok();
 }
 
@@ -191,7 +191,7 @@ Status DeviceRounds::look_for_ended(bool* moved) {
     const Result<bool> over = order_[ended_]->is_over();
     if (!over) return over.status();
     if (!*over) return Status::ok();
-    for (GradientRun* run : order_[ended_]->runs()) done_.push_back(run);
+    for (GradientRun* run : order_[ended_]->members().runs()) done_.push_back(run);
     ++ended_;
     *moved = true;
   }
@@ -208,7 +208,7 @@ GradientRun* DeviceRounds::take_done() {
 std::string DeviceRounds::missing(const GradientRun& run) const {
   const std::size_t at = bucket_of_.at(&run);
   for (std::size_t b = current_; b <= at; ++b) {
-    const GradientRun* const first = order_[b]->first_missing();
+    const GradientRun* const first = order_[b]->members().first_missing();
     if (first == nullptr) continue;
     return "gradient " + first->spec.name +
            ", which was declared earlier or travels with it, was not submitted here: " + "over " +
@@ -222,10 +222,11 @@ TransportStats DeviceRounds::stats() const {
   for (const Intake& intake : intakes_) {
     for (const Phase& phase : intake) {
       for (const std::unique_ptr<RoundBucket>& bucket : phase.buckets) {
-        all.messages_sent += bucket->messages_sent();
-        all.messages_received += bucket->messages_received();
-        all.payload_bytes_sent += bucket->bytes_sent();
-        all.payload_bytes_received += bucket->bytes_received();
+        const RoundExchanges::Traffic& traffic = bucket->exchanges().traffic();
+        all.messages_sent += traffic.messages_sent;
+        all.messages_received += traffic.messages_received;
+        all.payload_bytes_sent += traffic.bytes_sent;
+        all.payload_bytes_received += traffic.bytes_received;
       }
     }
   }

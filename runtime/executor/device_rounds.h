@@ -78,7 +78,7 @@ class DeviceRounds {
 
   Status add_phase(std::span<GradientRun* const> runs, Intake& intake);
   void choose_order(std::uint32_t step);
-  bool can_queue() const { return current_ < order_.size() && order_[current_]->is_whole(); }
+  bool can_queue() const { return current_ < order_.size() && order_[current_]->members().is_whole(); }
   Status queue_some(bool* moved);
   Status look_for_ended(bool* moved);
   Status ring();
