@@ -136,6 +136,7 @@ TEST_CASE("planner: many small gradients go by ps, where they travel in bundles"
   PlanRequest request = test::request(2, 1, awkward());
   request.profile.task_s = 3e-6;
   request.training.gradients.clear();
+  request.training.backward_s = request.training.forward_s = 0;
   for (int i = 0; i < 400; ++i) {
     request.training.gradients.push_back({{"g" + std::to_string(i), DType::kFloat32, {96}, i}, 0, 0});
   }
