@@ -34,10 +34,10 @@ class RoundTasks final : private KernelQueue {
   RoundTasks(std::span<GradientRun* const> runs, const Settings& settings, const RoundPayloads& payloads,
              RoundHeads& heads, RoundRoom& room);
 
-  /// Finds out how much room a kTask, kTurn or kScale takes, and reserves the slot of what it makes; nothing else makes
-  /// one. Unimplemented: this rank makes several payloads of one partition and hop.
+  /// Finds out how much room a kTask, kTurn or kScale takes, and reserves the slot of a payload that it makes. Each
+  /// once, ahead of RoundRoom::place(). Unimplemented: this rank makes several payloads of one partition and hop.
   Status plan(const RoundPart& part);
-  /// Queues it.
+  /// Queues one of those.
   Status issue(const RoundPart& part, Stream& stream);
 
   /// The elements of all-reduce `exchange` of a gradient: its own, or what its codec exchanges.
