@@ -28,21 +28,15 @@ constexpr int kWarmUp = 3;
 constexpr int kLeastSteps = 10;
 constexpr double kPatience = 30;  // for the other process
 
-/// One rank's session with as many gradients as the largest step has.
+/// One rank's session, with the gradients of each step.
 class Steps {
  public:
   Steps(runtime::Session& session, double seconds) : session_(session), seconds_(seconds) {}
 
   Result<std::vector<TinyStep>> measure() {
-    values_.resize(static_cast<std::size_t>(*std::max_element(std::begin(kCounts), std::end(kCounts))) * kElements);
-    for (std::size_t at = 0; at < values_.size(); at += kElements) {
-      const auto id = session_.declare({"tiny" + std::to_string(at), DType::kFloat32, {kElements}, 0});
-      CASYNC_RETURN_IF_ERROR(id.status());
-      all_.push_back({*id, {reinterpret_cast<std::byte*>(values_.data() + at), kElements * sizeof(float)}});
-    }
-    handles_.resize(all_.size());
     std::vector<TinyStep> made;
     for (const int count : kCounts) {
+      CASYNC_RETURN_IF_ERROR(declare(count));
       const Result<TinyStep> step = of(static_cast<std::size_t>(count));
       if (!step) return step.status();
       made.push_back(*step);
@@ -51,6 +45,20 @@ class Steps {
   }
 
  private:
+  /// Declares gradients of their own for steps of `count`: a bundle travels if all of it is submitted.
+  Status declare(int count) {
+    all_.clear();
+    values_.assign(static_cast<std::size_t>(count * kElements), 0.0f);
+    for (std::size_t at = 0; at < values_.size(); at += kElements) {
+      const std::string name = "tiny" + std::to_string(count) + "." + std::to_string(at);
+      const auto id = session_.declare({name, DType::kFloat32, {kElements}, 0});
+      CASYNC_RETURN_IF_ERROR(id.status());
+      all_.push_back({*id, {reinterpret_cast<std::byte*>(values_.data() + at), kElements * sizeof(float)}});
+    }
+    handles_.resize(all_.size());
+    return Status::ok();
+  }
+
   Result<TinyStep> of(std::size_t gradients) {
     for (int i = 0; i < kWarmUp; ++i) CASYNC_RETURN_IF_ERROR(step(gradients).status());
     const Result<double> trial = step(gradients);
