@@ -338,10 +338,12 @@ class Search {
   Status prefer_usual() {
     PlannedStep usual = report_.step;
     usual.fusion_bytes = Plan{}.fusion_bytes;
-    set_strategies(usual);
-    CASYNC_RETURN_IF_ERROR(prefer(usual, kNoDifference));
-    set_partitions(usual);
-    CASYNC_RETURN_IF_ERROR(prefer(usual, kNoDifference));
+    if (report_.all_ranks) {  // one rank that stands for all does not tell strategies apart so finely
+      set_strategies(usual);
+      CASYNC_RETURN_IF_ERROR(prefer(usual, kNoDifference));
+      set_partitions(usual);
+      CASYNC_RETURN_IF_ERROR(prefer(usual, kNoDifference));
+    }
     usual = report_.step;
     usual.fusion_bytes = Plan{}.fusion_bytes;
     CASYNC_RETURN_IF_ERROR(prefer(usual));
