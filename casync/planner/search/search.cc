@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "casync/planner/search/search.h"
-#include "casync/planner/decide.h"
 
 #include <algorithm>
 #include <map>
@@ -11,6 +10,7 @@
 #include "casync/planner/search/options.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/references.h"
+#include "casync/planner/search/usual.h"
 #include "casync/simulator/checks.h"
 
 namespace casync {
@@ -23,8 +23,6 @@ constexpr std::uint64_t kStageBudget =
     600'000;  ///< limit on stages of outlines that improving runs through: about half a second
 constexpr std::uint64_t kRefineTasks = 1'000'000;  ///< limit on the tasks of all plans that refine() simulates
 constexpr double kWorthIt = 1e-6;                  ///< part of a step; smaller gains count as none
-/// Part of a step by which predictions err on a quiet machine: of two plans that differ by less the simpler one wins.
-constexpr double kNoDifference = 0.01;
 
 /// The state of the plan while it is improved.
 struct State {
@@ -50,7 +48,7 @@ class Search {
     collapse();
     CASYNC_RETURN_IF_ERROR(decide(*references, before));
     if (report_.all_ranks) CASYNC_RETURN_IF_ERROR(refine());
-    CASYNC_RETURN_IF_ERROR(prefer_usual());
+    CASYNC_RETURN_IF_ERROR(prefer_usual(request_, evaluator_, report_.all_ranks, report_.step, report_.simulation));
     report_.evaluations = evaluator_.evaluations();
     report_.reason = reasons(evaluator_, report_.step, report_.simulation);
     return std::move(report_);
@@ -254,7 +252,7 @@ class Search {
       Decision decision = model;
       decision.priority = best_.priorities[g];
       decision.servers = limits.servers.value_or(Servers{});
-      decision.partitions = limits.partitions.value_or(usual_partitions(spec, decision.servers));
+      decision.partitions = limits.partitions.value_or(usual_partitions(request_, spec, decision.servers));
       if (!request_.limits.empty() && !allows(limits, request_.codecs, decision)) return false;
       const Result<const Option*> option = evaluator_.option(g, decision);
       if (!option) return false;
@@ -263,11 +261,6 @@ class Search {
     if (measure(state) > longest_) return false;
     best_ = std::move(state);
     return true;
-  }
-
-  int usual_partitions(const GradientSpec& spec, const Servers& servers) const {
-    const int ranks = request_.topology.ranks;
-    return choose_partitions(spec.bytes(), ranks, owner_count(servers, ranks), kDefaultPartitionBytes);
   }
 
   PlannedStep planned(const State& state) const {
@@ -330,53 +323,6 @@ class Search {
         CASYNC_RETURN_IF_ERROR(judge(step, false));
       }
     }
-    return Status::ok();
-  }
-
-  /// Keeps other strategies than the default one only if they make the step shorter by more than predictions err, and
-  /// another fusion, or other partitions, only if they make it shorter.
-  Status prefer_usual() {
-    PlannedStep usual = report_.step;
-    usual.fusion_bytes = Plan{}.fusion_bytes;
-    if (report_.all_ranks) {  // one rank that stands for all does not tell strategies apart so finely
-      set_strategies(usual);
-      CASYNC_RETURN_IF_ERROR(prefer(usual, kNoDifference));
-      set_partitions(usual);
-      CASYNC_RETURN_IF_ERROR(prefer(usual, kNoDifference));
-    }
-    usual = report_.step;
-    usual.fusion_bytes = Plan{}.fusion_bytes;
-    CASYNC_RETURN_IF_ERROR(prefer(usual));
-    usual = report_.step;
-    set_partitions(usual);
-    return prefer(std::move(usual));
-  }
-
-  void set_strategies(PlannedStep& step) const {
-    for (std::size_t g = 0; g < step.decisions.size(); ++g) {
-      if (!evaluator_.limits(g).strategy) step.decisions[g].strategy = Decision{}.strategy;
-    }
-  }
-
-  void set_partitions(PlannedStep& step) const {
-    for (std::size_t g = 0; g < step.decisions.size(); ++g) {
-      if (evaluator_.limits(g).partitions) continue;
-      const GradientSpec& spec = request_.training.gradients[g].spec;
-      step.decisions[g].partitions = usual_partitions(spec, step.decisions[g].servers);
-    }
-  }
-
-  /// Takes `usual` where its step is longer by no more than `by` of it.
-  Status prefer(PlannedStep usual, double by = 0) {
-    usual.name = "planned";
-    if (usual.fusion_bytes == report_.step.fusion_bytes && usual.decisions == report_.step.decisions) {
-      return Status::ok();
-    }
-    Result<Simulation> simulation = evaluator_.judge(usual, all_ranks_);
-    if (!simulation) return simulation.status();
-    if (simulation->step_s > report_.simulation.step_s * (1 + by)) return Status::ok();
-    report_.step = std::move(usual);
-    report_.simulation = std::move(*simulation);
     return Status::ok();
   }
 

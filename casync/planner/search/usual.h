@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/status.h"
+#include "casync/planner/search/evaluator.h"
+#include "casync/planner/search/request.h"
+
+namespace casync {
+
+/// Part of a step by which predictions err on a quiet machine: of two plans that differ by less the simpler one wins.
+inline constexpr double kNoDifference = 0.01;
+
+/// The partitions of a gradient if a plan says nothing of them.
+int usual_partitions(const PlanRequest& request, const GradientSpec& spec, const Servers& servers);
+
+/// Gives a step that has been found, and `simulation` of it, what plans have that say nothing: fusion and partitions
+/// where these make the step no longer, and with all ranks simulated strategy `ps`, too, where it makes the step longer
+/// by no more than predictions err. Fields with a limit stay. Errors as Evaluator::judge.
+Status prefer_usual(const PlanRequest& request, Evaluator& evaluator, bool all_ranks, PlannedStep& step,
+                    Simulation& simulation);
+
+}  // namespace casync
