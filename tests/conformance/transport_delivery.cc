@@ -17,7 +17,7 @@ Rank other(const TransportRig& rig) { return 1 - rig.rank; }
 // Everybody keeps moving until everybody is done: nobody may leave a peer alone with a half-sent message.
 void finish(TransportRig& rig, TransportProbe& probe) {
   rig.expect(probe.until([&] { return probe.all_sent(); }), "all is sent in time");
-  rig.all_gather("");
+  probe.meet();
   probe.transport().close(runtime::after(runtime::Seconds(5)));
   probe.check_everything();
 }
@@ -128,15 +128,14 @@ void damaged_on_the_way(TransportRig& rig) {
     SentMessage& message = probe.send(1, 0, 3_MiB);
     message.payload[5] ^= std::byte{4};
     probe.until([&] { return probe.all_sent(); });
-    rig.all_gather("");
   } else {
     auto& received = probe.received_[{0, 0u, 0u}];
     rig.expect(probe.until([&] { return received.completions == 1; }), "it is reported");
     rig.expect(received.status.code() == StatusCode::kDataLoss, "as DataLoss: " + received.status.text());
     rig.expect(received.status.message().find("rank 0") != std::string::npos, "that names the sender");
     rig.expect(received.guards_are_whole(), "and nothing was written outside its memory");
-    rig.all_gather("");
   }
+  probe.meet();
   probe.transport().close(runtime::after(runtime::Seconds(5)));
 }
 

@@ -46,11 +46,11 @@ void refused(TransportRig& rig) {
                "with the reason given: " + probe.failed_[0][0].text());
     rig.expect(probe.asked_ == 1, "what else the peer sends is dropped without asking");
     expect_later_sends_fail(rig, probe, 0);
-    rig.all_gather("");
+    probe.meet();
   } else {
     for (std::uint32_t i = 0; i < 4; ++i) probe.send(1, i, i * 300'000);
     probe.until([&] { return probe.all_sent(); }, 2);
-    rig.all_gather("");
+    probe.meet();
     rig.expect(probe.until([&] { return probe.all_sent(); }) || !rig.own_process, "the sender's messages end, too");
   }
   probe.transport().close(after(Seconds(1)));
@@ -101,7 +101,7 @@ void says_goodbye(TransportRig& rig) {
   if (!probe.is_open()) return;
   probe.send(1 - rig.rank, 0, 1000);
   rig.expect(probe.until([&] { return probe.received_count() == 1 && probe.all_sent(); }), "messages arrive");
-  rig.all_gather("");
+  probe.meet();
   if (rig.rank == 1) {
     probe.transport().close(after(Seconds(0.1)));
     probe.destroy();
@@ -121,12 +121,26 @@ void says_goodbye(TransportRig& rig) {
   probe.transport().close(after(Seconds(1)));
 }
 
+// The other rank hears the goodbye, goes on for a while, and leaves without one of its own.
+void hears_a_goodbye(TransportRig& rig) {
+  TransportProbe probe(rig);
+  if (!probe.is_open()) return;
+  probe.send(1 - rig.rank, 0, 1000);
+  rig.expect(probe.until([&] { return probe.received_count() == 1 && probe.all_sent(); }), "messages arrive");
+  probe.meet();
+  if (rig.rank == 1) probe.run_for(0.3);
+  probe.transport().close(after(Seconds(3)));
+  probe.destroy();
+  rig.all_gather("");
+  probe.check_everything();
+}
+
 void dies(TransportRig& rig) {
   TransportProbe probe(rig);
   if (!probe.is_open()) return;
   probe.send(1 - rig.rank, 0, 1000);
   rig.expect(probe.until([&] { return probe.received_count() == 1 && probe.all_sent(); }), "messages arrive");
-  rig.all_gather("");
+  probe.meet();
   if (rig.rank == 1) {
     if (rig.own_process) _exit(0);  // without a word, as a crash
     probe.destroy();
@@ -155,7 +169,7 @@ void is_killed(TransportRig& rig) {
   };
   send_to_all();
   rig.expect(probe.until([&] { return probe.received_count() >= 2; }), "traffic flows");
-  rig.all_gather("");
+  probe.meet();
   const Clock::time_point killed_after = Clock::now();
   for (int i = 0; i < 3; ++i) send_to_all();
   if (rig.rank == 2) {
@@ -167,7 +181,7 @@ void is_killed(TransportRig& rig) {
   const Rank survivor = 1 - rig.rank;
   send_to_all();
   rig.expect(probe.until([&] { return probe.all_sent(); }), "everything sent is accounted for");
-  // All of them, in any order: a survivor that has left for the others below moves no messages any more.
+  // All of them, in any order.
   const auto has_all = [&] {
     for (std::uint32_t i = 0; i < number; ++i) {
       const auto found = probe.received_.find({survivor, 0u, i});
@@ -177,7 +191,7 @@ void is_killed(TransportRig& rig) {
   };
   rig.expect(probe.until(has_all), "the survivors still reach one another");
   rig.expect(probe.failed_[survivor].empty(), "and do not blame one another");
-  rig.all_gather("");
+  probe.meet();
   probe.transport().close(after(Seconds(1)));
   rig.expect(seconds_since(start) < 50, "all in time");
 }
@@ -197,7 +211,7 @@ void belongs_to_another_job(TransportRig& rig) {
     rig.expect(probe.asked_ == 0, "and nobody is asked for a place");
     rig.expect(probe.failed_.empty(), "no peer has failed");
   }
-  rig.all_gather("");
+  probe.meet();
   probe.transport().close(after(Seconds(0.2)));
 }
 
@@ -215,7 +229,7 @@ void strangers_knock(TransportRig& rig) {
     rig.expect(probe.until([&] { return probe.received_count() > round; }), "traffic goes on");
   }
   rig.expect(probe.until([&] { return probe.all_sent(); }), "all is sent");
-  rig.all_gather("");
+  probe.meet();
   probe.transport().close(after(Seconds(5)));
   probe.check_everything();
 }
@@ -225,6 +239,7 @@ constexpr TransportScenario kScenarios[] = {
     {"close ends what is under way, each once", 2, closes_with_sends_under_way},
     {"a peer closes in the middle of a message", 2, closes_in_the_middle_of_a_message},
     {"a peer that said goodbye has not failed", 2, says_goodbye},
+    {"a peer that heard a goodbye may leave without one", 2, hears_a_goodbye},
     {"a peer that dies has failed", 2, dies},
     {"a peer killed under load takes nobody else with it", 3, is_killed, true, 2},
     {"frames of another job are dropped", 2, belongs_to_another_job, true},

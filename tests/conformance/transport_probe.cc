@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <thread>
 
 namespace casync::test {
 
@@ -36,6 +37,22 @@ bool ReceivedMessage::holds_the_pattern(Rank from) const {
     if (memory[kGuard + at] != pattern_byte(from, message.key, at)) return false;
   }
   return true;
+}
+
+std::vector<std::string> all_gather_while_moving(TransportRig& rig, runtime::Transport& transport,
+                                                 const std::string& blob) {
+  std::vector<std::string> blobs;
+  std::atomic<bool> met = false;
+  std::thread waiter([&] {
+    blobs = rig.all_gather(blob);
+    met = true;
+    transport.wake();
+  });
+  while (!met) {
+    if (!transport.progress()) transport.wait(runtime::after(runtime::Seconds(1)));
+  }
+  waiter.join();
+  return blobs;
 }
 
 TransportProbe::TransportProbe(TransportRig& rig, runtime::TransportOptions options) : rig_(rig) {

@@ -39,6 +39,11 @@ struct ReceivedMessage {
   static constexpr Bytes kGuard = 64;
 };
 
+/// The rig's all_gather() for a rank whose messages go on moving: an acknowledgement may still wait for room, and the
+/// peer for the acknowledgement.
+std::vector<std::string> all_gather_while_moving(TransportRig& rig, runtime::Transport& transport,
+                                                 const std::string& blob);
+
 /// A client that remembers everything, and the other half of a rank in a scenario: opens, connects, sends.
 class TransportProbe final : public runtime::TransportClient {
  public:
@@ -59,6 +64,8 @@ class TransportProbe final : public runtime::TransportClient {
   bool until(const std::function<bool()>& done, double seconds = 20);
   /// Moves for so long.
   void run_for(double seconds);
+  /// Moves until all ranks have come here.
+  void meet() { all_gather_while_moving(rig_, transport(), ""); }
 
   std::size_t received_count() const { return received_.size() - incomplete_; }
   bool all_sent() const { return unsent_ == 0; }

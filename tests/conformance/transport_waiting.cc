@@ -50,7 +50,7 @@ void waking(TransportRig& rig) {
   }
   rig.expect(Clock::now() - start < std::chrono::seconds(10), "a wake() from another thread ends a wait()");
   waker.join();
-  rig.all_gather("");
+  probe.meet();
   probe.transport().close(after(Seconds(5)));
 }
 
@@ -65,7 +65,7 @@ void sleeping(TransportRig& rig) {
   probe.run_for(1);
   const double used = cpu_seconds(clock) - before;
   rig.expect(used < 0.02, "a second of waiting took " + std::to_string(used) + " s of CPU");
-  rig.all_gather("");
+  probe.meet();
   probe.transport().close(after(Seconds(5)));
 }
 
@@ -149,14 +149,14 @@ void steady_steps(TransportRig& rig) {
     }
     allocations = allocations_of_this_thread() - before;
     // Both ranks do as many windows.
-    for (const std::string& theirs : rig.all_gather(allocations == 0 ? "none" : "some")) {
+    for (const std::string& theirs : all_gather_while_moving(rig, **transport, allocations == 0 ? "none" : "some")) {
       if (theirs != "none") allocations = std::max<std::uint64_t>(allocations, 1);
     }
   }
   rig.expect(complete, "each step ends well");
   rig.expect(allocations == 0, std::to_string(allocations) + " allocations in 20 steady steps");
   rig.expect((before > 0) == kAllocationsAreCounted, "the counter counts");
-  rig.all_gather("");
+  all_gather_while_moving(rig, **transport, "");
   (*transport)->close(after(Seconds(5)));
 }
 

@@ -111,10 +111,13 @@ Status Ucx::connect(std::span<const std::string> addresses, TransportClient& cli
   return Status::ok();
 }
 
-// UCX calls this from inside progress. A peer that said goodbye may go, unless we are still sending to it.
+// UCX calls this from inside progress. A peer that said goodbye may go, unless we are still sending to it. One that
+// heard ours need not answer.
 void Ucx::broken(Rank peer, ucs_status_t why) noexcept {
-  if (peers_.left(peer) && sender_.idle(peer)) return;
+  const bool idle = sender_.idle(peer);
+  if (peers_.left(peer) && idle) return;
   peers_.guard(peer, [&] {
+    if (greeted_[static_cast<std::size_t>(peer)] && idle) return peers_.goodbye(peer);
     peers_.fail_later(peer, peer_failure(fmt::format("rank {}: connection lost ({})", peer, ucs_status_string(why))));
   });
 }

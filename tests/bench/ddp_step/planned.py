@@ -5,8 +5,9 @@
 
 Each rank lives in a network namespace of its own, all are joined by a switch whose links tbf shapes each way; needs
 root, and the package on PYTHONPATH. For each link the ranks profile themselves (`casync profile`), the
-training is recorded (CASYNC_RECORD), a plan is made of both, and all ways take turns. Exit code 1: some way is more
-than 3 % faster than the plan.
+training is recorded (CASYNC_RECORD), a plan is made of both, and all ways take turns. The last columns are the plan's
+step beside that of the best other way (`beside_best`), and how far two rounds of one way are apart (`scatter`). Exit
+code 1: some best way is more than 3 % faster than the plan.
 """
 
 import argparse
@@ -57,19 +58,47 @@ def make_plan(casync, profiled, folder, ranks, described):
 
 
 def measure(model, ranks, ways, options):
-    """Milliseconds of a step by way: the median over rounds of a round's median."""
-    medians = {way: [] for way in ways}
+    """Milliseconds of a step by way and round: a round's median."""
+    times = {way: [] for way in ways}
     for turn in range(options.rounds):
-        least = min((values[0] for values in medians.values() if values), default=0)
+        least = min((values[0] for values in times.values() if values), default=0)
         # There and back, so that nobody always runs after the same one.
         for way, argument in list(ways.items())[:: 1 if turn % 2 == 0 else -1]:
-            if turn > 0 and medians[way][0] > HOPELESS * least:
+            if turn > 0 and times[way][0] > HOPELESS * least:
                 continue
             results, why = run.run_case(model, argument, ranks, options.seconds, options.timeout, hosts=ranks)
             if not results:
                 raise SystemExit(f"{model}, {way}: {why}")
-            medians[way].append(results[0]["median_ms"])
-    return {way: statistics.median(values) for way, values in medians.items()}
+            times[way].append(results[0]["median_ms"])
+    return times
+
+
+def beside_best(times):
+    """The plan's step over the best other way's: the median over rounds.
+
+    The best way of a round is the one that was best in the others. The least of several noisy times is too small; a way
+    that is chosen without the time that it is then compared by has no such advantage.
+    """
+    rounds = len(times["plan"])
+    others = {way: values for way, values in times.items() if way != "plan" and len(values) == rounds}
+    if not others:
+        return times["plan"][0] / min(values[0] for way, values in times.items() if way != "plan")
+
+    def elsewhere(way, turn):
+        values = [value for at, value in enumerate(others[way]) if at != turn or rounds == 1]
+        return statistics.median(values)
+
+    ratios = []
+    for turn, planned in enumerate(times["plan"]):
+        best = min(others, key=lambda way: elsewhere(way, turn))
+        ratios.append(planned / others[best][turn])
+    return statistics.median(ratios)
+
+
+def scatter(times):
+    """The median difference of two rounds of a way that follow one another, as a share of its time."""
+    steps = [abs(a - b) / min(a, b) for values in times.values() for a, b in zip(values, values[1:])]
+    return statistics.median(steps) if steps else 0.0
 
 
 def compare(casync, profiled, model, ranks, link, folder, options):
@@ -77,9 +106,9 @@ def compare(casync, profiled, model, ranks, link, folder, options):
     plan, predicted = make_plan(casync, profiled, folder, ranks, record(model, ranks, folder, options))
     ways = {"ddp": "plain"} | {way: f"casync-{way}" for way in ["none", *CODECS]} | {"plan": f"casync-plan={plan}"}
     times = measure(model, ranks, ways, options)
-    ratio = times["plan"] / min(times[way] for way in times if way != "plan")
-    columns = "".join(f"{times[way]:9.1f}" for way in ways)
-    print(f"  {model:12} {ranks:5} {link:9}{columns}  {ratio:.3f}   # {predicted}", flush=True)
+    ratio = beside_best(times)
+    columns = "".join(f"{statistics.median(times[way]):9.1f}" for way in ways)
+    print(f"  {model:12} {ranks:5} {link:9}{columns}  {ratio:.3f} {scatter(times):7.3f}   # {predicted}", flush=True)
     return ratio
 
 
@@ -97,7 +126,7 @@ def main():
     os.environ.update(KEEP_MEMORY)
     print(f"# load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores; median ms of a step")
     ways = "".join(f"{way:>9}" for way in ["ddp", "none", *CODECS, "plan"])
-    print(f"# model        ranks link     {ways}  plan / best of the others")
+    print(f"# model        ranks link     {ways}  plan / best, scatter")
     slower = False
     for ranks, link in ((r, k) for r in options.ranks for k in options.links):
         with network.hosts(ranks), tempfile.TemporaryDirectory() as name:
