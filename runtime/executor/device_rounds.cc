@@ -34,6 +34,28 @@ Status check_sizes(const GradientRun& run) {
   return Status::ok();
 }
 
+/// All-reduces carry what a codec exchanges in its turns.
+Status check_exchanges(const GradientRun& run) {
+  if (!run.rounds) return Status::ok();
+  std::string why;
+  for (const compll::ExchangeKind kind : run.rounds->codec->info().exchanges) {
+    switch (kind) {
+      case compll::ExchangeKind::kSum: break;
+      case compll::ExchangeKind::kMax:
+        why = "the greatest of all ranks, and a maximum of floats by nccl may lose a NaN, which all ranks have to see";
+        break;
+      case compll::ExchangeKind::kElias:
+        why =
+            "whole numbers in a code whose size depends on the gradient, and an all-reduce would carry them as "
+            "float32, in as many bytes as the gradient has";
+        break;
+    }
+  }
+  if (why.empty()) return Status::ok();
+  return unimplemented("codec `" + run.decision.codec.name + "` exchanges " + why +
+                       ": use another codec, or another transport than nccl");
+}
+
 /// Everything that a device may still use which does not come to rest, or which has failed and may still ring.
 struct KeptWork {
   std::shared_ptr<Bell> bell;
@@ -51,7 +73,7 @@ void keep_for_ever(KeptWork work) {
 }  // namespace
 
 DeviceRounds::DeviceRounds(Device& device, const Settings& settings, Transport& waker)
-    : device_(device), settings_(settings), bell_(std::make_shared<Bell>(waker)), kernels_(device) {}
+    : device_(device), settings_(settings), bell_(std::make_shared<Bell>(waker)), kernels_(device, settings.scale) {}
 
 DeviceRounds::~DeviceRounds() { bell_->silence(); }
 
@@ -73,7 +95,8 @@ Status DeviceRounds::take_in(std::span<GradientRun* const> runs) {
   std::set<std::uint32_t> ends{std::numeric_limits<std::uint32_t>::max()};
   for (GradientRun* run : runs) {
     run->move_to_device();
-    Status status = check_sizes(*run);
+    Status status = check_exchanges(*run);
+    if (status.is_ok()) status = check_sizes(*run);
     if (status.is_ok()) status = kernels_.take_in(*run);
     if (!status) {
       return Status(status.code(), "gradient " + run->spec.name + ": " + status.message());

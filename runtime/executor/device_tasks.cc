@@ -41,7 +41,7 @@ DeviceTasks::DeviceTasks(Device& device, const Settings& settings, Transport& tr
     : device_(device),
       settings_(settings),
       bell_(std::make_shared<Bell>(transport)),
-      kernels_(device),
+      kernels_(device, settings.scale),
       tasks_{kernels_, settings.seed, settings.scale} {}
 
 DeviceTasks::~DeviceTasks() { bell_->silence(); }

@@ -133,8 +133,21 @@ Status KernelQueue::begin_merge(const GradientRun& run, const Merge& merge, std:
   return Status::ok();
 }
 
+/// Makes whole numbers of the elements of an exchange, times `scale`, where it is one of whole numbers.
+Status KernelQueue::make_whole(const RoundsRun& rounds, std::size_t exchange, float scale) {
+  if (rounds.codec->info().exchanges[exchange] != compll::ExchangeKind::kElias) return Status::ok();
+  KernelCall call;
+  call.function = KernelFunction::kResult;
+  call.n = rounds.shape.exchanged[exchange];
+  call.in = call.out = rounds.exchanged[exchange]->device();
+  return launch(kernels_.whole(scale), call);
+}
+
 Status KernelQueue::turn(const GradientRun& run, std::uint32_t number) {
   const RoundsRun& rounds = *run.rounds;
+  // As on the host (run_turn): sums get their scale behind the last hop, and hops add what a rank gives.
+  const float scale = run.scale_or(settings_.scale);
+  if (number > 0 && scale != 1) CASYNC_RETURN_IF_ERROR(make_whole(rounds, number - 1, scale));
   const Slice all{0, run.elements};
   std::array<DeviceView, compll::kMostRounds> exchanged;
   for (std::size_t i = 0; i < rounds.exchanged.size(); ++i) exchanged[i] = rounds.exchanged[i]->device();
@@ -153,7 +166,8 @@ Status KernelQueue::turn(const GradientRun& run, std::uint32_t number) {
   const bool last = number == rounds.exchanges.size();
   if (last) call.out = call.gradient;
   CASYNC_RETURN_IF_ERROR(queue(kernels_.of(*rounds.codec), call));
-  if (!last || run.is_float32()) return Status::ok();
+  if (!last) return make_whole(rounds, number, 1);
+  if (run.is_float32()) return Status::ok();
   return round(run.codec(Hop::kRaw), {}, call.out, run.device_memory(all));
 }
 

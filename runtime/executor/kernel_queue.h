@@ -86,6 +86,7 @@ class KernelQueue {
   /// elements: for turns, and for what is kept as bfloat16.
   Status widen(const compll::Codec& codec, DeviceView elements, DeviceView* floats);
   Status round(const compll::Codec& codec, const compll::EncodeContext& context, DeviceView floats, DeviceView memory);
+  Status make_whole(const RoundsRun& rounds, std::size_t exchange, float scale);
 
   const KernelTable& kernels_;
   const Settings settings_;

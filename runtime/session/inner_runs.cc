@@ -74,7 +74,8 @@ Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std
   GradientRun& run = **made;
   run.mean_of = 1;  // the greatest has no scale, and whole numbers get theirs after the last hop (run_turn)
   if (kind == compll::ExchangeKind::kMax) {
-    for (auto* codec : {&run.codecs.first, &run.codecs.second, &run.codecs.raw}) *codec = compll::make_greatest();
+    HopCodecs& all = run.codecs;
+    for (auto* codec : {&all.first, &all.second, &all.raw, &all.sum}) *codec = compll::make_greatest();
   }
   return made;
 }

@@ -94,7 +94,7 @@ struct RoundsRank {
 
   const std::unique_ptr<runtime::Device> device = runtime::make_host_device();
   const std::unique_ptr<runtime::Stream> stream = std::move(device->make_stream(false)).value();
-  runtime::KernelTable kernels{*device};
+  runtime::KernelTable kernels{*device, 0.5f};
   HeldRounds transport;
   std::vector<std::unique_ptr<runtime::GradientRun>> owned;
   std::vector<runtime::GradientRun*> runs;
