@@ -3,6 +3,7 @@
 // Codecs in sessions on a GPU that exchange more than sums of floats: the greatest of all ranks, and whole numbers. The
 // emulated driver finds a file's kernels by their names: the program is one that it has (tests/compll/cuda/programs).
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
 
 #include "tests/compll/cuda/emulated/driver.h"
@@ -40,6 +41,16 @@ Values spoiled_by(float bad) {
     if (rank == 1 && step == 1) all[1][5] = bad;
     return all;
   };
+}
+
+/// NaN is NaN of any bits: a sum of two of them has those of either.
+AllSeen with_one_nan(AllSeen seen) {
+  for (Seen& each : seen) {
+    for (std::vector<float>& gradient : each.gradients) {
+      for (float& x : gradient) x = std::isnan(x) ? std::numeric_limits<float>::quiet_NaN() : x;
+    }
+  }
+  return seen;
 }
 
 }  // namespace
@@ -89,7 +100,7 @@ TEST_CASE("session on a GPU: a rank that is not finite is told by exchanges as o
         CHECK(run(3, false, plan, host, spoiled_by(bad), way.nodes) == "");
         CHECK(run(3, true, plan, device, spoiled_by(bad), way.nodes) == "");
         CHECK(device[0].steps == std::vector<std::string>{"1", "0g1", "1"});
-        CHECK(difference(host, device) == "");
+        CHECK(difference(with_one_nan(host), with_one_nan(device)) == "");
       }
     }
   }
