@@ -325,20 +325,6 @@ TEST_CASE("cuda text: codes of one codec are merged into another one's by one ke
   CHECK(count(sums.text, "encode_tile<codec_diana::CodecOfSums, Merged<codec_int4::Decoder>>(launch);") == 1);
 }
 
-TEST_CASE("cuda text: the kernels of a codec, with a merge that takes the greatest instead of the sum") {
-  const CudaText sum = *made_from_codec("fp16").text;
-  const CudaText greatest = cuda_greatest_text(sum, "greatest");
-  CHECK(greatest.codec == "greatest");
-  CHECK(greatest.kernels ==
-        std::vector<std::string>{"casync_greatest_encode", "casync_greatest_merge", "casync_greatest_decode"});
-  CHECK(greatest.text.starts_with("#include \"compll/ops/cuda/greatest.cuh\"\n" + sum.text));
-  const std::string codec = "codec_" + sum.codec + "::Codec";
-  CHECK(count(greatest.text, "encode_tile<" + codec + ", Gradient>(launch);") == 1);
-  CHECK(count(greatest.text, "encode_tile<" + codec + ", Greatest<codec_" + sum.codec + "::Decoder>>(launch);") == 1);
-  CHECK(count(greatest.text, "decode_tile<" + codec + ">(launch);") == 1);
-  CHECK(greatest.shape.slots == sum.shape.slots);
-}
-
 TEST_CASE(
     "cuda text: states go by tiles where each element is made of its own, sums and results by kernels of their own") {
   CHECK(made_from_codec("diana").text->kernels == std::vector<std::string>{"casync_diana_encode", "casync_diana_merge",

@@ -149,6 +149,24 @@ TEST_CASE("emulated kernels: codes of one codec are merged into another one's, w
   merge_of("int4", {}, "diana", {{"block", 32}}, casync_int4_into_diana_merge);
 }
 
+TEST_CASE("emulated kernels: the text with a merge that takes the greatest has the kernels that are run here") {
+  const Source source("fp16.cll", source_of("fp16"));
+  const Result<Program> program = compile(source);
+  REQUIRE(program.is_ok());
+  const CudaText given = *cuda_text(*program, *lower(*program, source), source);
+  const CudaText greatest = cuda_greatest_text(given, "greatest");
+  CHECK(greatest.codec == "greatest");
+  CHECK(greatest.kernels ==
+        std::vector<std::string>{"casync_greatest_encode", "casync_greatest_merge", "casync_greatest_decode"});
+  CHECK(greatest.shape.slots == given.shape.slots);
+  CHECK(greatest.text.starts_with("#include \"compll/ops/cuda/greatest.cuh\"\n" + given.text));
+  for (const char* body :
+       {"encode_tile<codec_fp16::Codec, Gradient>(launch);", "decode_tile<codec_fp16::Codec>(launch);",
+        "encode_tile<codec_fp16::Codec, Greatest<codec_fp16::Decoder>>(launch);"}) {
+    CHECK(greatest.text.find(body) != std::string::npos);
+  }
+}
+
 TEST_CASE(
     "emulated kernels: a merge takes the greatest of each element, NaN first, and says if all of that is finite") {
   const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
