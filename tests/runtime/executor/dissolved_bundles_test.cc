@@ -42,7 +42,8 @@ TEST_CASE("dissolved bundles: members of an owner take contributions one by one"
   job.check_done();
 }
 
-TEST_CASE("dissolved bundles: members of a rank that has sent the bundle do not send again, and the send is waited for") {
+TEST_CASE(
+    "dissolved bundles: members of a rank that has sent the bundle do not send again, and the send is waited for") {
   Job job(911);
   job.begin_together(1);
   while (job.bundle(1).parts->sends_begun == 0) job.ranks[1]->round();

@@ -36,16 +36,22 @@ class HeldRounds final : public runtime::RoundTransport {
     how = reduction;
     return answer;
   }
-  Result<bool> poll() override { return true; }
-  Status close(runtime::Clock::time_point) override { return Status::ok(); }
-  void abort() override {}
-  bool wait_for_abort(runtime::Clock::time_point) override { return true; }
+  Result<bool> poll() override { return is_in_stream; }
+  Status close(runtime::Clock::time_point) override {
+    is_closed = true;
+    return answer;
+  }
+  void abort() override { is_aborted = true; }
+  bool wait_for_abort(runtime::Clock::time_point) override { return ends_by_abort; }
   std::string description() const override { return "held"; }
 
   std::vector<runtime::RoundPiece> sends, recvs;  ///< of an exchange
   runtime::DeviceView reduced;                    ///< of an all-reduce
   runtime::Reduction how{};
-  Status answer;  ///< to each call
+  Status answer;             ///< to each call, and to close()
+  bool is_in_stream = true;  ///< the answer to poll()
+  bool ends_by_abort = true;
+  bool is_closed = false, is_aborted = false;
 };
 
 /// One rank's gradients in a bucket of their own, on a device that is the host.
