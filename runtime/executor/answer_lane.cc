@@ -61,10 +61,10 @@ class AnswerQueue final : public PayloadQueue {
     const Answer to = answer_of(side_, batch_, rank);
     run_ = to.run;
     const compll::Codec& second = side_.codec(Hop::kSecond);
-    if (lane_ != nullptr && sums_.is_empty(rank)) {
-      CASYNC_RETURN_IF_ERROR(lane_->stream->fill(sums_.sum(rank), std::byte{0}));
+    if (lane_ != nullptr && sums_.of(rank).is_empty()) {
+      CASYNC_RETURN_IF_ERROR(lane_->stream->fill(sums_.of(rank).memory(), std::byte{0}));
     }
-    lists_.terms.push_back({{}, sums_.sum(rank)});
+    lists_.terms.push_back({{}, sums_.of(rank).memory()});
     KernelCall call;
     call.n = n_;
     call.outcome = take_outcome(0);
@@ -76,14 +76,14 @@ class AnswerQueue final : public PayloadQueue {
     call.scale = side_.scale_or(tasks_.scale);
     call.out = take_vector(n_ * sizeof(float));
     if (sums_.has_residuals()) {
-      call.kept_in = sums_.residual(rank);
-      call.kept_out = sums_.next_residual(rank);
+      call.kept_in = sums_.of(rank).residual();
+      call.kept_out = sums_.of(rank).next_residual();
       call.kept_stride = n_;
     }
     nothing.function = KernelFunction::kEncodeSum;
-    nothing.in = sums_.sum(rank);
+    nothing.in = sums_.of(rank).memory();
     nothing.scale = 0;  // makes zeros of what is finite
-    if (lane_ != nullptr) return make_payload(second, to.buffer, sums_.is_whole(rank) ? call : nothing);
+    if (lane_ != nullptr) return make_payload(second, to.buffer, sums_.of(rank).is_whole() ? call : nothing);
     CASYNC_RETURN_IF_ERROR(make_payload(second, to.buffer, call));
     nothing.payload = call.payload;
     return launch(second, nothing);
@@ -155,27 +155,27 @@ class AnswerQueue final : public PayloadQueue {
     lists_.terms.clear();
     lists_.calls.clear();
     for (Rank rank = 0; rank < sums_.ranks(); ++rank) {
-      if (!sums_.needs_sum(rank)) continue;
-      if (!is_empty(rank)) lists_.terms.push_back({{}, sums_.sum(rank)});
+      if (!sums_.of(rank).is_needed()) continue;
+      if (!is_empty(rank)) lists_.terms.push_back({{}, sums_.of(rank).memory()});
       for (const DeviceView payload : lists_.payloads) {
         lists_.terms.push_back({{}, payload.slice(kDevicePayloadHead, n_ * sizeof(float))});
       }
     }
     const KernelTerm* at = lists_.terms.data();
     for (Rank rank = 0; rank < sums_.ranks(); ++rank) {
-      if (!sums_.needs_sum(rank)) continue;
+      if (!sums_.of(rank).is_needed()) continue;
       const std::size_t count = lists_.payloads.size() + (is_empty(rank) ? 0 : 1);
       KernelCall call;
       call.function = KernelFunction::kDecode;
       call.n = n_;
       call.terms = {at, count};
-      call.out = sums_.sum(rank);
+      call.out = sums_.of(rank).memory();
       lists_.calls.push_back(call);
       at += count;
     }
     return lists_.calls.empty() ? Status::ok() : launch_all(side_.codec(Hop::kSum), lists_.calls);
   }
-  bool is_empty(Rank rank) const { return lane_ != nullptr && sums_.is_empty(rank); }
+  bool is_empty(Rank rank) const { return lane_ != nullptr && sums_.of(rank).is_empty(); }
 
   const LaneTasks& tasks_;
   GradientRun& side_;
@@ -208,9 +208,9 @@ TaskOutcome end_answer(const LaneRoom& room, DeviceLane& lane, GradientRun& side
   const bool identity = second.info().identity;
   const std::byte* const head = identity ? lane.pinned->view().data : to.run->state(to.buffer).memory.data;
   const Bytes bytes = compll::size_varies(second) ? lane.outcome_of(room, 0).bytes : to.run->bound_of(to.buffer);
-  DeviceSums& sums = side.answering->on_device()->sums(batch);
-  const bool finite = sums.is_whole(rank) && compll::says_finite(head);
-  sums.answered(rank, finite);
+  SumOfRank& sum = side.answering->on_device()->sums(batch).of(rank);
+  const bool finite = sum.is_whole() && compll::says_finite(head);
+  sum.answered(finite);
   return {Status::ok(), bytes, finite};
 }
 

@@ -84,7 +84,7 @@ bool Answering::begin(TaskId task, View own) {
   if (!partition.begin(own)) return false;
   for (std::size_t i = 0; on_device_ && i < contributes_.size(); ++i) {
     const auto rank = static_cast<Rank>(i);
-    if (partition.batches().contributed(rank) == kEver) on_device_->sums(task).end(rank);
+    if (partition.batches().contributed(rank) == kEver) on_device_->sums(task).of(rank).end();
   }
   return true;
 }
