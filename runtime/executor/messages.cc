@@ -47,7 +47,7 @@ Outgoing Messages::outgoing(const ReadyTask& ready) {
   const GradientRun::BufferState& state = run.state(send.from);
   Message message;
   message.key = {run.key, run.step, run.parts ? kBundledPartition : send.id.partition, send.id.hop};
-  if (run.answering) message.key = AsynchronousRanks::key_of_answer(run, ready.task, send);
+  if (run.answering) message.key = AnswerSteps::key_of(run, ready.task, send);
   message.codec = run.codec_of(send.from).info().number;
   message.finite = state.finite;
   message.elements = run.elements_in(send.from);
