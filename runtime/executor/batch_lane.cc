@@ -55,7 +55,7 @@ class BatchQueue final : public LaneQueue {
   }
 
   Status add(GradientRun& run, const Encode& encode) {
-    KernelCall call = encode_call(run, run.codec_of(encode.to), encode.from);
+    KernelCall call = calls().encode(run, run.codec_of(encode.to), encode.from);
     call.payload = take_payload(run, encode.to);
     return add(call);
   }
@@ -76,7 +76,7 @@ class BatchQueue final : public LaneQueue {
 
   Status add(GradientRun& run, const Decode& decode) {
     CASYNC_RETURN_IF_ERROR(bring_term(run, decode.from));
-    return add(decode_call(decode.to, {}, decoded(run, decode.to)));
+    return add(KernelCalls::decode(decode.to, {}, decoded(run, decode.to)));
   }
 
   Status add(KernelCall call) {

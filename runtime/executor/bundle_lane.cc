@@ -57,7 +57,7 @@ class BundleQueue final : public LaneQueue {
       for (std::size_t i = 0; i < bundle_.part_count(); ++i) add_sum(i, 1, parts.of(made, i));
     } else {
       for (std::size_t i = 0; i < bundle_.part_count(); ++i) {
-        KernelCall call = encode_call(member(i), codec, all_of(member(i)));
+        KernelCall call = calls().encode(member(i), codec, all_of(member(i)));
         call.payload = parts.of(made, i);
         lists_.calls.push_back(call);
       }
@@ -81,7 +81,7 @@ class BundleQueue final : public LaneQueue {
     const bool headed = out.info().identity;
     const DeviceView made = take_vector(headed ? parts.headed_bytes() : parts.bytes);
     for (std::size_t i = 0; i < bundle_.part_count(); ++i) {
-      KernelCall call = call_of(member(i), KernelFunction::kMerge, out, Use::kMerge, all_of(member(i)));
+      KernelCall call = calls().of(member(i), KernelFunction::kMerge, out, Use::kMerge, all_of(member(i)));
       call.scale = merge.last ? scale_ : 1.0f;
       if (adds_first) {
         call.function = KernelFunction::kEncodeSum;
@@ -111,7 +111,7 @@ class BundleQueue final : public LaneQueue {
     if (!first.info().has_result) return Status::ok();
     lists_.calls.clear();
     for (std::size_t i = 0; i < bundle_.part_count(); ++i) {
-      lists_.calls.push_back(result_call(member(i), all_of(member(i)), member(i).device_memory(all_of(member(i)))));
+      lists_.calls.push_back(calls().result(member(i), all_of(member(i)), member(i).device_memory(all_of(member(i)))));
     }
     return launch_all(first, lists_.calls);
   }

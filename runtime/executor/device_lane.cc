@@ -42,7 +42,7 @@ class TaskQueue final : public PayloadQueue {
     const compll::Codec& codec = run_->codec_of(encode.to);
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
     if (codec.info().identity) return download(run_->device_memory(encode.from), run_->state(encode.to).memory);
-    KernelCall call = encode_call(*run_, codec, encode.from);
+    KernelCall call = calls().encode(*run_, codec, encode.from);
     call.outcome = take_outcome(0);
     return make_payload(codec, encode.to, call);
   }
@@ -57,13 +57,13 @@ class TaskQueue final : public PayloadQueue {
 
   Status decode(const Decode& decode) {
     const compll::Codec& codec = run_->codec_of(decode.from);
-    const Decoded out = decoded(*run_, decode.to);
+    const DecodedSlice out = decoded(*run_, decode.to);
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
     if (codec.info().identity && out.dtype == DType::kFloat32) {
       CASYNC_RETURN_IF_ERROR(upload_payload(decode.from, out.memory));
     } else {
       CASYNC_RETURN_IF_ERROR(bring_term(*run_, decode.from));
-      KernelCall call = decode_call(decode.to, lists_.terms, out);
+      KernelCall call = KernelCalls::decode(decode.to, lists_.terms, out);
       call.outcome = take_outcome(0);
       CASYNC_RETURN_IF_ERROR(launch(codec, call));
     }
