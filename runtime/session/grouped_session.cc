@@ -57,7 +57,9 @@ Status GroupedSession::gather(std::span<const Submission> submissions) {
   if (record_) record_->submitted(submissions);
   for (Submission one : submissions) {
     if (record_) {
-      if (Status sampled = record_->sample(one, step_.number()); !sampled) return end_with(*session_, sampled);
+      if (Status sampled = record_->sample(one, step_.exchanged(), step_.number()); !sampled) {
+        return end_with(*session_, sampled);
+      }
     }
     const Result<std::optional<Submission>> leaves = table_.take(one, step_.number());
     if (!leaves) return end_with(*session_, leaves.status());

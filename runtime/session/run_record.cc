@@ -27,9 +27,8 @@ void RunRecord::submitted(std::span<const Submission> submissions) {
   moments_->stands_still();
 }
 
-Status RunRecord::sample(Submission& submission, std::uint32_t step) {
-  const Exchanged sampled = mode_.is_local() ? Exchanged::kDifferences : Exchanged::kGradients;
-  if (exchanged_in(mode_, step) != sampled) return Status::ok();
+Status RunRecord::sample(Submission& submission, Exchanged exchanged, std::uint32_t step) {
+  if (exchanged != (mode_.is_local() ? Exchanged::kDifferences : Exchanged::kGradients)) return Status::ok();
   const auto gradient = static_cast<std::size_t>(submission.gradient);
   if (!device_sampler_) {
     sampler_.submitted(gradient, gradients_[gradient], submission.data, step);

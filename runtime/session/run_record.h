@@ -28,9 +28,10 @@ class RunRecord {
   Status declared(const GradientSpec& gradient);
   /// Gradients by their numbers. The program stands still until goes_on().
   void submitted(std::span<const Submission> submissions);
-  /// Samples one of them, of `step`, before anything has been reduced. On a device `submission` gets the stream behind
-  /// which its memory may change. Unavailable: as DeviceSampler.
-  Status sample(Submission& submission, std::uint32_t step);
+  /// Samples one of them, of `step`, before anything has been reduced, if the values that the step exchanges are those
+  /// that the plan's codecs encode. On a device `submission` gets the stream behind which its memory may change.
+  /// Unavailable: as DeviceSampler.
+  Status sample(Submission& submission, Exchanged exchanged, std::uint32_t step);
   void needs(std::size_t gradient);
   /// It waits for one until goes_on().
   void waits(std::size_t gradient);
