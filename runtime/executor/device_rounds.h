@@ -33,12 +33,12 @@ class DeviceRounds {
   DeviceRounds(Device& device, const Settings& settings, Transport& waker)
       : stream_(device, waker), order_(device, settings) {}
 
-  /// Makes the stream, and opens the transport on it. On a thread of the program, before all else.
+  /// Makes the stream, and opens the transport on it. On a thread of the program, ahead of all else.
   Status open(const Open& open) { return stream_.open(open); }
   /// Adds gradients to the end of the order. All ranks call it alike. Errors: as RoundOrder::take_in().
   Status take_in(std::span<GradientRun* const> runs);
 
-  /// A gradient was submitted: its run has begun. Internal: the step before has not gone through all gradients.
+  /// A gradient was submitted: its run has begun. Internal: the last step has not gone through all gradients.
   Status begin(const GradientRun& run);
   /// From here on the step's number may be one that was there before.
   void forget_step() { step_.reset(); }

@@ -37,20 +37,20 @@ class RoundOrder {
   /// Chooses the buckets of `step`. Allocates only where they differ from those that were chosen last.
   void choose(std::uint32_t step);
 
-  // Of the step that was chosen last.
+  // The rest is about the step that was chosen last.
   std::size_t size() const { return order_.size(); }
   RoundBucket& at(std::size_t place) const { return *order_[place]; }
   /// The bucket that has the gradient.
   std::size_t place_of(const GradientRun& run) const { return bucket_of_.at(&run); }
   std::size_t gradients() const { return bucket_of_.size(); }
 
-  /// Of all buckets and steps together.
+  /// Counts the messages of all buckets and steps.
   RoundExchanges::Traffic traffic() const;
   /// Leaves the memory of all buckets to a device that may still write there, for ever.
   void keep_memory();
 
  private:
-  /// The buckets of gradients that were taken in together, in the steps before `until`: in steps of warm-up other
+  /// The buckets of gradients that were taken in together, in the steps below `until`: in steps of warm-up other
   /// codecs take their place.
   struct Phase {
     std::uint32_t until = 0;

@@ -27,7 +27,7 @@ class RoundStream {
   RoundStream(const RoundStream&) = delete;
   RoundStream& operator=(const RoundStream&) = delete;
 
-  /// Makes the stream, and opens the transport on it. On a thread of the program, before all else.
+  /// Makes the stream, and opens the transport on it. On a thread of the program, ahead of all else.
   Status open(const Open& open);
   Stream& stream() const { return *stream_; }
   RoundTransport& transport() const { return *transport_; }

@@ -33,7 +33,7 @@ class RunRecord {
   void submitted(std::span<const Submission> submissions);
   /// Returns true if a step that exchanges these has what the plan's codecs encode, which is sampled.
   bool samples(Exchanged exchanged) const;
-  /// Samples one gradient in such a step, before anything has been reduced. On a device `submission` gets the stream
+  /// Samples one gradient in such a step, ahead of any reduction. On a device `submission` gets the stream
   /// behind which its memory may change. Unavailable: as DeviceSampler; on the host it does not fail.
   Status sample(Submission& submission, std::uint32_t step);
 

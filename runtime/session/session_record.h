@@ -39,7 +39,7 @@ class SessionRecord {
     if (run_) run_->computed();
   }
 
-  /// Gradients by their numbers. On the host it samples them, before anything has been reduced.
+  /// Gradients by their numbers. On the host it samples them, ahead of any reduction.
   void submitted(std::span<const Submission> submissions);
   /// Begins to copy samples of gradients that `ready` is noted of. They are ready once that is over, too, because a
   /// reduction writes the memory. Unavailable: as DeviceSampler.

@@ -112,7 +112,7 @@ TEST_CASE("device rounds: one that is not submitted keeps those behind it, and i
         "its rounds are queued, and some rank has not come to them: a gradient was not submitted there");
 }
 
-TEST_CASE("device rounds: a step begins once the one before it is over, and may have its number if that is forgotten") {
+TEST_CASE("device rounds: a step begins once the last one is over, and may have its number if that is forgotten") {
   Job job(922, {"int8"});
   job.submit(0, 1);
   CHECK(job.sides[0].goes_to_call());

@@ -43,7 +43,7 @@ TEST_CASE("round stream: a failure to open says why, and the transport gets the 
   CHECK(given != nullptr);
 }
 
-TEST_CASE("round stream: the bell wakes the progress thread once the work before it is over, until the end") {
+TEST_CASE("round stream: the bell wakes the progress thread once the work ahead of it is over, until the end") {
   Open it(916);
   REQUIRE(it.stream.ring());
   const Clock::time_point begun = Clock::now();

@@ -14,7 +14,7 @@ GradientSpec spec(const std::string& name, std::int64_t rows, int priority = 0) 
   return {name, DType::kFloat32, {rows, 2}, priority};
 }
 
-/// Of three by the plan, "c" and "a" have been declared, in this order.
+/// A group of three by the plan, of which "c" and "a" have been declared, in this order.
 struct Two {
   Two() {
     members.add(2, spec("c", 3, 1));

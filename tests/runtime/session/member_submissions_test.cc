@@ -31,7 +31,7 @@ TEST_CASE("member submissions: a step's number is with those that the call has")
   of.add(0, 0);
   CHECK(of.join(0, 2) == 2);
   CHECK(of.join(0, 2) == 3);
-  CHECK(of.join(0, 3) == 2);  // the call before was refused
+  CHECK(of.join(0, 3) == 2);  // the last call was refused
   of.add(1, 0);
   CHECK(of.count_in(0) == 2);
   CHECK(of.count_in(1) == 0);
