@@ -22,7 +22,7 @@ struct Answer {
 Answer answer_of(GradientRun& side, TaskId batch, Rank rank) {
   const Answering& answering = *side.answering;
   if (rank != side.self) return {&side, answering.of(batch).messages(rank).answer};
-  return {side.outer, answering.of(batch).own_answer(*side.outer)};
+  return {side.related.outer(), answering.of(batch).own_answer(*side.related.outer())};
 }
 
 /// The lane's plain payloads begin with the heads of contributions, so far from each other.
@@ -68,12 +68,13 @@ class AnswerQueue final : public PayloadQueue {
     KernelCall call;
     call.n = n_;
     call.outcome = take_outcome(0);
-    call.context = context_of(side_.self, side_.outer->key, answering_.of(batch_).batches().answered_step(rank),
-                              second.info(), GradientRun::KeptBy::kMerge, answering_.of(batch_).slice(), tasks_.seed);
+    call.context =
+        context_of(side_.self, side_.related.outer()->key, answering_.of(batch_).batches().answered_step(rank),
+                   second.info(), GradientRun::KeptBy::kMerge, answering_.of(batch_).slice(), tasks_.seed);
     KernelCall nothing = call;
     call.function = KernelFunction::kMerge;
     call.terms = lists_.terms;
-    call.scale = side_.scale_or(tasks_.scale);
+    call.scale = side_.scale.scale_or(tasks_.scale);
     call.out = take_vector(n_ * sizeof(float));
     if (sums_.has_residuals()) {
       call.kept_in = sums_.residual(rank);
@@ -96,9 +97,9 @@ class AnswerQueue final : public PayloadQueue {
   /// Brings a contribution to the device: its elements or, with a call that decodes it, the place for them.
   Status read(Rank rank) {
     if (rank == side_.self) {
-      CASYNC_RETURN_IF_ERROR(wait_for(*side_.outer));
+      CASYNC_RETURN_IF_ERROR(wait_for(*side_.related.outer()));
       own_ = lists_.sums.size();
-      lists_.sums.push_back(side_.outer->device_memory(answering_.of(batch_).slice()));
+      lists_.sums.push_back(side_.related.outer()->device.memory(answering_.of(batch_).slice()));
       return Status::ok();
     }
     const BufferId buffer = answering_.of(batch_).messages(rank).contribution;
@@ -207,7 +208,8 @@ TaskOutcome end_answer(const LaneRoom& room, DeviceLane& lane, GradientRun& side
   const Answer to = answer_of(side, batch, rank);
   const bool identity = second.info().identity;
   const std::byte* const head = identity ? lane.pinned->view().data : to.run->state(to.buffer).memory.data;
-  const Bytes bytes = compll::size_varies(second) ? lane.outcome_of(room, 0).bytes : to.run->bound_of(to.buffer);
+  const Bytes bytes =
+      compll::size_varies(second) ? lane.outcome_of(room, 0).bytes : to.run->buffers.bound_of(to.buffer);
   DeviceSums& sums = side.answering->on_device()->sums(batch);
   const bool finite = sums.is_whole(rank) && compll::says_finite(head);
   sums.answered(rank, finite);

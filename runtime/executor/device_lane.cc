@@ -19,7 +19,7 @@ class TaskQueue final : public PayloadQueue {
       : PayloadQueue(tasks, room, lane, lists), kernels_of_turns_(tasks.kernels) {}
 
   Status make(GradientRun& run, TaskId task) {
-    if (run.rounds) return make_turn(run, run.rounds->turn);
+    if (run.rounds) return make_turn(run, run.rounds->turn());
     run_ = &run;
     const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
     if (const auto* encode = std::get_if<Encode>(&primitive)) return this->encode(*encode);
@@ -33,15 +33,15 @@ class TaskQueue final : public PayloadQueue {
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
     CASYNC_RETURN_IF_ERROR(turn(run, number));
     const Bytes heads = kernels_of_turns_.of(*run.rounds->codec).heads() * kDevicePayloadHead;
-    if (lane_ == nullptr || heads == 0 || number != run.rounds->exchanges.size()) return Status::ok();
-    return download(run.rounds->scratch->device().slice(0, heads), lane_->pinned->view().slice(0, heads));
+    if (lane_ == nullptr || heads == 0 || number != run.rounds->exchanges().size()) return Status::ok();
+    return download(run.rounds->scratch()->device().slice(0, heads), lane_->pinned->view().slice(0, heads));
   }
 
  private:
   Status encode(const Encode& encode) {
     const compll::Codec& codec = run_->codec_of(encode.to);
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
-    if (codec.info().identity) return download(run_->device_memory(encode.from), run_->state(encode.to).memory);
+    if (codec.info().identity) return download(run_->device.memory(encode.from), run_->state(encode.to).memory);
     KernelCall call = encode_call(*run_, codec, encode.from);
     call.outcome = take_outcome(0);
     return make_payload(codec, encode.to, call);

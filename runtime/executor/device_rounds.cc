@@ -78,8 +78,8 @@ Status DeviceRounds::take_in(std::span<GradientRun* const> runs) {
     if (!status) {
       return Status(status.code(), "gradient " + run->spec.name + ": " + status.message());
     }
-    for (const GradientRun::WarmUp& stage : run->warm_up) ends.insert(stage.until);
-    if (run->outer == nullptr) gradients.push_back(run);
+    run->related.for_each_end([&](std::uint32_t until) { ends.insert(until); });
+    if (run->related.outer() == nullptr) gradients.push_back(run);
   }
   Intake intake;
   std::uint32_t from = 0;
@@ -87,7 +87,7 @@ Status DeviceRounds::take_in(std::span<GradientRun* const> runs) {
     intake.push_back({until, {}});
     std::vector<GradientRun*> used;
     for (GradientRun* run : gradients) {
-      GradientRun* const instead = run->warm_up_in(from);
+      GradientRun* const instead = run->related.warm_up_in(from);
       used.push_back(instead != nullptr ? instead : run);
     }
     CASYNC_RETURN_IF_ERROR(add_phase(used, intake));
@@ -138,15 +138,15 @@ void DeviceRounds::choose_order(std::uint32_t step) {
 }
 
 Status DeviceRounds::begin(const GradientRun& run) {
-  if (step_ != run.step) {
+  if (step_ != run.step.number()) {
     if (is_under_way() || part_ != 0) {
-      return internal_error("gradient " + run.spec.name + ": step " + std::to_string(run.step) +
+      return internal_error("gradient " + run.spec.name + ": step " + std::to_string(run.step.number()) +
                             " begins while rounds of the step before it are under way");
     }
-    choose_order(run.step);
+    choose_order(run.step.number());
     for (RoundBucket* bucket : order_) bucket->members().reset();
     current_ = ended_ = 0;
-    step_ = run.step;
+    step_ = run.step.number();
   }
   order_[bucket_of_.at(&run)]->members().take(run);
   return Status::ok();

@@ -15,7 +15,7 @@ namespace casync::runtime {
 /// The states that a merge into this buffer keeps. A sum on its way to the owner is a contribution there, as a gradient
 /// is.
 inline GradientRun::KeptBy kept_by_merge(const GradientRun& run, BufferId to) {
-  return run.hop_of(to) == Hop::kFirst ? GradientRun::KeptBy::kEncode : GradientRun::KeptBy::kMerge;
+  return run.buffers.of(to).hop == Hop::kFirst ? GradientRun::KeptBy::kEncode : GradientRun::KeptBy::kMerge;
 }
 
 /// The part of a gradient's tasks on a device that does not depend on the way in which payloads travel: gradients' own
@@ -56,7 +56,7 @@ class KernelQueue {
   KernelCall encode_call(const GradientRun& run, const compll::Codec& codec, Slice slice) const;
   /// A slice of the gradient as a term of a sum.
   KernelTerm own_term(const GradientRun& run, Slice slice) const {
-    return {{}, run.device_memory(slice), run.spec.dtype};
+    return {{}, run.device.memory(slice), run.spec.dtype};
   }
   /// Memory for a decoded slice: the gradient's own, or float32 for a result of half precision that end_decode() makes.
   struct Decoded {

@@ -19,12 +19,12 @@ std::string text_of(const std::string& name, const compll::CodecInfo& info) {
 }  // namespace
 
 Status KernelTable::take_in(GradientRun& run) {
-  const HopCodecs& codecs = *run.used_codecs;
+  const HopCodecs& codecs = *run.codecs;
   CASYNC_RETURN_IF_ERROR(find(codecs.raw->info().name, *codecs.raw));  // also widens and rounds half precision
   if (run.rounds) return find_turns(run);
-  if (run.keeps_bfloat16()) CASYNC_RETURN_IF_ERROR(find(codecs.kept->info().name, *codecs.kept));
+  if (run.kept.type() == DType::kBFloat16) CASYNC_RETURN_IF_ERROR(find(codecs.kept->info().name, *codecs.kept));
   // Gossip with codecs exchanges gradients as they are, and differences in a run of their own.
-  const bool is_plain = run.keeps_in_place;
+  const bool is_plain = run.kept.is_in_place();
   CASYNC_RETURN_IF_ERROR(find(is_plain ? codecs.raw->info().name : run.decision.codec.name, *codecs.first));
   CASYNC_RETURN_IF_ERROR(find(is_plain ? codecs.raw->info().name : run.decision.second_hop.name, *codecs.second));
   if (run.answering) {
@@ -68,7 +68,7 @@ Status KernelTable::find_turns(GradientRun& run) {
   if (*scratch <= rounds.shape.scratch) return Status::ok();
   auto memory = device_.allocate(*scratch * sizeof(float), Memory::kDevice);
   if (!memory) return memory.status();
-  rounds.scratch = std::move(*memory);
+  rounds.use_scratch(std::move(*memory));
   return Status::ok();
 }
 

@@ -44,7 +44,7 @@ struct Job {
       CHECK(ranks[rank]->reported.empty());
       CHECK(ranks[rank]->waiters.active() == 0);
       for (std::size_t i = 0; i < kGradients; ++i) {
-        CHECK(runs[rank][i]->completed == 1);
+        CHECK(runs[rank][i]->step.completed() == 1);
         CHECK(values[rank][i] == std::vector<float>(100, 3));
       }
     }
@@ -59,13 +59,13 @@ struct Job {
 
 TEST_CASE("bundles: gradients that begin together on both ranks travel as one") {
   Job job(795);
-  REQUIRE(job.runs[0][0]->bundle != nullptr);
-  CHECK(job.runs[0][0]->bundle == job.runs[0][2]->bundle);
+  REQUIRE(job.runs[0][0]->seat.bundle() != nullptr);
+  CHECK(job.runs[0][0]->seat.bundle() == job.runs[0][2]->seat.bundle());
   for (const std::size_t rank : {0u, 1u}) job.begin_together(rank);
-  CHECK(&job.runs[0][0]->under_way() == job.runs[0][0]->bundle);
+  CHECK(&job.runs[0][0]->under_way() == job.runs[0][0]->seat.bundle());
   test::run_all(job.ranks);
   job.check_done();
-  CHECK(job.ranks[0]->record.counters().tasks == job.runs[0][0]->bundle->graph.tasks().size());
+  CHECK(job.ranks[0]->record.counters().tasks == job.runs[0][0]->seat.bundle()->graph.tasks().size());
 }
 
 TEST_CASE("bundles: one that comes where its members begin one by one is taken apart") {
@@ -84,13 +84,13 @@ TEST_CASE("bundles: a message of one member dissolves a bundle that is under way
   Job job(797);
   job.begin_together(0);
   test::run_all(job.ranks);
-  CHECK(job.runs[0][0]->bundle->active);
+  CHECK(job.runs[0][0]->seat.bundle()->step.is_under_way());
   const GradientStart first = job.start(1, 0);
   job.begin(1, {&first, 1});
   test::run_all(job.ranks);
-  CHECK_FALSE(job.runs[0][0]->bundle->active);
-  CHECK(job.runs[0][0]->completed == 1);
-  CHECK(job.runs[0][1]->completed == 0);
+  CHECK_FALSE(job.runs[0][0]->seat.bundle()->step.is_under_way());
+  CHECK(job.runs[0][0]->step.completed() == 1);
+  CHECK(job.runs[0][1]->step.completed() == 0);
   const GradientStart others[] = {job.start(1, 1), job.start(1, 2)};
   job.begin(1, others);
   test::run_all(job.ranks);

@@ -16,6 +16,7 @@
 #include "runtime/device/host/host_view.h"
 #include "runtime/executor/kernel_table.h"
 #include "runtime/executor/round_bucket.h"
+#include "runtime/executor/run_states.h"
 #include "runtime/session/declarations.h"
 
 namespace casync::test {
@@ -63,7 +64,7 @@ struct RoundsRank {
           runtime::declare_gradient(plan, {"layer" + std::to_string(g), DType::kFloat32, shape, 0}, topology);
       owned.push_back(std::move(runtime::make_run(*declared, topology, self, 0)).value());
       runtime::GradientRun& run = *owned.back();
-      CASYNC_CHECK(run.allocate_kept(*device).is_ok());
+      CASYNC_CHECK(runtime::allocate_kept(run, *device).is_ok());
       run.for_each([&](runtime::GradientRun& one) {
         one.move_to_device();
         CASYNC_CHECK(kernels.take_in(one).is_ok());
@@ -80,7 +81,7 @@ struct RoundsRank {
     for (std::size_t g = 0; g < runs.size(); ++g) {
       std::fill(values[g].begin(), values[g].end(), value);
       runs[g]->begin(step, {});
-      runs[g]->device_data = runtime::DeviceView::of(values[g].data(), values[g].size() * sizeof(float));
+      runs[g]->device.begin(runtime::DeviceView::of(values[g].data(), values[g].size() * sizeof(float)), nullptr);
     }
   }
   /// The parts of the bucket that are of `kind`.
