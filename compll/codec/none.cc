@@ -115,6 +115,10 @@ CodecInfo info_of_identity() {
 
 std::unique_ptr<Codec> make_none() { return std::make_unique<None>(info_of_identity()); }
 
-std::unique_ptr<Codec> make_greatest() { return std::make_unique<Greatest>(info_of_identity()); }
+std::unique_ptr<Codec> make_greatest() {
+  CodecInfo info = info_of_identity();
+  info.name = kGreatestIdentity;
+  return std::make_unique<Greatest>(std::move(info));
+}
 
 }  // namespace casync::compll

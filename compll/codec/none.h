@@ -10,7 +10,10 @@ namespace casync::compll {
 /// The identity: the payload is the elements themselves.
 std::unique_ptr<Codec> make_none();
 
-/// The identity whose merge takes the greatest of each element, NaN if one is NaN, instead of the sum. Both hops use
+/// The name of the identity that make_greatest() makes.
+inline constexpr const char* kGreatestIdentity = "greatest";
+
+/// The identity whose merge takes the greatest of each element, NaN if one is NaN, instead of the sum. All hops use
 /// it, its scale is 1, and it keeps nothing.
 std::unique_ptr<Codec> make_greatest();
 

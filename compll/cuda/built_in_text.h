@@ -9,7 +9,8 @@
 namespace casync::compll {
 
 /// The CUDA text of a codec of the library, with the parameters' defaults where the text depends on them: one of
-/// compll/codecs, or `sum`, which stands for `none`. Unimplemented: there is none; why, with its place.
+/// compll/codecs, or `sum`, which stands for `none`, or `greatest`, which stands for none.h's other identity.
+/// Unimplemented: there is none; why, with its place.
 Result<CudaCodecText> built_in_text(const std::string& codec);
 
 }  // namespace casync::compll

@@ -22,7 +22,7 @@ struct Answer {
 Answer answer_of(GradientRun& side, TaskId batch, Rank rank) {
   const Answering& answering = *side.answering;
   if (rank != side.self) return {&side, answering.of(batch).messages(rank).answer};
-  return {side.outer, answering.of(batch).own_answer(*side.outer)};
+  return {side.related.outer(), answering.of(batch).own_answer(*side.related.outer())};
 }
 
 /// The lane's plain payloads begin with the heads of contributions, so far from each other.
@@ -61,29 +61,30 @@ class AnswerQueue final : public PayloadQueue {
     const Answer to = answer_of(side_, batch_, rank);
     run_ = to.run;
     const compll::Codec& second = side_.codec(Hop::kSecond);
-    if (lane_ != nullptr && sums_.is_empty(rank)) {
-      CASYNC_RETURN_IF_ERROR(lane_->stream->fill(sums_.sum(rank), std::byte{0}));
+    if (lane_ != nullptr && sums_.of(rank).is_empty()) {
+      CASYNC_RETURN_IF_ERROR(lane_->stream->fill(sums_.of(rank).memory(), std::byte{0}));
     }
-    lists_.terms.push_back({{}, sums_.sum(rank)});
+    lists_.terms.push_back({{}, sums_.of(rank).memory()});
     KernelCall call;
     call.n = n_;
     call.outcome = take_outcome(0);
-    call.context = context_of(side_.self, side_.outer->key, answering_.of(batch_).batches().answered_step(rank),
-                              second.info(), GradientRun::KeptBy::kMerge, answering_.of(batch_).slice(), tasks_.seed);
+    call.context =
+        context_of(side_.self, side_.related.outer()->key, answering_.of(batch_).batches().answered_step(rank),
+                   second.info(), GradientRun::KeptBy::kMerge, answering_.of(batch_).slice(), tasks_.seed);
     KernelCall nothing = call;
     call.function = KernelFunction::kMerge;
     call.terms = lists_.terms;
-    call.scale = side_.scale_or(tasks_.scale);
+    call.scale = side_.scale.scale_or(tasks_.scale);
     call.out = take_vector(n_ * sizeof(float));
     if (sums_.has_residuals()) {
-      call.kept_in = sums_.residual(rank);
-      call.kept_out = sums_.next_residual(rank);
+      call.kept_in = sums_.of(rank).residual();
+      call.kept_out = sums_.of(rank).next_residual();
       call.kept_stride = n_;
     }
     nothing.function = KernelFunction::kEncodeSum;
-    nothing.in = sums_.sum(rank);
+    nothing.in = sums_.of(rank).memory();
     nothing.scale = 0;  // makes zeros of what is finite
-    if (lane_ != nullptr) return make_payload(second, to.buffer, sums_.is_whole(rank) ? call : nothing);
+    if (lane_ != nullptr) return make_payload(second, to.buffer, sums_.of(rank).is_whole() ? call : nothing);
     CASYNC_RETURN_IF_ERROR(make_payload(second, to.buffer, call));
     nothing.payload = call.payload;
     return launch(second, nothing);
@@ -96,9 +97,9 @@ class AnswerQueue final : public PayloadQueue {
   /// Brings a contribution to the device: its elements or, with a call that decodes it, the place for them.
   Status read(Rank rank) {
     if (rank == side_.self) {
-      CASYNC_RETURN_IF_ERROR(wait_for(*side_.outer));
+      CASYNC_RETURN_IF_ERROR(wait_for(*side_.related.outer()));
       own_ = lists_.sums.size();
-      lists_.sums.push_back(side_.outer->device_memory(answering_.of(batch_).slice()));
+      lists_.sums.push_back(side_.related.outer()->device.memory(answering_.of(batch_).slice()));
       return Status::ok();
     }
     const BufferId buffer = answering_.of(batch_).messages(rank).contribution;
@@ -155,27 +156,27 @@ class AnswerQueue final : public PayloadQueue {
     lists_.terms.clear();
     lists_.calls.clear();
     for (Rank rank = 0; rank < sums_.ranks(); ++rank) {
-      if (!sums_.needs_sum(rank)) continue;
-      if (!is_empty(rank)) lists_.terms.push_back({{}, sums_.sum(rank)});
+      if (!sums_.of(rank).is_needed()) continue;
+      if (!is_empty(rank)) lists_.terms.push_back({{}, sums_.of(rank).memory()});
       for (const DeviceView payload : lists_.payloads) {
         lists_.terms.push_back({{}, payload.slice(kDevicePayloadHead, n_ * sizeof(float))});
       }
     }
     const KernelTerm* at = lists_.terms.data();
     for (Rank rank = 0; rank < sums_.ranks(); ++rank) {
-      if (!sums_.needs_sum(rank)) continue;
+      if (!sums_.of(rank).is_needed()) continue;
       const std::size_t count = lists_.payloads.size() + (is_empty(rank) ? 0 : 1);
       KernelCall call;
       call.function = KernelFunction::kDecode;
       call.n = n_;
       call.terms = {at, count};
-      call.out = sums_.sum(rank);
+      call.out = sums_.of(rank).memory();
       lists_.calls.push_back(call);
       at += count;
     }
     return lists_.calls.empty() ? Status::ok() : launch_all(side_.codec(Hop::kSum), lists_.calls);
   }
-  bool is_empty(Rank rank) const { return lane_ != nullptr && sums_.is_empty(rank); }
+  bool is_empty(Rank rank) const { return lane_ != nullptr && sums_.of(rank).is_empty(); }
 
   const LaneTasks& tasks_;
   GradientRun& side_;
@@ -207,10 +208,11 @@ TaskOutcome end_answer(const LaneRoom& room, DeviceLane& lane, GradientRun& side
   const Answer to = answer_of(side, batch, rank);
   const bool identity = second.info().identity;
   const std::byte* const head = identity ? lane.pinned->view().data : to.run->state(to.buffer).memory.data;
-  const Bytes bytes = compll::size_varies(second) ? lane.outcome_of(room, 0).bytes : to.run->bound_of(to.buffer);
-  DeviceSums& sums = side.answering->on_device()->sums(batch);
-  const bool finite = sums.is_whole(rank) && compll::says_finite(head);
-  sums.answered(rank, finite);
+  const Bytes bytes =
+      compll::size_varies(second) ? lane.outcome_of(room, 0).bytes : to.run->buffers.bound_of(to.buffer);
+  SumOfRank& sum = side.answering->on_device()->sums(batch).of(rank);
+  const bool finite = sum.is_whole() && compll::says_finite(head);
+  sum.answered(finite);
   return {Status::ok(), bytes, finite};
 }
 

@@ -18,8 +18,8 @@ void AnswerWaits::say(Clock::time_point now) {
     if (goes_on && ended_.has_ended(rank) && rank != options_.rank) send_word(transport_, rank, {.hop = kGoesOnHop});
   }
   for (const GradientRun* const run : runs_) {
-    if (!run->owner_side) continue;
-    const Answering& answering = *run->owner_side->answering;
+    if (!run->owner_side()) continue;
+    const Answering& answering = *run->owner_side()->answering;
     answering.for_each_task([&](TaskId task) {
       const OwnedPartition& partition = answering.of(task);
       for (Rank rank = 0; rank < options_.ranks; ++rank) {
@@ -35,15 +35,17 @@ void AnswerWaits::say(Clock::time_point now) {
 void AnswerWaits::take(const Message& message) {
   const auto found = std::find_if(runs_.begin(), runs_.end(),
                                   [&](const GradientRun* run) { return run->key == message.key.gradient; });
-  if (found == runs_.end() || !(*found)->active || (*found)->step != message.key.step) return;
-  (*found)->waits_behind =
-      AnswerBatches::Wait{options_.rank, message.key.step, static_cast<Rank>(message.elements & 0x7fffffff),
-                          static_cast<std::uint32_t>(message.elements >> 32)};
+  if (found == runs_.end() || !(*found)->step.is_under_way(message.key.step)) return;
+  (*found)->asynchronous->note_wait({options_.rank, message.key.step, static_cast<Rank>(message.elements & 0x7fffffff),
+                                     static_cast<std::uint32_t>(message.elements >> 32)});
 }
 
 std::string AnswerWaits::of(const GradientRun& run, Rank owner, std::uint32_t partition) const {
-  if (owner != options_.rank) return run.waits_behind ? text_of(*run.waits_behind, partition) : "";
-  const Answering& answering = *run.owner_side->answering;
+  if (owner != options_.rank) {
+    const AnswerBatches::Wait* const said = run.asynchronous->waits_behind();
+    return said != nullptr ? text_of(*said, partition) : "";
+  }
+  const Answering& answering = *run.owner_side()->answering;
   const auto wait = answering.of(*answering.find(partition)).batches().wait_of(owner);
   return wait ? text_of(*wait, partition) : "";
 }

@@ -54,8 +54,8 @@ Status Answering::allocate(GradientRun& side, Device& device) {
     for (const OwnedPartition& partition : partitions_)
       sums_at.push_back(take(partition.sums().floats() * sizeof(float)));
   }
-  for (std::size_t i = 0; i < side.buffers.size(); ++i) {
-    buffer_at.push_back(take(side.bound_of(BufferId(static_cast<std::uint32_t>(i)))));
+  for (std::size_t i = 0; i < side.buffers.count(); ++i) {
+    buffer_at.push_back(take(side.buffers.bound_of(BufferId(static_cast<std::uint32_t>(i)))));
   }
   Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(bytes, Memory::kPinned);
   if (!memory) return memory.status();
@@ -64,8 +64,9 @@ Status Answering::allocate(GradientRun& side, Device& device) {
   for (std::size_t i = 0; i < sums_at.size(); ++i) {
     partitions_[i].sums().lie_at(reinterpret_cast<float*>(all.data + sums_at[i]));
   }
-  for (std::size_t i = 0; i < side.buffers.size(); ++i) {
-    side.buffers[i].memory = all.slice(buffer_at[i], side.bound_of(BufferId(static_cast<std::uint32_t>(i))));
+  for (std::size_t i = 0; i < side.buffers.count(); ++i) {
+    const auto buffer = BufferId(static_cast<std::uint32_t>(i));
+    side.buffers.place(buffer, all.slice(buffer_at[i], side.buffers.bound_of(buffer)), false);
   }
   if (device.is_host()) return Status::ok();
   std::vector<DeviceSums> sums;
@@ -84,7 +85,7 @@ bool Answering::begin(TaskId task, View own) {
   if (!partition.begin(own)) return false;
   for (std::size_t i = 0; on_device_ && i < contributes_.size(); ++i) {
     const auto rank = static_cast<Rank>(i);
-    if (partition.batches().contributed(rank) == kEver) on_device_->sums(task).end(rank);
+    if (partition.batches().contributed(rank) == kEver) on_device_->sums(task).of(rank).end();
   }
   return true;
 }

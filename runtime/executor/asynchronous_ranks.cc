@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/check.h"
 #include "runtime/executor/message_hops.h"
 
 namespace casync::runtime {
@@ -13,24 +12,23 @@ AsynchronousRanks::AsynchronousRanks(const ExecutorOptions& options, Transport& 
                                      GradientSteps& steps, Failures& failures, WorkRecord& record)
     : options_(options),
       transport_(transport),
-      ready_(ready),
       steps_(steps),
       failures_(failures),
-      record_(record),
       ended_(options.ranks),
-      waits_(options, transport, runs_, ended_) {}
+      waits_(options, transport, runs_, ended_),
+      answers_(ready, steps, failures, record) {}
 
 template <class Visit>
 void AsynchronousRanks::for_each_side(Visit visit) const {
   for (GradientRun* const run : runs_) {
-    if (run->owner_side) visit(*run->owner_side);
+    if (run->owner_side()) visit(*run->owner_side());
   }
 }
 
 void AsynchronousRanks::take_in(GradientRun& run) {
   runs_.push_back(&run);
-  if (!run.owner_side) return;
-  Answering& answering = *run.owner_side->answering;
+  if (!run.owner_side()) return;
+  Answering& answering = *run.owner_side()->answering;
   for (Rank rank = 0; rank < options_.ranks; ++rank) {
     if (!ended_.has_ended(rank)) continue;
     answering.for_each_task([&](TaskId batch) { answering.of(batch).batches().end(rank); });
@@ -42,170 +40,31 @@ void AsynchronousRanks::take_in(GradientRun& run) {
 
 void AsynchronousRanks::begin(GradientRun& run) {
   waits_.note_step();
-  if (run.owner_side) {
-    GradientRun& side = *run.owner_side;
-    side.answering->for_each_task([&](TaskId batch) {
-      side.answering->of(batch).batches().contribute(options_.rank, run.step);
-      begin_batch(side, batch);
-    });
-  }
-  if (!run.asks_owners) return;
+  if (run.owner_side()) answers_.contribute_own(*run.owner_side());
+  if (!run.asynchronous->asks_owners()) return;
   for (const Primitive& task : run.graph.tasks()) {
     const Recv* const recv = std::get_if<Recv>(&task);
     if (recv == nullptr || recv->from == options_.rank) continue;
-    send_word(transport_, recv->from, {run.key, run.step, recv->id.partition, kContributionHop});
+    send_word(transport_, recv->from, {run.key, run.step.number(), recv->id.partition, kContributionHop});
   }
 }
 
 void AsynchronousRanks::check_consensus() {
   for (const GradientRun* const run : runs_) {
-    if (!run->active || run->instead == nullptr) continue;
-    const std::optional<Rank> ended = ended_.first_without(run->step);
+    if (!run->step.is_under_way() || run->related.instead() == nullptr) continue;
+    const std::optional<Rank> ended = ended_.first_without(run->step.number());
     if (!ended) continue;
     return failures_.report(peer_failure("rank " + std::to_string(*ended) +
                                          " has closed its session, and the consensus of step " +
-                                         std::to_string(run->step) + " needs its parameters"));
+                                         std::to_string(run->step.number()) + " needs its parameters"));
   }
-}
-
-bool AsynchronousRanks::begin_levelling(GradientRun& side) {
-  if (side.answering->on_device() != nullptr) {
-    const Status status = side.answering->level_on_device(side.outer->step + 1);
-    if (status) return false;
-    failures_.report(Status(status.code(), "gradient " + side.spec.name + ", step " + std::to_string(side.outer->step) +
-                                               ": " + status.message()));
-    return true;
-  }
-  side.answering->for_each_task([&](TaskId batch) {
-    side.answering->begin_levelling(batch, side.outer->step + 1);
-    ready_.push_batch(side, batch);
-  });
-  return side.answering->partitions() > 0;
-}
-
-void AsynchronousRanks::take_contribution(GradientRun& side, Rank from, const Message& message) {
-  const MessageId id{message.key.partition, message.key.hop};
-  if (side.answering->contributes(from)) {
-    const GradientRun::Arrival* const arrival = side.arrival(id, from);
-    CASYNC_CHECK(arrival != nullptr && arrival->begun);
-    const Recv& recv = std::get<Recv>(side.graph.tasks()[TaskGraph::index(arrival->task)]);
-    side.state(recv.to).finite = message.finite;
-    side.step = message.key.step;
-    record_task(SpanKind::kRecv, side, id, from, message.payload_bytes, 0, side.since[TaskGraph::index(arrival->task)]);
-  }
-  waits_.note_other();
-  const TaskId batch = *side.answering->find(id.partition);
-  side.answering->of(batch).batches().contribute(from, message.key.step);
-  begin_batch(side, batch);
-}
-
-/// A task of an owner's side is done; returns the time.
-Clock::time_point AsynchronousRanks::record_task(SpanKind kind, GradientRun& side, MessageId id, Rank peer, Bytes bytes,
-                                                 std::uint32_t lane, Clock::time_point from) {
-  record_.count_task();
-  return record_.record(kind, side, id, peer, bytes, lane, from);
-}
-
-/// Queues the next batch of a partition, if an answer is due.
-void AsynchronousRanks::begin_batch(GradientRun& side, TaskId batch) {
-  Answering& answering = *side.answering;
-  View own;
-  if (answering.of(batch).batches().waits(options_.rank)) {  // where this rank awaits its own answer
-    GradientRun& run = *side.outer;
-    const BufferId buffer = answering.of(batch).own_answer(run);
-    steps_.give_memory(run, buffer);
-    own = run.state(buffer).memory;
-  }
-  if (!answering.begin(batch, own)) return;
-  side.step = answering.of(batch).batches().answered_step(answering.of(batch).batches().answered().front());
-  ready_.push_batch(side, batch);
-}
-
-Clock::time_point AsynchronousRanks::finish_task(GradientRun& side, TaskId task, const TaskOutcome& outcome,
-                                                 Clock::time_point from, std::uint32_t lane) {
-  Answering& answering = *side.answering;
-  DeviceAnswers* const on_device = answering.on_device();
-  if (on_device == nullptr) return finish_batch(side, task, from, lane);
-  const TaskId batch = on_device->batch_of(task);
-  if (const std::optional<Rank> rank = on_device->addressee(task)) {
-    answering.of(batch).note_answer(*rank, {outcome.bytes, outcome.finite});
-    if (on_device->end_answer(batch)) return finish_batch(side, batch, from, lane);
-    return Clock::now();
-  }
-  const std::span<const Rank> answered = answering.of(batch).batches().answered();
-  on_device->begin_answers(batch, answered.size());
-  for (const Rank rank : answered) ready_.push_batch(side, on_device->answer_task(batch, rank));
-  return Clock::now();
-}
-
-Clock::time_point AsynchronousRanks::finish_batch(GradientRun& side, TaskId batch, Clock::time_point from,
-                                                  std::uint32_t lane) {
-  Answering& answering = *side.answering;
-  const std::uint32_t partition = answering.of(batch).number();
-  AnswerBatches& batches = answering.of(batch).batches();
-  const bool levels = answering.of(batch).is_levelling();
-  side.step = levels ? side.outer->step : batches.answered_step(batches.answered().front());
-  const Bytes bytes = answering.of(batch).elements() * sizeof(float);
-  const Clock::time_point now = record_task(SpanKind::kMerge, side, {partition, 0}, -1, bytes, lane, from);
-  if (levels) {
-    if (answering.finish_levelling(batch)) steps_.finish_gradient(*side.outer);
-    return now;
-  }
-  for (const Rank rank : batches.taken()) {
-    if (rank != options_.rank) side.arrival({partition, kContributionHop}, rank)->begun = false;
-  }
-  batches.finish();
-  for (const Rank rank : batches.answered()) {
-    if (rank == options_.rank) {
-      take_own_answer(side, batch);
-      continue;
-    }
-    const OwnedPartition::PeerMessages& messages = answering.of(batch).messages(rank);
-    const compll::Encoded& made = answering.of(batch).answer_to(rank);
-    side.state(messages.answer).bytes = made.size;
-    side.state(messages.answer).finite = made.finite;
-    ready_.push_answer(rank, side, messages.send);
-  }
-  begin_batch(side, batch);
-  return now;
-}
-
-void AsynchronousRanks::take_own_answer(GradientRun& side, TaskId batch) {
-  GradientRun& run = *side.outer;
-  Answering& answering = *side.answering;
-  answering.of(batch).batches().left(options_.rank);
-  const compll::Encoded& made = answering.of(batch).answer_to(options_.rank);
-  const GradientRun::Arrival* const arrival = run.arrival({answering.of(batch).number(), kAnswerHop}, options_.rank);
-  GradientRun::BufferState& state = run.state(std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]).to);
-  state.bytes = made.size;
-  state.finite = made.finite;
-  steps_.complete(run, arrival->task);
-}
-
-MessageKey AsynchronousRanks::key_of_answer(const GradientRun& side, TaskId task, const Send& send) {
-  const Answering::Addressee to = side.answering->addressee(task);
-  const std::uint32_t step = side.answering->of(to.task).batches().answered_step(to.rank);
-  return {side.outer->key, step, send.id.partition, send.id.hop};
-}
-
-void AsynchronousRanks::answer_left(GradientRun& side, TaskId task, const Send& send, Bytes bytes) {
-  side.step = key_of_answer(side, task, send).step;
-  record_task(SpanKind::kSend, side, send.id, send.to, bytes, 0, side.since[TaskGraph::index(task)]);
-  const Answering::Addressee to = side.answering->addressee(task);
-  side.answering->of(to.task).batches().left(to.rank);
-  begin_batch(side, to.task);
 }
 
 void AsynchronousRanks::end_rank(Rank rank, std::uint32_t steps) {
   if (!ended_.end(rank, steps)) return;
   steps_.announce_soon();
   check_consensus();
-  for_each_side([&](GradientRun& side) {
-    side.answering->for_each_task([&](TaskId batch) {
-      side.answering->of(batch).batches().end(rank);
-      begin_batch(side, batch);
-    });
-  });
+  for_each_side([&](GradientRun& side) { answers_.end_rank(side, rank); });
 }
 
 void AsynchronousRanks::end_own(std::uint32_t steps) {

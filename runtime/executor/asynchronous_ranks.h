@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/executor/answer_steps.h"
 #include "runtime/executor/answer_waits.h"
-#include "runtime/executor/answering.h"
 #include "runtime/executor/ended_ranks.h"
 #include "runtime/executor/executor_options.h"
 #include "runtime/executor/failures.h"
@@ -18,7 +18,7 @@
 namespace casync::runtime {
 
 /// The gradients of asynchronous ranks: contributions come from any rank in any step to their owners, and each rank is
-/// answered by itself. A rank that has ended its steps goes on answering until all have.
+/// answered by itself (AnswerSteps). A rank that has ended its steps goes on answering until all have.
 ///
 /// Threads: the progress thread's, but for what says otherwise.
 class AsynchronousRanks {
@@ -36,18 +36,20 @@ class AsynchronousRanks {
   void begin(GradientRun& run);
   /// Ends the job where a consensus would need a rank that has ended its steps.
   void check_consensus();
-  /// After a consensus: gives all ranks equal sums. Returns false if that is over: there are none here, or they lie on
-  /// a device.
-  bool begin_levelling(GradientRun& side);
 
-  /// A contribution has arrived in its place, or the question of a dedicated server, which has none.
-  void take_contribution(GradientRun& side, Rank from, const Message& message);
-  /// A task of a batch is over: on the host it is the whole batch.
+  // As AnswerSteps'.
+  bool begin_levelling(GradientRun& side) { return answers_.begin_levelling(side); }
+  void take_contribution(GradientRun& side, Rank from, const Message& message) {
+    waits_.note_other();
+    answers_.take(side, from, message);
+  }
   Clock::time_point finish_task(GradientRun& side, TaskId task, const TaskOutcome& outcome, Clock::time_point from,
-                                std::uint32_t lane);
-  void answer_left(GradientRun& side, TaskId task, const Send& send, Bytes bytes);
-  /// The names and numbers of an answer that leaves are those of the rank's own run.
-  static MessageKey key_of_answer(const GradientRun& side, TaskId task, const Send& send);
+                                std::uint32_t lane) {
+    return answers_.finish(side, task, outcome, from, lane);
+  }
+  void answer_left(GradientRun& side, TaskId task, const Send& send, Bytes bytes) {
+    answers_.left(side, task, send, bytes);
+  }
 
   /// Takes a word of another rank. Returns false if the message is none.
   bool take_word(Rank from, const Message& message);
@@ -63,21 +65,15 @@ class AsynchronousRanks {
  private:
   template <class Visit>
   void for_each_side(Visit visit) const;
-  Clock::time_point record_task(SpanKind kind, GradientRun& side, MessageId id, Rank peer, Bytes bytes,
-                                std::uint32_t lane, Clock::time_point from);
-  void begin_batch(GradientRun& side, TaskId batch);
-  Clock::time_point finish_batch(GradientRun& side, TaskId batch, Clock::time_point from, std::uint32_t lane);
-  void take_own_answer(GradientRun& side, TaskId batch);
 
   const ExecutorOptions& options_;
   Transport& transport_;
-  ReadyTasks& ready_;
   GradientSteps& steps_;
   Failures& failures_;
-  WorkRecord& record_;
   std::vector<GradientRun*> runs_;
   EndedRanks ended_;
   AnswerWaits waits_;
+  AnswerSteps answers_;
 };
 
 }  // namespace casync::runtime

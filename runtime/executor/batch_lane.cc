@@ -55,7 +55,7 @@ class BatchQueue final : public LaneQueue {
   }
 
   Status add(GradientRun& run, const Encode& encode) {
-    KernelCall call = encode_call(run, run.codec_of(encode.to), encode.from);
+    KernelCall call = calls().encode(run, run.codec_of(encode.to), encode.from);
     call.payload = take_payload(run, encode.to);
     return add(call);
   }
@@ -76,7 +76,7 @@ class BatchQueue final : public LaneQueue {
 
   Status add(GradientRun& run, const Decode& decode) {
     CASYNC_RETURN_IF_ERROR(bring_term(run, decode.from));
-    return add(decode_call(decode.to, {}, decoded(run, decode.to)));
+    return add(KernelCalls::decode(decode.to, {}, decoded(run, decode.to)));
   }
 
   Status add(KernelCall call) {
@@ -103,20 +103,20 @@ class BatchQueue final : public LaneQueue {
 BatchKind batch_kind_of(const LaneTasks& tasks, const GradientRun& run, TaskId task) {
   BatchKind alone;
   if (run.parts || run.rounds || run.answering) return alone;
-  const LaneRoom& room = run.lane_rooms[TaskGraph::index(task)];
+  const LaneRoom& room = run.device.room_of(task);
   if (room.launched != 1 || room.plain != 0) return alone;
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   const BufferId buffer = encoded_buffer(primitive);
   const compll::Codec& codec = run.codec_of(buffer);
   if (codec.info().identity) return alone;
-  BatchKind kind{&tasks.kernels.of(codec), KernelFunction::kDecode, run.step, false, 0};
+  BatchKind kind{&tasks.kernels.of(codec), KernelFunction::kDecode, run.step.number(), false, 0};
   if (std::holds_alternative<Decode>(primitive)) return kind;
   const bool merges = std::holds_alternative<Merge>(primitive);
   kind.function = merges ? KernelFunction::kMerge : KernelFunction::kEncode;
   const Use use = merges ? kept_by_merge(run, buffer) : Use::kEncode;
-  kind.seed = context_of(run, codec.info(), use, run.slice_of(buffer), tasks.seed).seed;
-  kind.keeps = codec.info().states != 0 && !run.device_kept(codec, use, run.slice_of(buffer)).in.is_null();
-  return kind.keeps && run.residual_memory() != ResidualMemory::kTwoBuffers ? alone : kind;
+  kind.seed = context_of(run, codec.info(), use, run.buffers.of(buffer).slice, tasks.seed).seed;
+  kind.keeps = codec.info().states != 0 && !run.kept.of(codec, use, run.buffers.of(buffer).slice).in.is_null();
+  return kind.keeps && run.kept.memory() != ResidualMemory::kTwoBuffers ? alone : kind;
 }
 
 Status queue_batch(const LaneTasks& tasks, const LaneRoom& room, DeviceLane& lane) {

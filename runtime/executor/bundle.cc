@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "compll/codec/coded/coded_codec.h"
 #include "runtime/executor/gradient_run.h"
@@ -21,8 +22,8 @@ Bytes bits_at(std::size_t count) { return 8 + count * sizeof(BundleEntry); }
 // A gradient in one partition that its owner merges: where all of its messages go follows from the owner. Where its
 // part lies in a bundle is laid out beforehand, so its payloads have one size.
 bool may_be_bundled(const GradientRun& run) {
-  if (run.rounds || run.outer != nullptr || run.parts) return false;
-  if (!run.warm_up.empty() || !run.gossip.empty() || run.asynchronous) return false;
+  if (run.rounds || run.related.outer() != nullptr || run.parts) return false;
+  if (run.related.has_warm_up() || run.related.neighbourhoods() > 0 || run.asynchronous) return false;
   if (compll::size_varies(run.codec(Hop::kFirst)) || compll::size_varies(run.codec(Hop::kSecond))) return false;
   return travels_in_bundle(run.decision, run.spec.dtype, run.elements) && !run.graph.tasks().empty();
 }
@@ -40,10 +41,32 @@ Rank owner_of(const GradientRun& run) {
 
 }  // namespace
 
+Bundle::Bundle(std::span<GradientRun* const> runs) {
+  bytes_.fill(bundle_head_bytes(runs.size()));
+  for (GradientRun* const run : runs) {
+    members_.push_back({run, {}, run->elements});
+    for (const Hop hop : {Hop::kFirst, Hop::kSecond}) {
+      Bytes& end = bytes_[static_cast<std::size_t>(hop)];
+      const Bytes bytes = runs[0]->codec(hop).encoded_bound(run->elements);
+      entries_[static_cast<std::size_t>(hop)].push_back(
+          {run->key, static_cast<std::uint32_t>(end), static_cast<std::uint32_t>(bytes)});
+      end = round_up(end + bytes, kPartAlignment);
+    }
+  }
+}
+
 View Bundle::part(View buffer, Hop hop, std::size_t member) const {
-  const BundleEntry& entry = entries[static_cast<std::size_t>(hop)][member];
+  const BundleEntry& entry = entries(hop)[member];
   return buffer.slice(entry.offset, entry.bytes);
 }
+
+bool Bundle::offer(std::uint32_t member, View data, std::uint32_t step) {
+  members_[member].data = data;
+  step_ = step;
+  return offered_++ == 0;
+}
+
+bool Bundle::take_offer() { return std::exchange(offered_, 0) == members_.size(); }
 
 Bytes bundle_head_bytes(std::size_t count) {
   return round_up(bits_at(count) + 8 * ceil_div(count, std::size_t{64}), kPartAlignment);
@@ -93,7 +116,7 @@ std::vector<std::vector<GradientRun*>> group_small(std::span<GradientRun* const>
   std::map<std::tuple<Rank, int, std::string, std::string>, std::vector<GradientRun*>> alike;
   for (GradientRun* run : runs) {
     if (!may_be_bundled(*run)) continue;
-    alike[{owner_of(*run), run->contributors, text_of(run->decision.codec), text_of(run->decision.second_hop)}]
+    alike[{owner_of(*run), run->scale.contributors(), text_of(run->decision.codec), text_of(run->decision.second_hop)}]
         .push_back(run);
   }
   std::vector<std::vector<GradientRun*>> groups;
@@ -120,7 +143,7 @@ std::vector<std::vector<GradientRun*>> group_small(std::span<GradientRun* const>
 }
 
 bool take_stale(ReadyQueue& queue) {
-  while (!queue.empty() && queue.top().run->parts && !queue.top().run->active) queue.pop();
+  while (!queue.empty() && queue.top().run->parts && !queue.top().run->step.is_under_way()) queue.pop();
   return queue.empty();
 }
 

@@ -12,7 +12,7 @@
 
 namespace casync::runtime {
 
-struct GradientRun;
+class GradientRun;
 
 /// Payloads of small gradients in one buffer, each as its codec makes it alone:
 ///
@@ -37,27 +37,89 @@ inline constexpr Bytes kBundleMemory = 64_KiB;
 inline constexpr std::uint32_t kBundledPartition = ~0u - 1;
 
 /// The small gradients that a bundle's run stands for, and how it is going with them in a step.
-struct Bundle {
+///
+/// Threads: the progress thread's; members and the places of their parts are fixed once built.
+class Bundle {
+ public:
   struct Member {
     GradientRun* run = nullptr;
     View data;  ///< in the step under way
     Elements elements = 0;
   };
-  std::vector<Member> members;                      ///< by key
-  std::array<std::vector<BundleEntry>, 4> entries;  ///< by hop, then as members
-  std::array<Bytes, 4> bytes{};                     ///< of a buffer, by hop
 
-  std::uint32_t step = 0;         ///< of the batch of starts under way
-  std::size_t offered = 0;        ///< members that the batch of starts under way has
-  std::uint32_t alone_until = 0;  ///< 1 + the last step in which members began one by one
+  /// Lays out the parts of these, which are alike: in their order, with the codecs of the first.
+  explicit Bundle(std::span<GradientRun* const> runs);
+  Bundle(const Bundle&) = delete;
+  Bundle& operator=(const Bundle&) = delete;
 
-  std::size_t sends_begun = 0;  ///< handed over to the transport in this step
-  std::size_t sends_out = 0;    ///< sends begun and not yet reported as sent
-
+  /// By key.
+  std::span<const Member> members() const { return members_; }
+  /// As members.
+  std::span<const BundleEntry> entries(Hop hop) const { return entries_[static_cast<std::size_t>(hop)]; }
+  /// Bytes of a buffer.
+  Bytes bytes(Hop hop) const { return bytes_[static_cast<std::size_t>(hop)]; }
   View part(View buffer, Hop hop, std::size_t member) const;
   /// Fetches the member after `at`, and the run of one further on, into the cache: thousands of small gradients are in
   /// none, and no processor foresees where the next one lies.
   inline void fetch_after(std::size_t at) const;
+
+  /// A batch of starts has a member's `step` over `data`. Returns true if it is the batch's first of this bundle.
+  bool offer(std::uint32_t member, View data, std::uint32_t step);
+  /// Ends the batch. Returns true if it has had all members.
+  bool take_offer();
+  std::uint32_t offered_step() const { return step_; }
+  /// Members have begun `step` one by one.
+  void begin_alone(std::uint32_t step) { alone_until_ = step + 1; }
+  /// Returns true if they have, in no later step than that.
+  bool has_begun_alone(std::uint32_t step) const { return alone_until_ == step + 1; }
+
+  /// A step begins as a bundle.
+  void begin() { sends_begun_ = sends_out_ = 0; }
+  /// A message is handed over to the transport, or reported as sent.
+  void begin_send() {
+    ++sends_begun_;
+    ++sends_out_;
+  }
+  void end_send() { --sends_out_; }
+  /// Returns true if a message of this step was handed over, and if one has not been reported yet.
+  bool has_begun_sends() const { return sends_begun_ != 0; }
+  bool has_sends_out() const { return sends_out_ != 0; }
+
+ private:
+  std::vector<Member> members_;
+  std::array<std::vector<BundleEntry>, 4> entries_;  ///< by hop, then as members
+  std::array<Bytes, 4> bytes_{};                     ///< of a buffer, by hop
+
+  std::uint32_t step_ = 0;         ///< of the batch of starts under way
+  std::size_t offered_ = 0;        ///< members that the batch of starts under way has
+  std::uint32_t alone_until_ = 0;  ///< 1 + the last step in which members began one by one
+
+  std::size_t sends_begun_ = 0;  ///< handed over to the transport in this step
+  std::size_t sends_out_ = 0;    ///< sends begun and not yet reported as sent
+};
+
+/// The place of a small gradient's run in the bundle that it may travel in.
+///
+/// Threads: as Bundle.
+class BundleSeat {
+ public:
+  BundleSeat() = default;
+  BundleSeat(const BundleSeat&) = delete;
+  BundleSeat& operator=(const BundleSeat&) = delete;
+
+  void take(GradientRun& bundle, std::uint32_t place) {
+    bundle_ = &bundle;
+    place_ = place;
+  }
+  void leave() { bundle_ = nullptr; }
+  /// Null: the gradient travels alone.
+  GradientRun* bundle() const { return bundle_; }
+  /// Among its members.
+  std::uint32_t place() const { return place_; }
+
+ private:
+  GradientRun* bundle_ = nullptr;
+  std::uint32_t place_ = 0;
 };
 
 /// Writes count, entries and zeros for the rest of the head.

@@ -18,9 +18,9 @@ using Use = GradientRun::KeptBy;
 /// The places of a bundle's parts on the device, where they begin at 0.
 struct Parts {
   Parts(const GradientRun& bundle, BufferId buffer)
-      : entries(bundle.parts->entries[static_cast<std::size_t>(bundle.hop_of(buffer))]),
+      : entries(bundle.parts->entries(bundle.buffers.of(buffer).hop)),
         head(bundle_head_bytes(entries.size())),
-        bytes(bundle.bound_of(buffer) - head) {}
+        bytes(bundle.buffers.bound_of(buffer) - head) {}
 
   DeviceView of(DeviceView all, std::size_t i) const { return all.slice(entries[i].offset - head, entries[i].bytes); }
   /// The same where each part has the head of an identity's payload ahead of it.
@@ -34,7 +34,7 @@ struct Parts {
 class BundleQueue final : public LaneQueue {
  public:
   BundleQueue(const LaneTasks& tasks, const LaneRoom& room, DeviceLane* lane, LaneLists& lists, GradientRun& bundle)
-      : LaneQueue(tasks, room, lane, lists), bundle_(bundle), scale_(bundle.scale_or(tasks.scale)) {}
+      : LaneQueue(tasks, room, lane, lists), bundle_(bundle), scale_(bundle.scale.scale_or(tasks.scale)) {}
 
   Status make(TaskId task) {
     const Primitive& primitive = bundle_.graph.tasks()[TaskGraph::index(task)];
@@ -53,11 +53,11 @@ class BundleQueue final : public LaneQueue {
     const DeviceView made = take_vector(parts.bytes);
     CASYNC_RETURN_IF_ERROR(wait_for_members());
     if (codec.info().identity) {
-      for (std::size_t i = 0; i < bundle_.part_count(); ++i) add_raw(member(i).device_memory(all_of(member(i))));
+      for (std::size_t i = 0; i < bundle_.part_count(); ++i) add_raw(member(i).device.memory(all_of(member(i))));
       for (std::size_t i = 0; i < bundle_.part_count(); ++i) add_sum(i, 1, parts.of(made, i));
     } else {
       for (std::size_t i = 0; i < bundle_.part_count(); ++i) {
-        KernelCall call = encode_call(member(i), codec, all_of(member(i)));
+        KernelCall call = calls().encode(member(i), codec, all_of(member(i)));
         call.payload = parts.of(made, i);
         lists_.calls.push_back(call);
       }
@@ -81,7 +81,7 @@ class BundleQueue final : public LaneQueue {
     const bool headed = out.info().identity;
     const DeviceView made = take_vector(headed ? parts.headed_bytes() : parts.bytes);
     for (std::size_t i = 0; i < bundle_.part_count(); ++i) {
-      KernelCall call = call_of(member(i), KernelFunction::kMerge, out, Use::kMerge, all_of(member(i)));
+      KernelCall call = calls().of(member(i), KernelFunction::kMerge, out, Use::kMerge, all_of(member(i)));
       call.scale = merge.last ? scale_ : 1.0f;
       if (adds_first) {
         call.function = KernelFunction::kEncodeSum;
@@ -105,13 +105,13 @@ class BundleQueue final : public LaneQueue {
     DeviceView payload;
     CASYNC_RETURN_IF_ERROR(bring(decode.from, parts, &payload));
     for (std::size_t i = 0; i < bundle_.part_count(); ++i) add_term(codec, parts.of(payload, i));
-    for (std::size_t i = 0; i < bundle_.part_count(); ++i) add_sum(i, 1, member(i).device_memory(all_of(member(i))));
+    for (std::size_t i = 0; i < bundle_.part_count(); ++i) add_sum(i, 1, member(i).device.memory(all_of(member(i))));
     CASYNC_RETURN_IF_ERROR(launch_all(codec, lists_.calls));
     const compll::Codec& first = bundle_.codec(Hop::kFirst);
     if (!first.info().has_result) return Status::ok();
     lists_.calls.clear();
     for (std::size_t i = 0; i < bundle_.part_count(); ++i) {
-      lists_.calls.push_back(result_call(member(i), all_of(member(i)), member(i).device_memory(all_of(member(i)))));
+      lists_.calls.push_back(calls().result(member(i), all_of(member(i)), member(i).device.memory(all_of(member(i)))));
     }
     return launch_all(first, lists_.calls);
   }
@@ -131,7 +131,7 @@ class BundleQueue final : public LaneQueue {
       for (std::size_t k = 0; k < merge.contributions.size(); ++k) {
         const std::optional<BufferId>& one = merge.contributions[k];
         if (!one) {
-          add_raw(member(i).device_memory(all_of(member(i))));
+          add_raw(member(i).device.memory(all_of(member(i))));
         } else {
           add_term(bundle_.codec_of(*one), Parts(bundle_, *one).of(lists_.payloads[k], i));
         }
@@ -173,10 +173,10 @@ class BundleQueue final : public LaneQueue {
   /// Memory for the sums of all members, one after the other.
   void take_sums() {
     Bytes bytes = 0;
-    for (const Bundle::Member& each : bundle_.parts->members) bytes += bytes_of_sum(each);
+    for (const Bundle::Member& each : bundle_.parts->members()) bytes += bytes_of_sum(each);
     const DeviceView all = take_vector(bytes);
     Bytes at = 0;
-    for (const Bundle::Member& each : bundle_.parts->members) {
+    for (const Bundle::Member& each : bundle_.parts->members()) {
       lists_.sums.push_back(all.slice(at, each.elements * sizeof(float)));
       at += bytes_of_sum(each);
     }
@@ -185,9 +185,9 @@ class BundleQueue final : public LaneQueue {
     return round_up(member.elements * sizeof(float), kSumAlignment);
   }
 
-  GradientRun& member(std::size_t at) const { return *bundle_.parts->members[at].run; }
+  GradientRun& member(std::size_t at) const { return *bundle_.parts->members()[at].run; }
   Status wait_for_members() {
-    for (const Bundle::Member& each : bundle_.parts->members) CASYNC_RETURN_IF_ERROR(wait_for(*each.run));
+    for (const Bundle::Member& each : bundle_.parts->members()) CASYNC_RETURN_IF_ERROR(wait_for(*each.run));
     return Status::ok();
   }
 
@@ -243,7 +243,7 @@ TaskOutcome end_bundle_task(const LaneRoom& room, DeviceLane& lane) {
   write_bundle_head(parts.entries, memory);
   clear_bundle_gaps(parts.entries, memory);
   const View plain = lane.pinned->view().slice(room.plain_at(), room.plain);
-  TaskOutcome outcome{Status::ok(), bundle.bound_of(to), true};
+  TaskOutcome outcome{Status::ok(), bundle.buffers.bound_of(to), true};
   for (std::size_t i = 0; i < bundle.part_count(); ++i) {
     const bool finite = end_part(bundle, task, parts, i, plain);
     set_bundle_part_finite(memory, bundle.part_count(), i, finite);

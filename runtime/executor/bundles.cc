@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor/bundles.h"
 
-#include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
-
-#include "base/check.h"
 
 namespace casync::runtime {
 namespace {
@@ -17,16 +13,6 @@ bool encodes_for_itself(const GradientRun& run) {
   return run.codec(Hop::kFirst).info().coded_terms || run.codec(Hop::kSecond).info().coded_terms;
 }
 
-/// Marks the task as done, but makes no task ready and releases no buffer.
-void skip(GradientRun& run, TaskId task) {
-  run.waits_for[TaskGraph::index(task)] = GradientRun::kTaskDone;
-  for (const TaskId next : run.graph.successors(task)) {
-    int& left = run.waits_for[TaskGraph::index(next)];
-    if (left != GradientRun::kTaskDone) --left;
-  }
-  --run.tasks_left;
-}
-
 }  // namespace
 
 Bundles::Bundles(const ExecutorOptions& options, const Device& device, Transport& transport, Arena& arena,
@@ -35,13 +21,13 @@ Bundles::Bundles(const ExecutorOptions& options, const Device& device, Transport
     : options_(options),
       device_(device),
       transport_(transport),
-      arena_(arena),
       runs_(runs),
       ready_(ready),
       steps_(steps),
       messages_(messages),
       waiters_(waiters),
-      failures_(failures) {}
+      waiting_(arena, runs, messages, failures),
+      dissolved_(transport, arena, ready, steps, waiters, waiting_) {}
 
 std::vector<std::unique_ptr<GradientRun>> Bundles::make(std::span<GradientRun* const> runs) const {
   std::vector<std::unique_ptr<GradientRun>> bundles;
@@ -49,10 +35,10 @@ std::vector<std::unique_ptr<GradientRun>> Bundles::make(std::span<GradientRun* c
   for (const std::vector<GradientRun*>& group : group_small(runs)) {
     if (!device_.is_host() && encodes_for_itself(*group[0])) continue;
     auto bundle = std::make_unique<GradientRun>(group);
-    if (runs_.find(bundle->key) == nullptr && bundle->bound_of(BufferId{0}) <= kMostBundleBytes) {
+    if (runs_.find(bundle->key) == nullptr && bundle->buffers.bound_of(BufferId{0}) <= kMostBundleBytes) {
       bundles.push_back(std::move(bundle));
     } else {
-      for (GradientRun* member : group) member->bundle = nullptr;
+      for (GradientRun* member : group) member->seat.leave();
     }
   }
   return bundles;
@@ -66,9 +52,9 @@ void Bundles::take_in(std::vector<std::unique_ptr<GradientRun>> bundles) {
 void Bundles::begin_all(std::span<const GradientStart> starts) {
   if (begin_bundles(starts) == starts.size()) return;
   for (const GradientStart& start : starts) {
-    if (start.run->bundle == nullptr) {
+    if (start.run->seat.bundle() == nullptr) {
       steps_.begin(start);
-    } else if (!start.run->active || start.run->step != start.step) {  // else it began with its bundle
+    } else if (!start.run->step.is_under_way(start.step)) {  // else it began with its bundle
       begin_alone(start);
     }
   }
@@ -80,21 +66,16 @@ std::size_t Bundles::begin_bundles(std::span<const GradientStart> starts) {
   for (std::size_t i = 0; i < starts.size(); ++i) {
     if (i + kAhead < starts.size()) fetch_step_of(starts[i + kAhead].run);
     const GradientStart& start = starts[i];
-    if (start.run->bundle == nullptr) continue;
-    Bundle& bundle = *start.run->bundle->parts;
-    if (bundle.offered++ == 0) offered_.push_back(start.run->bundle);
-    bundle.members[start.run->bundle_place].data = start.data;
-    if (!device_.is_host()) {
-      start.run->device_data = start.device_data;
-      start.run->ready = start.ready;
-    }
-    bundle.step = start.step;
+    if (start.run->seat.bundle() == nullptr) continue;
+    Bundle& bundle = *start.run->seat.bundle()->parts;
+    if (bundle.offer(start.run->seat.place(), start.data, start.step)) offered_.push_back(start.run->seat.bundle());
+    if (!device_.is_host()) start.run->device.begin(start.device_data, start.ready);
   }
   std::size_t begun = 0;
   for (GradientRun* bundle : offered_) {
-    if (std::exchange(bundle->parts->offered, 0) != bundle->part_count()) continue;
+    if (!bundle->parts->take_offer()) continue;
     begun += bundle->part_count();
-    begin_bundle(*bundle, bundle->parts->step);
+    begin_bundle(*bundle, bundle->parts->offered_step());
   }
   offered_.clear();
   return begun;
@@ -104,39 +85,29 @@ void Bundles::begin_bundle(GradientRun& bundle, std::uint32_t step) {
   bundle.begin(step, {});
   for (std::size_t i = 0; i < bundle.part_count(); ++i) {
     GradientRun& run = bundle.part(i);
-    run.data = bundle.parts->members[i].data;
-    run.step = step;
-    run.active = run.finite = run.keeps = true;
-    run.begun = bundle.begun;
+    run.step.begin(step, bundle.parts->members()[i].data, bundle.step.begun());
     transport_.retry_held(run.key);  // other ranks may be there already
   }
   transport_.retry_held(bundle.key);
   ready_.push_first(bundle);
   if (waiting_.empty()) return;
   // Messages that came before this rank knew the gradients. A part alone dissolves the bundle.
-  hand_out_bundle(bundle.key);
-  for (const Bundle::Member& member : bundle.parts->members) hand_out_to(*member.run);
+  waiting_.hand_out_bundle(bundle.key);
+  for (const Bundle::Member& member : bundle.parts->members()) waiting_.hand_out_to(*member.run);
 }
 
 void Bundles::begin_alone(const GradientStart& start) {
   GradientRun& run = *start.run;
-  run.bundle->parts->alone_until = start.step + 1;
+  run.seat.bundle()->parts->begin_alone(start.step);
   steps_.begin(start);
-  transport_.retry_held(run.bundle->key);
-  if (!waiting_.empty()) hand_out_to(run);
+  transport_.retry_held(run.seat.bundle()->key);
+  if (!waiting_.empty()) waiting_.hand_out_to(run);
 }
 
 void Bundles::finish(GradientRun& bundle) {
-  bundle.active = false;
-  ++bundle.steps;
-  const double seconds = Seconds(Clock::now() - bundle.begun).count();
-  for (const Bundle::Member& member : bundle.parts->members) {
-    GradientRun& run = *member.run;
-    run.active = false;
-    ++run.steps;
-    run.total_s += seconds;
-    run.completed.store(run.step + 1, std::memory_order_release);
-  }
+  bundle.step.stop();
+  const Clock::time_point now = Clock::now();
+  for (const Bundle::Member& member : bundle.parts->members()) member.run->step.end(now);
   waiters_.finish(static_cast<int>(bundle.part_count()));
   steps_.announce_soon();
 }
@@ -145,189 +116,18 @@ Placement Bundles::place(Rank from, const Message& message) {
   const std::uint32_t step = message.key.step;
   GradientRun* const bundle = runs_.find(message.key.gradient);
   if (bundle != nullptr && bundle->parts) {
-    if (bundle->active && bundle->step == step)
-      return messages_.place_whole(*bundle, from, message, {0, message.key.hop});
-    if (step < bundle->part(0).completed.load(std::memory_order_relaxed)) {
+    if (bundle->step.is_under_way(step)) return messages_.place_whole(*bundle, from, message, {0, message.key.hop});
+    if (step < bundle->part(0).step.completed()) {
       return Placement::refuse(
           data_loss("it sent " + bundle->spec.name + " of step " + std::to_string(step) + ", which is over here"));
     }
-    if (bundle->parts->alone_until != step + 1) return Placement::later();  // nothing of it has begun
+    if (!bundle->parts->has_begun_alone(step)) return Placement::later();  // nothing of it has begun
   }
   if (message.payload_bytes > kMostBundleBytes) {
     return Placement::refuse(data_loss("it sent a bundle of " + std::to_string(message.payload_bytes) +
                                        " bytes, expected at most " + std::to_string(kMostBundleBytes)));
   }
-  WaitingBundle& waiting = new_waiting(from, message);
-  waiting.bytes.resize(message.payload_bytes);
-  waiting.view = {waiting.bytes.data(), waiting.bytes.size()};
-  return Placement::here(waiting.view);
-}
-
-WaitingBundle& Bundles::new_waiting(Rank from, const Message& message) {
-  if (spare_.empty()) spare_.push_back(std::make_unique<WaitingBundle>());
-  WaitingBundle& waiting = *waiting_.emplace_back(std::move(spare_.back()));
-  spare_.pop_back();
-  waiting.from = from;
-  waiting.message = message;
-  waiting.arrived = waiting.in_arena = false;
-  return waiting;
-}
-
-/// Splits a bundle that has arrived.
-void Bundles::open(WaitingBundle& waiting) {
-  waiting.arrived = true;
-  waiting.entries = read_bundle(waiting.view);
-  waiting.left = waiting.entries.size();
-  waiting.done.assign(waiting.entries.size(), false);
-  if (!waiting.entries.empty()) return;
-  failures_.report(data_loss("message from rank " + std::to_string(waiting.from) + " (step " +
-                             std::to_string(waiting.message.key.step) + "): not a bundle of gradients"));
-}
-
-bool Bundles::received(Rank from, const Message& message) {
-  const auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](const std::unique_ptr<WaitingBundle>& one) {
-    return one->from == from && !one->arrived && one->message.key == message.key;
-  });
-  if (found == waiting_.end()) return false;
-  WaitingBundle& waiting = **found;
-  open(waiting);
-  if (!waiting.entries.empty()) hand_out(waiting);
-  return true;
-}
-
-void Bundles::hand_out(WaitingBundle& waiting) {
-  const GradientRun* const bundle = runs_.find(waiting.message.key.gradient);
-  if (bundle != nullptr && bundle->active && bundle->step == waiting.message.key.step) {
-    hand_over(waiting, waiting.message, waiting.view);
-    std::fill(waiting.done.begin(), waiting.done.end(), true);
-    waiting.left = 0;
-  }
-  for (std::size_t i = 0; i < waiting.entries.size(); ++i) {
-    if (!waiting.done[i] && hand_out(waiting, i)) {
-      waiting.done[i] = true;
-      --waiting.left;
-    }
-  }
-  if (waiting.left != 0) return;
-  const auto at = std::find_if(waiting_.begin(), waiting_.end(),
-                               [&](const std::unique_ptr<WaitingBundle>& one) { return one.get() == &waiting; });
-  if (waiting.in_arena) arena_.give_back(waiting.view);
-  spare_.push_back(std::move(*at));
-  waiting_.erase(at);
-}
-
-/// Gives one part to its gradient, as if it had come alone. Returns false if that has not begun.
-bool Bundles::hand_out(WaitingBundle& waiting, std::size_t at) {
-  const BundleEntry& entry = waiting.entries[at];
-  const GradientRun* const run = runs_.find(entry.key);
-  if (run == nullptr || run->parts) return false;
-  const ConstView bytes(waiting.view);
-  Message part = waiting.message;
-  part.key.gradient = entry.key;
-  part.key.partition = 0;
-  part.elements = run->elements;
-  part.payload_bytes = entry.bytes;
-  part.finite = bundle_part_is_finite(bytes, waiting.entries.size(), at);
-  return hand_over(waiting, part, bytes.slice(entry.offset, entry.bytes));
-}
-
-/// Takes `message` as if it came from the network. Returns false if it has to wait.
-bool Bundles::hand_over(const WaitingBundle& waiting, const Message& message, ConstView payload) {
-  const Rank from = waiting.from;
-  const Placement placement = messages_.place(from, message);
-  if (placement.kind == Placement::Kind::kLater) return false;
-  if (placement.kind == Placement::Kind::kRefuse) {
-    failures_.report(data_loss("rank " + std::to_string(from) + ": " + placement.reason.message()));
-    return true;
-  }
-  if (payload.size != 0) std::memcpy(placement.view.data, payload.data, payload.size);
-  messages_.received(from, message, Status::ok());
-  return true;
-}
-
-/// Hands out those that pass the test. Each that has been handed out leaves the list.
-template <class Test>
-void Bundles::hand_out_if(Test test) {
-  for (std::size_t i = 0; i < waiting_.size();) {
-    WaitingBundle& waiting = *waiting_[i];
-    const std::size_t before = waiting_.size();
-    if (waiting.arrived && test(waiting)) hand_out(waiting);
-    if (waiting_.size() == before) ++i;
-  }
-}
-
-void Bundles::hand_out_bundle(std::uint64_t key) {
-  hand_out_if([&](const WaitingBundle& waiting) { return waiting.message.key.gradient == key; });
-}
-
-/// Gives `run`, which has begun, its parts of the bundles that wait.
-void Bundles::hand_out_to(const GradientRun& run) {
-  hand_out_if([&](const WaitingBundle& waiting) {
-    return waiting.message.key.step == run.step &&
-           std::any_of(waiting.entries.begin(), waiting.entries.end(),
-                       [&](const BundleEntry& entry) { return entry.key == run.key; });
-  });
-}
-
-void Bundles::dissolve(GradientRun& bundle) {
-  Bundle& parts = *bundle.parts;
-  const bool has_sent = parts.sends_begun != 0;
-  bundle.active = false;
-  parts.alone_until = bundle.step + 1;
-  for (const GradientRun::Arrival& arrival : bundle.arrivals) {
-    if (arrival.begun) keep_arrival(bundle, arrival);
-  }
-  if (parts.sends_out == 0) {
-    give_back_buffers(bundle);
-  } else {
-    waiters_.begin(1);  // until sent_dissolved(): the next step may not begin before
-  }
-  for (const Bundle::Member& member : parts.members)
-    resume(*member.run, {member.run, bundle.step, member.data}, has_sent);
-  hand_out_bundle(bundle.key);
-}
-
-void Bundles::give_back_buffers(GradientRun& bundle) {
-  for (std::size_t i = 0; i < bundle.buffers.size(); ++i) {
-    GradientRun::BufferState& state = bundle.buffers[i];
-    if (!state.from_arena || state.memory.data == nullptr) continue;
-    arena_.give_back({state.memory.data, bundle.bound_of(BufferId(static_cast<std::uint32_t>(i)))});
-    state = {};
-  }
-}
-
-/// Splits a message that has come for the bundle, or is coming, like any other. Its memory goes with it.
-void Bundles::keep_arrival(GradientRun& bundle, const GradientRun::Arrival& arrival) {
-  const BufferId buffer = std::get<Recv>(bundle.graph.tasks()[TaskGraph::index(arrival.task)]).to;
-  GradientRun::BufferState& state = bundle.state(buffer);
-  Message message;
-  message.key = {bundle.key, bundle.step, kBundledPartition, arrival.id.hop};
-  message.codec = bundle.codec_of(buffer).info().number;
-  message.payload_bytes = bundle.bound_of(buffer);
-  WaitingBundle& waiting = new_waiting(arrival.from, message);
-  waiting.view = {state.memory.data, message.payload_bytes};
-  waiting.in_arena = true;
-  if (bundle.waits_for[TaskGraph::index(arrival.task)] == GradientRun::kTaskDone) open(waiting);
-  state = {};
-}
-
-/// Begins a member alone. `has_sent`: its encoded gradient has left in the bundle.
-void Bundles::resume(GradientRun& run, const GradientStart& start, bool has_sent) {
-  run.begin(start.step, start.data);
-  transport_.retry_held(run.key);
-  for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
-    const Primitive& task = run.graph.tasks()[i];
-    const bool done = has_sent && (std::holds_alternative<Encode>(task) || std::holds_alternative<Send>(task));
-    if (done) skip(run, TaskId(i));
-  }
-  ready_.push_first(run);
-}
-
-void Bundles::sent_dissolved(GradientRun& bundle) {
-  if (bundle.parts->sends_out != 0) return;
-  give_back_buffers(bundle);
-  waiters_.finish(1);
-  steps_.announce_soon();
+  return Placement::here(waiting_.expect(from, message));
 }
 
 }  // namespace casync::runtime

@@ -7,6 +7,7 @@
 
 #include "runtime/device/device.h"
 #include "runtime/executor/arena.h"
+#include "runtime/executor/dissolved_bundles.h"
 #include "runtime/executor/executor_options.h"
 #include "runtime/executor/failures.h"
 #include "runtime/executor/gradient_run.h"
@@ -16,14 +17,15 @@
 #include "runtime/executor/requests.h"
 #include "runtime/executor/run_table.h"
 #include "runtime/executor/waiters.h"
-#include "runtime/executor/waiting_bundle.h"
+#include "runtime/executor/waiting_bundles.h"
 #include "runtime/transport/transport.h"
 
 namespace casync::runtime {
 
 /// Bundles: small gradients that are submitted together go through encode, send, merge and decode as one. A rank
-/// decides for itself, in each step: where members begin one by one, a bundle that comes is taken apart, and where they
-/// began as a bundle, a message of one member dissolves it. The progress thread's.
+/// decides for itself, in each step: where members begin one by one, a bundle that comes is taken apart
+/// (WaitingBundles), and where they began as a bundle, a message of one member dissolves it (DissolvedBundles). The
+/// progress thread's.
 class Bundles {
  public:
   /// Borrows all of these.
@@ -43,51 +45,36 @@ class Bundles {
   /// Finds the place of a message that is a bundle.
   Placement place(Rank from, const Message& message);
   /// Returns false if the message, which has arrived, is not one to be taken apart.
-  bool received(Rank from, const Message& message);
+  bool received(Rank from, const Message& message) { return waiting_.received(from, message); }
   /// A message of one member has come while the bundle is under way: its sender does not have the others yet, and may
-  /// wait for this one's result before it has. So the members go on one by one, from where the bundle is. An owner has
-  /// made nothing yet, as a contribution was missing; others have sent theirs, as a result is here.
-  void dissolve(GradientRun& bundle);
+  /// wait for this one's result before it has. So the members go on one by one.
+  void dissolve(GradientRun& bundle) { dissolved_.dissolve(bundle); }
   /// A send of a bundle that has been dissolved is over.
-  void sent_dissolved(GradientRun& bundle);
+  void sent_dissolved(GradientRun& bundle) { dissolved_.sent(bundle); }
 
   /// Hands over all that messages may still arrive in.
   struct Memory {
     std::vector<std::unique_ptr<GradientRun>> bundles;
-    std::vector<std::unique_ptr<WaitingBundle>> waiting;
+    WaitingBundles::Memory waiting;
   };
-  Memory release() { return {std::move(bundles_), std::move(waiting_)}; }
+  Memory release() { return {std::move(bundles_), waiting_.release()}; }
 
  private:
   std::size_t begin_bundles(std::span<const GradientStart> starts);
   void begin_bundle(GradientRun& bundle, std::uint32_t step);
   void begin_alone(const GradientStart& start);
-  WaitingBundle& new_waiting(Rank from, const Message& message);
-  void open(WaitingBundle& waiting);
-  void hand_out(WaitingBundle& waiting);
-  bool hand_out(WaitingBundle& waiting, std::size_t at);
-  void hand_out_bundle(std::uint64_t key);
-  void hand_out_to(const GradientRun& run);
-  bool hand_over(const WaitingBundle& waiting, const Message& message, ConstView payload);
-  template <class Test>
-  void hand_out_if(Test test);
-  void give_back_buffers(GradientRun& bundle);
-  void keep_arrival(GradientRun& bundle, const GradientRun::Arrival& arrival);
-  void resume(GradientRun& run, const GradientStart& start, bool has_sent);
 
   const ExecutorOptions& options_;
   const Device& device_;
   Transport& transport_;
-  Arena& arena_;
   const RunTable& runs_;
   ReadyTasks& ready_;
   GradientSteps& steps_;
   Messages& messages_;
   Waiters& waiters_;
-  Failures& failures_;
+  WaitingBundles waiting_;
+  DissolvedBundles dissolved_;
   std::vector<std::unique_ptr<GradientRun>> bundles_;
-  std::vector<std::unique_ptr<WaitingBundle>> waiting_;  ///< bundles that are taken apart here
-  std::vector<std::unique_ptr<WaitingBundle>> spare_;
   std::vector<GradientRun*> offered_;  ///< bundles with a member among the starts under way
 };
 

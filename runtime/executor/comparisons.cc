@@ -56,8 +56,9 @@ void Comparisons::check() {
     return;
   }
   const auto gradients = runs_.gradients();
-  const bool needs_more = std::any_of(gradients.begin(), gradients.end(),
-                                      [&](const auto& run) { return run->active && run->step >= waiting_from_; });
+  const bool needs_more = std::any_of(gradients.begin(), gradients.end(), [&](const auto& run) {
+    return run->step.is_under_way() && run->step.number() >= waiting_from_;
+  });
   if (!needs_more) return;
   failures_.report(invalid_argument("rank " + std::to_string(waiting_) + " has loaded a state, and rank " +
                                     std::to_string(options_.rank) +

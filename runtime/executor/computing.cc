@@ -41,7 +41,7 @@ Elements elements_of(const GradientRun& run, TaskId task) {
   if (const auto* encode = std::get_if<Encode>(&primitive)) return encode->from.count;
   if (const auto* decode = std::get_if<Decode>(&primitive)) return decode->to.count;
   const auto& merge = std::get<Merge>(primitive);
-  return run.elements_in(merge.to) * merge.contributions.size();
+  return run.buffers.elements_in(merge.to) * merge.contributions.size();
 }
 
 }  // namespace
@@ -99,7 +99,8 @@ Status Computing::take_in(std::span<GradientRun* const> runs) {
 
 /// Runs a task, on any thread.
 TaskOutcome Computing::compute(GradientRun& run, TaskId task, Scratch& scratch) {
-  return record_.measure([&] { return run_task(run, task, options_.seed, run.scale_or(options_.scale), scratch); });
+  return record_.measure(
+      [&] { return run_task(run, task, options_.seed, run.scale.scale_or(options_.scale), scratch); });
 }
 
 bool Computing::run_ready() {

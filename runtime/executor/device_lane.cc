@@ -19,7 +19,7 @@ class TaskQueue final : public PayloadQueue {
       : PayloadQueue(tasks, room, lane, lists), kernels_of_turns_(tasks.kernels) {}
 
   Status make(GradientRun& run, TaskId task) {
-    if (run.rounds) return make_turn(run, run.rounds->turn);
+    if (run.rounds) return make_turn(run, run.rounds->turn());
     run_ = &run;
     const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
     if (const auto* encode = std::get_if<Encode>(&primitive)) return this->encode(*encode);
@@ -33,16 +33,16 @@ class TaskQueue final : public PayloadQueue {
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
     CASYNC_RETURN_IF_ERROR(turn(run, number));
     const Bytes heads = kernels_of_turns_.of(*run.rounds->codec).heads() * kDevicePayloadHead;
-    if (lane_ == nullptr || heads == 0 || number != run.rounds->exchanges.size()) return Status::ok();
-    return download(run.rounds->scratch->device().slice(0, heads), lane_->pinned->view().slice(0, heads));
+    if (lane_ == nullptr || heads == 0 || number != run.rounds->exchanges().size()) return Status::ok();
+    return download(run.rounds->scratch()->device().slice(0, heads), lane_->pinned->view().slice(0, heads));
   }
 
  private:
   Status encode(const Encode& encode) {
     const compll::Codec& codec = run_->codec_of(encode.to);
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
-    if (codec.info().identity) return download(run_->device_memory(encode.from), run_->state(encode.to).memory);
-    KernelCall call = encode_call(*run_, codec, encode.from);
+    if (codec.info().identity) return download(run_->device.memory(encode.from), run_->state(encode.to).memory);
+    KernelCall call = calls().encode(*run_, codec, encode.from);
     call.outcome = take_outcome(0);
     return make_payload(codec, encode.to, call);
   }
@@ -57,13 +57,13 @@ class TaskQueue final : public PayloadQueue {
 
   Status decode(const Decode& decode) {
     const compll::Codec& codec = run_->codec_of(decode.from);
-    const Decoded out = decoded(*run_, decode.to);
+    const DecodedSlice out = decoded(*run_, decode.to);
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
     if (codec.info().identity && out.dtype == DType::kFloat32) {
       CASYNC_RETURN_IF_ERROR(upload_payload(decode.from, out.memory));
     } else {
       CASYNC_RETURN_IF_ERROR(bring_term(*run_, decode.from));
-      KernelCall call = decode_call(decode.to, lists_.terms, out);
+      KernelCall call = KernelCalls::decode(decode.to, lists_.terms, out);
       call.outcome = take_outcome(0);
       CASYNC_RETURN_IF_ERROR(launch(codec, call));
     }

@@ -29,34 +29,20 @@ Status DeviceSums::lie_at(DeviceView memory, Device& device) {
   device_ = &device;
   Elements at = 0;
   const auto take = [&] { return piece(memory, std::exchange(at, at + elements_), elements_); };
-  for (OfRank& one : ranks_) {
-    one.sum = take();
-    if (!residuals_) continue;
-    one.residual = take();
-    one.spare = take();
+  for (SumOfRank& one : ranks_) {
+    const DeviceView sum = take();
+    const DeviceView residual = residuals_ ? take() : DeviceView();
+    one.lie_at(sum, residual, residuals_ ? take() : DeviceView());
   }
   return write(nullptr);
 }
 
 void DeviceSums::took(bool added, bool left_out) {
-  for (OfRank& one : ranks_) {
-    if (added && !one.ended) one.empty = false;
-    if (left_out) one.whole = false;
-  }
-}
-
-void DeviceSums::answered(Rank rank, bool finite) {
-  OfRank& one = of(rank);
-  if (!std::exchange(one.whole, true)) {
-    one.empty = false;  // zeros, if it was empty
-    return;
-  }
-  if (finite && residuals_) std::swap(one.residual, one.spare);
-  one.empty = true;
+  for (SumOfRank& one : ranks_) one.took(added, left_out);
 }
 
 /// Piece by piece: sums are doubles, in the order of ranks.
-Status DeviceSums::level(DeviceView OfRank::*array, const std::vector<bool>& counts) {
+Status DeviceSums::level(Memory array, const std::vector<bool>& counts) {
   const Elements most = std::min(elements_, kLevelled);
   std::vector<float> floats(ranks_.size() * most);
   std::vector<float*> arrays;
@@ -64,49 +50,46 @@ Status DeviceSums::level(DeviceView OfRank::*array, const std::vector<bool>& cou
   for (Elements first = 0; first < elements_; first += most) {
     const Elements count = std::min(most, elements_ - first);
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      const OfRank& one = ranks_[rank];
-      if (array == &OfRank::sum && one.empty) {
+      const SumOfRank& one = ranks_[rank];
+      if (array == &SumOfRank::memory && one.is_empty()) {
         std::fill_n(arrays[rank], count, 0.0f);
       } else {
-        CASYNC_RETURN_IF_ERROR(device_->read(piece(one.*array, first, count), view_of({arrays[rank], count})));
+        CASYNC_RETURN_IF_ERROR(device_->read(piece((one.*array)(), first, count), view_of({arrays[rank], count})));
       }
     }
     level_arrays(arrays, counts, count);
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      CASYNC_RETURN_IF_ERROR(device_->write(view_of({arrays[rank], count}), piece(ranks_[rank].*array, first, count)));
+      const DeviceView to = piece((ranks_[rank].*array)(), first, count);
+      CASYNC_RETURN_IF_ERROR(device_->write(view_of({arrays[rank], count}), to));
     }
   }
   return Status::ok();
 }
 
 Status DeviceSums::level(const std::vector<bool>& counts) {
-  CASYNC_RETURN_IF_ERROR(level(&OfRank::sum, counts));
-  for (OfRank& one : ranks_) {
-    one.empty = false;
-    one.whole = true;
-  }
-  return residuals_ ? level(&OfRank::residual, counts) : Status::ok();
+  CASYNC_RETURN_IF_ERROR(level(&SumOfRank::memory, counts));
+  for (SumOfRank& one : ranks_) one.begin(false);
+  return residuals_ ? level(&SumOfRank::residual, counts) : Status::ok();
 }
 
 Status DeviceSums::read(float* to) const {
-  const OfRank& one = ranks_.front();
-  if (one.empty) {
+  const SumOfRank& one = ranks_.front();
+  if (one.is_empty()) {
     std::fill_n(to, elements_, 0.0f);
   } else {
-    CASYNC_RETURN_IF_ERROR(device_->read(one.sum, view_of({to, elements_})));
+    CASYNC_RETURN_IF_ERROR(device_->read(one.memory(), view_of({to, elements_})));
   }
-  return residuals_ ? device_->read(one.residual, view_of({to + elements_, elements_})) : Status::ok();
+  return residuals_ ? device_->read(one.residual(), view_of({to + elements_, elements_})) : Status::ok();
 }
 
 Status DeviceSums::write(const float* from) {
-  std::vector<float> all(state_floats());
+  std::vector<float> all(elements_ * (residuals_ ? 2 : 1));
   if (from != nullptr) std::copy_n(from, all.size(), all.data());
-  for (OfRank& one : ranks_) {
-    one.empty = from == nullptr;
-    one.whole = true;
-    if (from != nullptr) CASYNC_RETURN_IF_ERROR(device_->write(view_of({all.data(), elements_}), one.sum));
+  for (SumOfRank& one : ranks_) {
+    one.begin(from == nullptr);
+    if (from != nullptr) CASYNC_RETURN_IF_ERROR(device_->write(view_of({all.data(), elements_}), one.memory()));
     if (residuals_) {
-      CASYNC_RETURN_IF_ERROR(device_->write(view_of({all.data() + elements_, elements_}), one.residual));
+      CASYNC_RETURN_IF_ERROR(device_->write(view_of({all.data() + elements_, elements_}), one.residual()));
     }
   }
   return Status::ok();

@@ -41,7 +41,7 @@ DeviceTasks::DeviceTasks(Device& device, const Settings& settings, Transport& tr
     : device_(device),
       settings_(settings),
       bell_(std::make_shared<Bell>(transport)),
-      kernels_(device),
+      kernels_(device, settings.scale),
       tasks_{kernels_, settings.seed, settings.scale} {}
 
 DeviceTasks::~DeviceTasks() { bell_->silence(); }
@@ -73,14 +73,15 @@ Status DeviceTasks::take_in(std::span<GradientRun* const> runs, const std::funct
     const std::size_t tasks = run->rounds      ? run->rounds->turns()
                               : run->answering ? run->answering->on_device()->tasks()
                                                : run->graph.tasks().size();
-    run->lane_rooms.clear();
+    std::vector<LaneRoom> rooms;
     for (std::size_t i = 0; i < tasks; ++i) {
       const Result<LaneRoom> room = room_of(tasks_, *run, static_cast<std::uint32_t>(i));
       if (!room) return refused(room.status());
       all.cover(*room);
-      run->lane_rooms.push_back(*room);
+      rooms.push_back(*room);
       if (room->launched == 1 && !run->answering) together_.add(*room);
     }
+    run->device.set_rooms(std::move(rooms));
   }
   all.cover({.vectors = std::min(together_.vectors, kVectorsTogether),
              .kernels = std::min(together_.kernels, kKernelsTogether),
@@ -116,10 +117,10 @@ Status DeviceTasks::make_room(const LaneRoom& room) {
 void DeviceTasks::add(GradientRun& run, TaskId task) {
   DeviceLane& lane = *lanes_[free_.back()];
   if (lane.tasks.empty()) {
-    const Result<bool> ready = run.ready == nullptr ? Result<bool>(true) : run.ready->done();
-    added_ = {batch_kind_of(tasks_, run, task), {}, ready && *ready ? nullptr : run.ready};
+    const Result<bool> ready = run.device.ready() == nullptr ? Result<bool>(true) : run.device.ready()->done();
+    added_ = {batch_kind_of(tasks_, run, task), {}, ready && *ready ? nullptr : run.device.ready()};
   }
-  if (added_.kind.kernels != nullptr) added_.room.add(run.lane_rooms[TaskGraph::index(task)]);
+  if (added_.kind.kernels != nullptr) added_.room.add(run.device.room_of(task));
   lane.tasks.push_back({&run, task});
 }
 
@@ -127,10 +128,10 @@ bool DeviceTasks::joins(const GradientRun& run, TaskId task) const {
   if (added_.kind.kernels == nullptr || lanes_[free_.back()]->tasks.size() == kMostTogether) return false;
   if (batch_kind_of(tasks_, run, task) != added_.kind) return false;
   LaneRoom both = added_.room;
-  both.add(run.lane_rooms[TaskGraph::index(task)]);
+  both.add(run.device.room_of(task));
   if (!room_.covers(both)) return false;
-  if (added_.ready != nullptr) return run.ready == added_.ready;
-  const Result<bool> ready = run.ready == nullptr ? Result<bool>(true) : run.ready->done();
+  if (added_.ready != nullptr) return run.device.ready() == added_.ready;
+  const Result<bool> ready = run.device.ready() == nullptr ? Result<bool>(true) : run.device.ready()->done();
   return ready && *ready;
 }
 
@@ -168,10 +169,10 @@ Result<bool> DeviceTasks::put_back_kept(DeviceLane& lane) {
     const auto* const encode = std::get_if<Encode>(&run.graph.tasks()[TaskGraph::index(one.task)]);
     if (encode == nullptr) continue;
     const GradientRun::DeviceKept kept =
-        run.device_kept(run.codec_of(encode->to), GradientRun::KeptBy::kEncode, encode->from);
+        run.kept.of(run.codec_of(encode->to), GradientRun::KeptBy::kEncode, encode->from);
     if (kept.in.is_null() || compll::says_finite(run.state(encode->to).memory.data)) continue;
-    const Bytes bytes = encode->from.count * bytes_of(run.kept_type());
-    const DeviceView was = run.has_one_buffer() ? lane.kept : kept.in.slice(0, bytes);
+    const Bytes bytes = encode->from.count * bytes_of(run.kept.type());
+    const DeviceView was = run.kept.memory() == ResidualMemory::kOneBuffer ? lane.kept : kept.in.slice(0, bytes);
     CASYNC_RETURN_IF_ERROR(lane.stream->copy(was, kept.out.slice(0, bytes)));
     any = true;
   }
@@ -184,7 +185,7 @@ Status DeviceTasks::failure_of(const DeviceLane& lane, const Status& status) con
   const GradientRun& first = *lane.tasks[0].run;
   std::string text = "gradient " + first.spec.name;
   if (const std::size_t more = lane.tasks.size() - 1; more > 0) text += " and " + std::to_string(more) + " more";
-  return Status(status.code(), text + ", step " + std::to_string(first.step) + ": " + status.message());
+  return Status(status.code(), text + ", step " + std::to_string(first.step.number()) + ": " + status.message());
 }
 
 std::optional<DeviceTasks::Ended> DeviceTasks::take_ended() {
@@ -227,7 +228,7 @@ TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane, std::size_t at) const {
   if (run.rounds) {
     TaskOutcome outcome;
     if (!run.rounds->is_last()) return outcome;
-    for (const std::unique_ptr<GradientRun>& each : run.rounds->exchanges) outcome.finite &= each->finite;
+    for (const std::unique_ptr<GradientRun>& each : run.rounds->exchanges()) outcome.finite &= each->step.is_finite();
     for (std::size_t i = 0; i < kernels_.of(*run.rounds->codec).heads(); ++i) {
       outcome.finite &= compll::says_finite(lane.pinned->view().data + i * kDevicePayloadHead);
     }
@@ -244,7 +245,7 @@ TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane, std::size_t at) const {
   const BufferId to = merge != nullptr ? merge->to : std::get<Encode>(primitive).to;
   const bool identity = run.codec_of(to).info().identity;
   const bool varies = compll::size_varies(run.codec_of(to));
-  TaskOutcome outcome{Status::ok(), varies ? lane.outcome_of(room_, at).bytes : run.bound_of(to), true};
+  TaskOutcome outcome{Status::ok(), varies ? lane.outcome_of(room_, at).bytes : run.buffers.bound_of(to), true};
   if (merge == nullptr && identity) return outcome;  // as it is on the host: the merge looks
   const std::byte* const head = identity ? lane.pinned->view().data : run.state(to).memory.data;
   outcome.finite = compll::says_finite(head);
@@ -262,7 +263,7 @@ Status DeviceTasks::fault_of(GradientRun& run, const Primitive& primitive) {
     if (status.is_ok()) status = check_payload(run, from);
   });
   if (!status.is_ok()) return status;
-  return internal_error("gradient " + run.spec.name + ", step " + std::to_string(run.step) +
+  return internal_error("gradient " + run.spec.name + ", step " + std::to_string(run.step.number()) +
                         ": kernels take for damaged what is a payload of its codec");
 }
 

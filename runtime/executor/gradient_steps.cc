@@ -40,15 +40,17 @@ GradientSteps::GradientSteps(Transport& transport, Arena& arena, ReadyTasks& rea
 void GradientSteps::begin(const GradientStart& start) {
   GradientRun& run = *start.run;
   run.begin(start.step, start.data);
-  run.device_data = start.device_data;
-  run.ready = start.ready;
-  missing_.moved(run.begun);
-  run.instead = start.instead != nullptr ? start.instead : run.warm_up_in(start.step);
-  if (run.owner_side) run.owner_side->answering->put_off_from(run.instead != nullptr ? start.step : Answering::kEver);
-  if (run.instead != nullptr) {
+  run.device.begin(start.device_data, start.ready);
+  missing_.moved(run.step.begun());
+  GradientRun* const instead = start.instead != nullptr ? start.instead : run.related.warm_up_in(start.step);
+  run.related.choose(instead);
+  if (GradientRun* const side = run.owner_side()) {
+    side->answering->put_off_from(instead != nullptr ? start.step : Answering::kEver);
+  }
+  if (instead != nullptr) {
     if (run.asynchronous) asynchronous_.check_consensus();
-    run.keeps = run.instead->shares_kept;
-    return begin({run.instead, start.step, start.data, start.device_data, start.ready});
+    if (!instead->kept.shares()) run.step.keep_nothing();
+    return begin({instead, start.step, start.data, start.device_data, start.ready});
   }
   if (DeviceRounds* const rounds = computing_.rounds(); rounds != nullptr) {
     if (Status status = rounds->begin(run); !status) failures_.report(std::move(status));
@@ -56,21 +58,18 @@ void GradientSteps::begin(const GradientStart& start) {
   }
   if (run.rounds) return ready_.push_turn(run);
   transport_.retry_held(run.key);  // other ranks may be there already
-  if (run.tasks_left == 0) return finish_gradient(run);
+  if (run.tasks.are_done()) return finish_gradient(run);
   ready_.push_first(run);
   if (run.asynchronous) asynchronous_.begin(run);
 }
 
 void GradientSteps::give_memory(GradientRun& run, BufferId buffer) {
-  GradientRun::BufferState& state = run.state(buffer);
-  if (state.memory.data != nullptr) return;
-  const Buffer& plan = run.graph.buffers()[TaskGraph::index(buffer)];
-  if (run.in_place(buffer)) {
-    state.memory = run.memory(plan.slice);
-    return;
+  if (run.state(buffer).memory.data != nullptr) return;
+  if (run.buffers.is_in_gradient(buffer)) {
+    run.buffers.place(buffer, run.memory(run.buffers.of(buffer).slice), false);
+  } else {
+    run.buffers.place(buffer, arena_.take(run.buffers.bound_of(buffer)), true);
   }
-  state.memory = arena_.take(run.bound_of(buffer));
-  state.from_arena = true;
 }
 
 void GradientSteps::prepare(GradientRun& run, TaskId task) {
@@ -95,19 +94,18 @@ Clock::time_point GradientSteps::finish(GradientRun& run, TaskId task, TaskOutco
   if (run.rounds) return finish_turn(run, outcome, from, lane);
   if (run.answering) return asynchronous_.finish_task(run, task, outcome, from, lane);
   const BufferId buffer = take_over(run, task, outcome);
-  const Bytes bytes = run.elements_in(buffer) * bytes_of(run.spec.dtype);
+  const Bytes bytes = run.buffers.elements_in(buffer) * bytes_of(run.spec.dtype);
   const SpanKind kind = kind_of(run.graph.tasks()[TaskGraph::index(task)]);
-  const Clock::time_point now = record_.record(kind, run, {run.partition_of(buffer), 0}, -1, bytes, lane, from);
+  const Clock::time_point now = record_.record(kind, run, {run.buffers.of(buffer).partition, 0}, -1, bytes, lane, from);
   complete(run, task);
   return now;
 }
 
 void GradientSteps::mark_not_finite(GradientRun& run, BufferId decoded) {
-  run.finite = false;
+  run.step.note_finite(false);
   if (!run.parts) return;
   for (std::size_t i = 0; i < run.part_count(); ++i) {
-    GradientRun& part = run.part(i);
-    part.finite = part.finite && bundle_part_is_finite(run.state(decoded).memory, run.part_count(), i);
+    run.part(i).step.note_finite(bundle_part_is_finite(run.state(decoded).memory, run.part_count(), i));
   }
 }
 
@@ -119,50 +117,41 @@ BufferId GradientSteps::take_over(GradientRun& run, TaskId task, const TaskOutco
     return decode->from;
   }
   const BufferId buffer = *written_buffer(primitive);
-  run.state(buffer).bytes = outcome.bytes;
-  run.state(buffer).finite = outcome.finite;
+  run.buffers.make(buffer, outcome.bytes, outcome.finite);
   return buffer;
 }
 
 void GradientSteps::complete(GradientRun& run, TaskId task) {
   record_.count_task();
-  run.waits_for[TaskGraph::index(task)] = GradientRun::kTaskDone;
-  for (TaskId next : run.graph.successors(task)) {
-    if (--run.waits_for[TaskGraph::index(next)] == 0) ready_.push(run, next);
-  }
+  run.tasks.complete(task, [&](TaskId next) { ready_.push(run, next); });
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   for_each_read(primitive, [&](BufferId buffer) { release(run, buffer); });
   if (const std::optional<BufferId> written = written_buffer(primitive)) release(run, *written);
-  if (--run.tasks_left == 0) finish_gradient(run);
+  if (run.tasks.are_done()) finish_gradient(run);
 }
 
 void GradientSteps::release(GradientRun& run, BufferId buffer) {
-  GradientRun::BufferState& state = run.state(buffer);
-  if (--state.uses_left > 0 || !state.from_arena) return;
-  arena_.give_back({state.memory.data, run.bound_of(buffer)});
-  state.memory = {};
+  const View memory = run.buffers.release(buffer);
+  if (memory.data != nullptr) arena_.give_back(memory);
 }
 
 void GradientSteps::finish_gradient(GradientRun& run) {
   if (run.parts) return bundles_.finish(run);
-  run.active = false;
-  ++run.steps;
-  run.total_s += Seconds(Clock::now() - run.begun).count();
-  run.completed.store(run.step + 1, std::memory_order_release);
-  if (run.outer != nullptr) return finish_inner(run);
+  run.step.end(Clock::now());
+  if (run.related.outer() != nullptr) return finish_inner(run);
   waiters_.finish(1);
   announce_soon();
 }
 
 /// Goes on with the gradient that waits for `run`.
 void GradientSteps::finish_inner(const GradientRun& run) {
-  GradientRun& outer = *run.outer;
-  if (&run == outer.instead) {
-    outer.finite = run.finite;
-    if (outer.owner_side && asynchronous_.begin_levelling(*outer.owner_side)) return;
+  GradientRun& outer = *run.related.outer();
+  if (&run == outer.related.instead()) {
+    outer.step.note_finite(run.step.is_finite());
+    if (outer.owner_side() && asynchronous_.begin_levelling(*outer.owner_side())) return;
     return finish_gradient(outer);
   }
-  ++outer.rounds->turn;
+  outer.rounds->go_on();
   ready_.push_turn(outer);
 }
 
@@ -171,13 +160,13 @@ Clock::time_point GradientSteps::finish_turn(GradientRun& run, const TaskOutcome
   RoundsRun& rounds = *run.rounds;
   record_.count_task();
   const SpanKind kind = rounds.is_last() ? SpanKind::kDecode : SpanKind::kEncode;
-  const Clock::time_point now = record_.record(kind, run, {rounds.turn, 0}, -1, run.spec.bytes(), lane, from);
+  const Clock::time_point now = record_.record(kind, run, {rounds.turn(), 0}, -1, run.spec.bytes(), lane, from);
   if (rounds.is_last()) {
-    run.finite = outcome.finite;
+    run.step.note_finite(outcome.finite);
     finish_gradient(run);
   } else {
-    const DeviceBuffer& exchanged = *rounds.exchanged[rounds.turn];
-    GradientStart start{rounds.exchanges[rounds.turn].get(), run.step, {}};
+    const DeviceBuffer& exchanged = *rounds.exchanged()[rounds.turn()];
+    GradientStart start{rounds.exchanges()[rounds.turn()].get(), run.step.number(), {}};
     if (computing_.is_on_device()) {
       start.device_data = exchanged.device();
     } else {

@@ -22,11 +22,8 @@ void Handover::hand_over(Rank peer, Clock::time_point now, LinkCredit* credit) {
   do {
     const ReadyTask ready = sends_.pop(peer);
     fused_.push_back(outgoing_(ready));
-    ready.run->since[TaskGraph::index(ready.task)] = Clock::now();
-    if (ready.run->parts) {
-      ++ready.run->parts->sends_begun;
-      ++ready.run->parts->sends_out;
-    }
+    ready.run->tasks.begin_moving(ready.task);
+    if (ready.run->parts) ready.run->parts->begin_send();
     const Bytes bytes = fused_.back().payload.size;
     pace(peer).handed_over(bytes, now);
     if (credit != nullptr) credit->handed_over(peer, fused_.back().message.key, bytes);

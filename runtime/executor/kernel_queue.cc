@@ -4,31 +4,15 @@
 #include <array>
 
 #include "compll/codec/kept.h"
-#include "runtime/executor/task_runner.h"
 
 namespace casync::runtime {
-
-using Use = GradientRun::KeptBy;
-
-KernelCall KernelQueue::call_of(const GradientRun& run, KernelFunction function, const compll::Codec& codec, Use use,
-                                Slice slice) const {
-  KernelCall call;
-  call.function = function;
-  call.n = slice.count;
-  call.context = context_of(run, codec.info(), use, slice, settings_.seed);
-  const GradientRun::DeviceKept kept = run.device_kept(codec, use, slice);
-  call.kept_in = kept.in;
-  call.kept_out = kept.out;
-  call.kept_stride = kept.stride;
-  return call;
-}
 
 /// Kernels read floats of one vector while they write those of another.
 Status KernelQueue::launch_keeping(const GradientRun& run, const compll::Codec& codec, KernelCall call) {
   if (call.kept_in.is_null()) return launch(codec, call);
-  const Bytes bytes = call.n * bytes_of(run.kept_type());
+  const Bytes bytes = call.n * bytes_of(run.kept.type());
   const DeviceView in = call.kept_in.slice(0, bytes), out = call.kept_out.slice(0, bytes);
-  switch (run.residual_memory()) {
+  switch (run.kept.memory()) {
     case ResidualMemory::kTwoBuffers: return launch(codec, call);
     case ResidualMemory::kOneBuffer:
       call.kept_in = take_vector(bytes);
@@ -37,17 +21,10 @@ Status KernelQueue::launch_keeping(const GradientRun& run, const compll::Codec& 
       return launch(codec, call);
     case ResidualMemory::kBFloat16: break;
   }
-  CASYNC_RETURN_IF_ERROR(widen(*run.codecs.kept, in, &call.kept_in));
+  CASYNC_RETURN_IF_ERROR(widen(*run.codecs->kept, in, &call.kept_in));
   call.kept_out = take_vector(call.n * sizeof(float));
   CASYNC_RETURN_IF_ERROR(launch(codec, call));
-  return round(*run.codecs.kept, compll::kept_context(call.context), call.kept_out, out);
-}
-
-KernelCall KernelQueue::encode_call(const GradientRun& run, const compll::Codec& codec, Slice slice) const {
-  KernelCall call = call_of(run, KernelFunction::kEncode, codec, Use::kEncode, slice);
-  call.in = run.device_memory(slice);
-  call.in_type = run.spec.dtype;
-  return call;
+  return round(*run.codecs->kept, compll::kept_context(call.context), call.kept_out, out);
 }
 
 /// Decodes elements of two bytes, of which the codec's payloads are.
@@ -77,44 +54,23 @@ Status KernelQueue::round(const compll::Codec& codec, const compll::EncodeContex
   return copy(call.payload.slice(kDevicePayloadHead, memory.size()), memory);
 }
 
-KernelQueue::Decoded KernelQueue::decoded(const GradientRun& run, Slice slice) {
-  if (run.is_float32() || !run.codec(Hop::kFirst).info().has_result) return {run.device_memory(slice), run.spec.dtype};
+DecodedSlice KernelQueue::decoded(const GradientRun& run, Slice slice) {
+  if (run.is_float32() || !run.codec(Hop::kFirst).info().has_result) return {run.device.memory(slice), run.spec.dtype};
   return {take_vector(slice.count * sizeof(float)), DType::kFloat32};
 }
 
-KernelCall KernelQueue::decode_call(Slice slice, std::span<const KernelTerm> term, const Decoded& to) const {
-  KernelCall call;
-  call.function = KernelFunction::kDecode;
-  call.n = slice.count;
-  call.terms = term;
-  call.out = to.memory;
-  call.out_type = to.dtype;
-  return call;
-}
-
-KernelCall KernelQueue::result_call(const GradientRun& run, Slice slice, DeviceView floats) const {
-  KernelCall call = call_of(run, KernelFunction::kResult, run.codec(Hop::kFirst), Use::kResult, slice);
-  call.context = {settings_.seed, run.key, run.step, slice.first};
-  if (run.keeps_bfloat16()) call.kept_in = call.kept_out = {};  // those are residuals, of which no result is made
-  call.in = floats;
-  call.out = run.device_memory(slice);
-  call.out_type = run.spec.dtype;
-  return call;
-}
-
-Status KernelQueue::end_decode(const GradientRun& run, Slice slice, const Decoded& from) {
+Status KernelQueue::end_decode(const GradientRun& run, Slice slice, const DecodedSlice& from) {
   const compll::Codec& first = run.codec(Hop::kFirst);
   if (!first.info().has_result) return Status::ok();
-  return launch_keeping(run, first, result_call(run, slice, from.memory));
+  return launch_keeping(run, first, calls_.result(run, slice, from.memory));
 }
 
 Status KernelQueue::begin_merge(const GradientRun& run, const Merge& merge, std::span<const KernelTerm> terms,
                                 const compll::Codec* in, DeviceView outcome, KernelCall* call) {
   const compll::Codec& out = run.codec_of(merge.to);
-  const Slice slice = run.slice_of(merge.to);
-  *call = call_of(run, KernelFunction::kMerge, out, kept_by_merge(run, merge.to), slice);
+  const Slice slice = run.buffers.of(merge.to).slice;
+  *call = calls_.merge(run, merge);
   call->outcome = outcome;
-  call->scale = merge.last ? run.scale_or(settings_.scale) : 1.0f;
   const DeviceView sum = take_vector(slice.count * sizeof(float));
   if (in == nullptr || are_alike(*in, out)) {
     call->terms = terms;
@@ -133,28 +89,34 @@ Status KernelQueue::begin_merge(const GradientRun& run, const Merge& merge, std:
   return Status::ok();
 }
 
+/// Makes whole numbers of the elements of an exchange, times `scale`, where it is one of whole numbers.
+Status KernelQueue::make_whole(const RoundsRun& rounds, std::size_t exchange, float scale) {
+  if (rounds.codec->info().exchanges[exchange] != compll::ExchangeKind::kElias) return Status::ok();
+  KernelCall call;
+  call.function = KernelFunction::kResult;
+  call.n = rounds.shape.exchanged[exchange];
+  call.in = call.out = rounds.exchanged()[exchange]->device();
+  return launch(kernels_.whole(scale), call);
+}
+
 Status KernelQueue::turn(const GradientRun& run, std::uint32_t number) {
   const RoundsRun& rounds = *run.rounds;
+  // As on the host (run_turn): sums get their scale behind the last hop, and hops add what a rank gives.
+  const float scale = calls_.last_scale(run);
+  if (number > 0 && scale != 1) CASYNC_RETURN_IF_ERROR(make_whole(rounds, number - 1, scale));
   const Slice all{0, run.elements};
   std::array<DeviceView, compll::kMostRounds> exchanged;
-  for (std::size_t i = 0; i < rounds.exchanged.size(); ++i) exchanged[i] = rounds.exchanged[i]->device();
-  TurnCall call;
-  call.number = number;
-  call.rows = rounds.rows;
-  call.columns = rounds.columns;
-  call.gradient = run.device_memory(all);
+  for (std::size_t i = 0; i < rounds.exchanged().size(); ++i) exchanged[i] = rounds.exchanged()[i]->device();
+  TurnCall call = calls_.turn(run, number);
+  call.exchanged = {exchanged.data(), rounds.exchanged().size()};
+  call.gradient = run.device.memory(all);
   if (!run.is_float32()) CASYNC_RETURN_IF_ERROR(widen(run.codec(Hop::kRaw), call.gradient, &call.gradient));
-  call.exchanged = {exchanged.data(), rounds.exchanged.size()};
-  const GradientRun& keeper = run.shares_kept ? *run.outer : run;
-  call.kept_in = keeper.kept_data[keeper.committed];
-  call.kept_out = keeper.kept_data[1 - keeper.committed];
-  call.scratch = rounds.scratch->device();
-  call.context = context_of(run, rounds.codec->info(), Use::kEncode, all, settings_.seed);
-  const bool last = number == rounds.exchanges.size();
+  const bool last = number == rounds.exchanges().size();
   if (last) call.out = call.gradient;
   CASYNC_RETURN_IF_ERROR(queue(kernels_.of(*rounds.codec), call));
-  if (!last || run.is_float32()) return Status::ok();
-  return round(run.codec(Hop::kRaw), {}, call.out, run.device_memory(all));
+  if (!last) return make_whole(rounds, number, 1);
+  if (run.is_float32()) return Status::ok();
+  return round(run.codec(Hop::kRaw), {}, call.out, run.device.memory(all));
 }
 
 }  // namespace casync::runtime

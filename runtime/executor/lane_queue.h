@@ -59,7 +59,7 @@ class LaneQueue : protected KernelQueue {
   /// Memory for a payload that a task makes. One with coded sections is made where its message leaves from: how much of
   /// that it takes is known at its end.
   DeviceView take_payload(GradientRun& run, BufferId to) {
-    const Bytes bound = run.bound_of(to);
+    const Bytes bound = run.buffers.bound_of(to);
     if (!compll::size_varies(run.codec_of(to))) return take_vector(bound);
     return lane_ == nullptr ? DeviceView(LaneRoom::kAlignment, bound)
                             : DeviceView::of(run.state(to).memory.data, bound);
@@ -67,7 +67,7 @@ class LaneQueue : protected KernelQueue {
 
   /// Copies a payload to the device. `to` gets its place there, as long as it is.
   Status bring(GradientRun& run, BufferId from, DeviceView* to) {
-    *to = take_vector(run.bound_of(from));
+    *to = take_vector(run.buffers.bound_of(from));
     if (lane_ == nullptr) return Status::ok();
     const GradientRun::BufferState& state = run.state(from);
     CASYNC_RETURN_IF_ERROR(upload({state.memory.data, state.bytes}, *to));
@@ -86,8 +86,9 @@ class LaneQueue : protected KernelQueue {
   /// Makes the lane wait for the program, which writes the gradient. Gradients that were submitted together share an
   /// event, for which it waits once.
   Status wait_for(const GradientRun& run) {
-    if (lane_ == nullptr || run.ready == nullptr || std::exchange(waited_, run.ready) == run.ready) return Status::ok();
-    return lane_->stream->wait_for(*run.ready);
+    const Event* const ready = run.device.ready();
+    if (lane_ == nullptr || ready == nullptr || std::exchange(waited_, ready) == ready) return Status::ok();
+    return lane_->stream->wait_for(*ready);
   }
   Status upload(ConstView from, DeviceView to) {
     return lane_ == nullptr ? Status::ok() : lane_->stream->upload(from, to.slice(0, from.size));

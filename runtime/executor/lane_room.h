@@ -11,8 +11,8 @@ namespace casync::runtime {
 /// The sizes of a lane's memory.
 struct LaneRoom {
   static constexpr Bytes kAlignment = 256;
-  /// A merge into another codec decodes, widens a residual, encodes and rounds the new one: no task has more batches of
-  /// calls.
+  /// A merge into another codec decodes, widens a residual, encodes and rounds the new one, and a turn widens the
+  /// gradient, scales sums of whole numbers, and rounds what it makes: no task has more batches of calls.
   static constexpr std::size_t kMostCalls = 4;
 
   Bytes vectors = 0;                 ///< what tasks read and make on the device

@@ -9,7 +9,7 @@ namespace casync::runtime {
 namespace {
 
 bool has_completed(const Leaver& leaver, const GradientRun& run) {
-  if (run.step != leaver.steps) return run.step < leaver.steps;
+  if (run.step.number() != leaver.steps) return run.step.number() < leaver.steps;
   return std::find(leaver.gradients.begin(), leaver.gradients.end(), run.key) != leaver.gradients.end();
 }
 
@@ -25,11 +25,11 @@ void LeftRanks::check() {
     return;
   }
   for (const std::unique_ptr<GradientRun>& run : runs_.gradients()) {
-    if (!run->active) continue;
+    if (!run->step.is_under_way()) continue;
     for (const Leaver& leaver : leavers_) {
       if (has_completed(leaver, *run)) continue;
       return failures_.report({leaver.why.code(), leaver.why.message() + "; gradient " + run->spec.name + ", step " +
-                                                      std::to_string(run->step) + ", needs more of it"});
+                                                      std::to_string(run->step.number()) + ", needs more of it"});
     }
   }
 }

@@ -22,10 +22,6 @@ Placement refusal(const GradientRun& run, const Message& message, const std::str
   return Placement::refuse(data_loss("its message (" + named(run, message.key) + ") is refused: " + why));
 }
 
-std::uint64_t cookie_of(const GradientRun& run, TaskId task) {
-  return std::uint64_t{run.index} << 32 | TaskGraph::index(task);
-}
-
 }  // namespace
 
 Messages::Messages(const RunTable& runs, Links& links, GradientSteps& steps, AsynchronousRanks& asynchronous,
@@ -46,13 +42,13 @@ Outgoing Messages::outgoing(const ReadyTask& ready) {
   const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(ready.task)]);
   const GradientRun::BufferState& state = run.state(send.from);
   Message message;
-  message.key = {run.key, run.step, run.parts ? kBundledPartition : send.id.partition, send.id.hop};
-  if (run.answering) message.key = AsynchronousRanks::key_of_answer(run, ready.task, send);
+  message.key = {run.key, run.step.number(), run.parts ? kBundledPartition : send.id.partition, send.id.hop};
+  if (run.answering) message.key = AnswerSteps::key_of(run, ready.task, send);
   message.codec = run.codec_of(send.from).info().number;
   message.finite = state.finite;
-  message.elements = run.elements_in(send.from);
+  message.elements = run.buffers.elements_in(send.from);
   message.payload_bytes = state.bytes;
-  return {message, {state.memory.data, state.bytes}, cookie_of(run, ready.task)};
+  return {message, {state.memory.data, state.bytes}, run.tasks.cookie(ready.task)};
 }
 
 Placement Messages::place(Rank from, const Message& message) {
@@ -69,17 +65,18 @@ Placement Messages::place_payload(Rank from, const Message& message) {
   if (run == nullptr) return Placement::later();  // declared there already, here soon
   if (run->asynchronous && message.key.hop == kContributionHop) return place_contribution(*run, from, message);
   const std::uint32_t step = message.key.step;
-  if (!run->active || run->step != step) {
-    if (step >= run->completed.load(std::memory_order_relaxed)) return Placement::later();
+  if (!run->step.is_under_way(step)) {
+    if (step >= run->step.completed()) return Placement::later();
     return Placement::refuse(data_loss("it sent " + named(*run, message.key) + ", and that step is over here"));
   }
-  if (run->bundle != nullptr && run->bundle->active && run->bundle->step == step) bundles_.dissolve(*run->bundle);
+  GradientRun* const bundle = run->seat.bundle();
+  if (bundle != nullptr && bundle->step.is_under_way(step)) bundles_.dissolve(*bundle);
   return place_whole(*run, from, message, {message.key.partition, message.key.hop});
 }
 
 /// Places a contribution to a partition that this rank owns, of any step of its sender.
 Placement Messages::place_contribution(GradientRun& run, Rank from, const Message& message) {
-  GradientRun* const side = run.owner_side.get();
+  GradientRun* const side = run.owner_side();
   const MessageId id{message.key.partition, message.key.hop};
   const std::optional<TaskId> batch = side != nullptr ? side->answering->find(id.partition) : std::nullopt;
   if (!batch) return refusal(run, message, "nothing like it is expected here");
@@ -96,14 +93,14 @@ Placement Messages::place_contribution(GradientRun& run, Rank from, const Messag
 }
 
 Placement Messages::place_whole(GradientRun& run, Rank from, const Message& message, MessageId id) {
-  GradientRun::Arrival* const arrival = run.arrival(id, from);
+  GradientRun::Arrival* const arrival = run.arrivals.find(id, from);
   const auto refuse = [&](const std::string& why) { return refusal(run, message, why); };
   if (arrival == nullptr) return refuse("nothing like it is expected here");
-  if (arrival->begun) return refuse("it came twice");
-  const BufferId buffer = std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]).to;
+  if (arrival->has_begun()) return refuse("it came twice");
+  const BufferId buffer = arrival->to();
   const compll::Codec& codec = run.codec_of(buffer);
-  const Elements elements = run.elements_in(buffer);
-  const Bytes bound = run.bound_of(buffer);
+  const Elements elements = run.buffers.elements_in(buffer);
+  const Bytes bound = run.buffers.bound_of(buffer);
   if (message.codec != codec.info().number) {
     return refuse("codec number " + std::to_string(message.codec) + ", expected " +
                   std::to_string(codec.info().number) + " (" + codec.info().name + ")");
@@ -117,12 +114,11 @@ Placement Messages::place_whole(GradientRun& run, Rank from, const Message& mess
   if ((codec.info().identity || run.parts) && message.payload_bytes != bound) {
     return refuse(std::to_string(message.payload_bytes) + " bytes, expected " + std::to_string(bound));
   }
-  arrival->begun = true;
+  arrival->begin();
   steps_.give_memory(run, buffer);
-  GradientRun::BufferState& state = run.state(buffer);
-  state.bytes = message.payload_bytes;
-  run.since[TaskGraph::index(arrival->task)] = Clock::now();
-  return Placement::here({state.memory.data, message.payload_bytes});
+  run.buffers.expect(buffer, message.payload_bytes);
+  run.tasks.begin_moving(arrival->task());
+  return Placement::here({run.state(buffer).memory.data, message.payload_bytes});
 }
 
 void Messages::received(Rank from, const Message& message, Status status) {
@@ -151,22 +147,18 @@ void Messages::received_payload(Rank from, const Message& message) {
   const bool bundled = message.key.partition == kBundledPartition;
   if (bundled && bundles_.received(from, message)) return;
   if (run != nullptr && run->asynchronous && message.key.hop == kContributionHop) {
-    return asynchronous_.take_contribution(*run->owner_side, from, message);
+    return asynchronous_.take_contribution(*run->owner_side(), from, message);
   }
-  CASYNC_CHECK(run != nullptr && run->active);
+  CASYNC_CHECK(run != nullptr && run->step.is_under_way());
   received_whole(*run, from, message, {bundled ? 0 : message.key.partition, message.key.hop});
 }
 
 void Messages::received_whole(GradientRun& run, Rank from, const Message& message, MessageId id) {
-  const GradientRun::Arrival* const arrival = run.arrival(id, from);
-  CASYNC_CHECK(arrival != nullptr && arrival->begun);
-  const Recv& recv = std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]);
-  GradientRun::BufferState& state = run.state(recv.to);
-  state.finite = message.finite;
-  state.unchecked = !run.codec_of(recv.to).info().identity;
-  record_.record(SpanKind::kRecv, run, recv.id, from, message.payload_bytes, 0,
-                 run.since[TaskGraph::index(arrival->task)]);
-  steps_.complete(run, arrival->task);
+  const GradientRun::Arrival* const arrival = run.arrivals.find(id, from);
+  CASYNC_CHECK(arrival != nullptr && arrival->has_begun());
+  run.buffers.receive(arrival->to(), message.finite, !run.codec_of(arrival->to()).info().identity);
+  record_.record(SpanKind::kRecv, run, id, from, message.payload_bytes, 0, run.tasks.moving_since(arrival->task()));
+  steps_.complete(run, arrival->task());
 }
 
 void Messages::sent(std::uint64_t cookie, Status status) {
@@ -176,11 +168,11 @@ void Messages::sent(std::uint64_t cookie, Status status) {
   const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(task)]);
   const Bytes bytes = run.state(send.from).bytes;
   links_.sent(send.to, bytes);
-  if (run.parts) --run.parts->sends_out;
+  if (run.parts) run.parts->end_send();
   if (!status.is_ok() || failures_.failing()) return;  // failed() said why, or will
-  if (run.parts && !run.active) return bundles_.sent_dissolved(run);
+  if (run.parts && !run.step.is_under_way()) return bundles_.sent_dissolved(run);
   if (run.answering) return asynchronous_.answer_left(run, task, send, bytes);
-  record_.record(SpanKind::kSend, run, send.id, send.to, bytes, 0, run.since[TaskGraph::index(task)]);
+  record_.record(SpanKind::kSend, run, send.id, send.to, bytes, 0, run.tasks.moving_since(task));
   steps_.complete(run, task);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor/missing_work.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <variant>
 
 #include "base/log.h"
@@ -22,27 +24,26 @@ MissingWork::MissingWork(const ExecutorOptions& options, const Transport& transp
       stalls_(options.stall) {}
 
 bool MissingWork::lacks_contribution(const GradientRun& run) const {
-  if (!run.active) return false;
+  if (!run.step.is_under_way()) return false;
   if (computing_.rounds() != nullptr) return true;
   if (const GradientRun& inner = run.under_way(); &inner != &run) return lacks_contribution(inner);
-  if (run.asynchronous && (run.owner_side || run.waits_behind)) return true;
-  for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
-    const Recv* const recv = std::get_if<Recv>(&run.graph.tasks()[i]);
-    if (recv != nullptr && recv->id.hop == 0 && run.waits_for[i] != GradientRun::kTaskDone) return true;
-  }
-  return false;
+  if (run.asynchronous && (run.owner_side() || run.asynchronous->waits_behind())) return true;
+  const std::span<const GradientRun::Arrival> all = run.arrivals.all();
+  return std::any_of(all.begin(), all.end(), [&](const GradientRun::Arrival& one) {
+    return one.id().hop == 0 && !run.tasks.is_done(one.task());
+  });
 }
 
 std::string MissingWork::of(const GradientRun& run) const {
-  if (!run.active) return "nothing is missing any more";
+  if (!run.step.is_under_way()) return "nothing is missing any more";
   if (const DeviceRounds* const rounds = computing_.rounds(); rounds != nullptr) {
-    return rounds->missing(run.instead != nullptr ? *run.instead : run);
+    return rounds->missing(run.related.instead() != nullptr ? *run.related.instead() : run);
   }
-  if (run.bundle != nullptr && &run.under_way() == run.bundle) return of(*run.bundle);
+  if (run.seat.bundle() != nullptr && &run.under_way() == run.seat.bundle()) return of(*run.seat.bundle());
   const GradientRun& inner = run.under_way();
-  if (run.instead == &inner) return of(inner);
+  if (run.related.instead() == &inner) return of(inner);
   if (!run.rounds) return of_tasks(run);
-  const std::string turn = std::to_string(run.rounds->turn + 1) + " of " + std::to_string(run.rounds->turns());
+  const std::string turn = std::to_string(run.rounds->turn() + 1) + " of " + std::to_string(run.rounds->turns());
   return "turn " + turn + (&inner != &run ? " is done; then " + of(inner) : " is not computed");
 }
 
@@ -50,8 +51,8 @@ std::string MissingWork::of_tasks(const GradientRun& run) const {
   constexpr std::size_t kLongest = 400;
   std::string text;
   int unsent = 0, uncomputed = 0;
-  for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
-    if (run.waits_for[i] == GradientRun::kTaskDone) continue;
+  for (std::size_t i = 0; i < run.tasks.count(); ++i) {
+    if (run.tasks.is_done(TaskId(static_cast<std::uint32_t>(i)))) continue;
     const Primitive& primitive = run.graph.tasks()[i];
     if (const Recv* recv = std::get_if<Recv>(&primitive)) {
       if (text.size() > kLongest) continue;
@@ -81,7 +82,7 @@ void MissingWork::watch(Clock::time_point now) {
 void MissingWork::say_stall(Seconds stalled) const {
   const GradientRun* worst = nullptr;
   for (const std::unique_ptr<GradientRun>& run : runs_.gradients()) {
-    if (!run->active) continue;
+    if (!run->step.is_under_way()) continue;
     if (worst == nullptr || (!lacks_contribution(*worst) && lacks_contribution(*run))) worst = run.get();
   }
   if (worst == nullptr) {
@@ -90,7 +91,7 @@ void MissingWork::say_stall(Seconds stalled) const {
     return;
   }
   log().warn("rank {}: nothing has moved for {:.1f} s, with {} gradients under way; gradient {}, step {}: {}",
-             options_.rank, stalled.count(), waiters_.active(), worst->spec.name, worst->step, of(*worst));
+             options_.rank, stalled.count(), waiters_.active(), worst->spec.name, worst->step.number(), of(*worst));
 }
 
 }  // namespace casync::runtime

@@ -31,9 +31,9 @@ OwnedPartition::OwnedPartition(const Asynchronous& rule, std::uint32_t number, S
       made_(contributes.size()) {}
 
 BufferId OwnedPartition::own_answer(GradientRun& run) const {
-  const GradientRun::Arrival* const arrival = run.arrival({number_, kAnswerHop}, self_);
+  const GradientRun::Arrival* const arrival = run.arrivals.find({number_, kAnswerHop}, self_);
   CASYNC_CHECK(arrival != nullptr);
-  return std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]).to;
+  return arrival->to();
 }
 
 bool OwnedPartition::begin(View own) {
@@ -53,7 +53,7 @@ void OwnedPartition::begin_levelling(std::uint32_t step) {
 
 Status OwnedPartition::check(const GradientRun& side, Rank rank) const {
   const BufferId buffer = messages(rank).contribution;
-  const GradientRun::BufferState& state = side.buffers[TaskGraph::index(buffer)];
+  const GradientRun::BufferState& state = side.state(buffer);
   const Status status = side.codec(Hop::kFirst).check({state.memory.data, state.bytes}, elements());
   if (status) return status;
   return data_loss("message from rank " + std::to_string(rank) + " (gradient " + side.spec.name + ", step " +
@@ -67,7 +67,7 @@ Status OwnedPartition::add(GradientRun& side, Rank rank, Scratch& scratch) {
   bool finite = true;
   const float* values = scratch.values.data();
   if (rank == self_) {
-    const View own = side.outer->memory(slice_);
+    const View own = side.related.outer()->memory(slice_);
     if (side.is_float32()) {
       values = reinterpret_cast<const float*>(own.data);
     } else {
@@ -106,7 +106,7 @@ TaskOutcome OwnedPartition::run(GradientRun& side, std::uint64_t seed, float sca
   for (const Rank rank : batches_.answered()) {
     const PeerMessages& at = messages(rank);
     std::byte* const payload = rank == self_ ? own_.data : side.state(at.answer).memory.data;
-    const compll::EncodeContext context = context_of(side.self, side.outer->key, batches_.answered_step(rank),
+    const compll::EncodeContext context = context_of(side.self, side.related.outer()->key, batches_.answered_step(rank),
                                                      second.info(), GradientRun::KeptBy::kMerge, slice_, seed);
     made_[static_cast<std::size_t>(rank)] =
         sums_.answer(rank, side.codec(Hop::kFirst), second, scale, context, payload);

@@ -15,7 +15,7 @@
 
 namespace casync::runtime {
 
-struct GradientRun;
+class GradientRun;
 
 /// Hops of an owner_graph().
 inline constexpr std::uint32_t kContributionHop = 0, kAnswerHop = 1;

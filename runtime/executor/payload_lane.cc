@@ -12,7 +12,7 @@ Status PayloadQueue::upload_payload(BufferId from, DeviceView to) {
 
 Status PayloadQueue::make_payload(const compll::Codec& codec, BufferId to, KernelCall& call) {
   const Bytes head = codec.info().identity ? kDevicePayloadHead : 0;
-  const Bytes bound = run_->bound_of(to);
+  const Bytes bound = run_->buffers.bound_of(to);
   call.payload = head == 0 ? take_payload(*run_, to) : take_vector(head + bound);
   CASYNC_RETURN_IF_ERROR(launch_encode(codec, call));
   if (lane_ == nullptr || compll::size_varies(codec)) return Status::ok();

@@ -48,14 +48,14 @@ Status ProgressParts::make_room(std::span<GradientRun* const> all) {
   std::vector<const TaskGraph*> graphs;
   std::vector<const GradientRun*> of_graph;
   for (const GradientRun* run : all) {
-    if (run->borrows_slots) continue;
+    if (run->buffers.borrows_slots()) continue;
     graphs.push_back(&run->graph);
     of_graph.push_back(run);
   }
   CASYNC_RETURN_IF_ERROR(arena.add(lay_out(graphs, [&](std::size_t which, const Buffer& buffer) -> Bytes {
     const GradientRun& run = *of_graph[which];
     const auto id = BufferId(static_cast<std::uint32_t>(&buffer - run.graph.buffers().data()));
-    return run.in_place(id) ? 0 : run.bound_of(id);
+    return run.buffers.is_in_gradient(id) ? 0 : run.buffers.bound_of(id);
   })));
   ready.reserve(all);
   links.reserve(all);

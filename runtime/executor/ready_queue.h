@@ -9,7 +9,7 @@
 
 namespace casync::runtime {
 
-struct GradientRun;
+class GradientRun;
 
 /// A task whose inputs are there.
 struct ReadyTask {

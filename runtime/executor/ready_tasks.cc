@@ -17,9 +17,8 @@ void ReadyTasks::reserve(std::span<GradientRun* const> runs) {
 void ReadyTasks::push(GradientRun& run, TaskId task) {
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (std::holds_alternative<Recv>(primitive)) return;
-  const GradientRun::TaskTraits& traits = run.traits[TaskGraph::index(task)];
-  const ReadyTask ready{&run, task, run.decision.priority, traits.hop, arrivals_++};
-  if (traits.instant) {
+  const ReadyTask ready{&run, task, run.decision.priority, run.tasks.hop(task), arrivals_++};
+  if (run.tasks.is_instant(task)) {
     instant_.push_back(ready);
   } else if (const auto* send = std::get_if<Send>(&primitive)) {
     links_.push(send->to, ready);
@@ -29,13 +28,11 @@ void ReadyTasks::push(GradientRun& run, TaskId task) {
 }
 
 void ReadyTasks::push_first(GradientRun& run) {
-  for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
-    if (run.waits_for[i] == 0) push(run, TaskId(static_cast<std::uint32_t>(i)));
-  }
+  run.tasks.for_each_ready([&](TaskId task) { push(run, task); });
 }
 
 void ReadyTasks::push_turn(GradientRun& run) {
-  to_compute_.push({&run, TaskId{}, run.decision.priority, 2 * run.rounds->turn, arrivals_++});
+  to_compute_.push({&run, TaskId{}, run.decision.priority, 2 * run.rounds->turn(), arrivals_++});
 }
 
 void ReadyTasks::push_batch(GradientRun& side, TaskId task) {

@@ -18,7 +18,7 @@
 
 namespace casync::runtime {
 
-struct GradientRun;
+class GradientRun;
 
 /// A step of a gradient that is to begin.
 struct GradientStart {

@@ -54,7 +54,7 @@ Status RoundBucket::issue(std::size_t part, Stream& stream, RoundTransport& tran
   if (status) return status;
   const GradientRun& run = *members_.runs()[parts_[part].task.gradient];
   return Status(status.code(),
-                "gradient " + run.spec.name + ", step " + std::to_string(run.step) + ": " + status.message());
+                "gradient " + run.spec.name + ", step " + std::to_string(run.step.number()) + ": " + status.message());
 }
 
 Status RoundBucket::queue(const RoundPart& part, Stream& stream, RoundTransport& transport) {
@@ -62,7 +62,7 @@ Status RoundBucket::queue(const RoundPart& part, Stream& stream, RoundTransport&
     case Kind::kBegin:
       room_.begin_step();
       for (const GradientRun* run : members_.runs()) {
-        if (run->ready != nullptr) CASYNC_RETURN_IF_ERROR(stream.wait_for(*run->ready));
+        if (run->device.ready() != nullptr) CASYNC_RETURN_IF_ERROR(stream.wait_for(*run->device.ready()));
       }
       return heads_.clear(stream);
     case Kind::kTask:
@@ -83,11 +83,11 @@ Result<bool> RoundBucket::is_over() {
   const std::vector<GradientRun*>& runs = members_.runs();
   const Result<bool> over = end_->done();
   if (!over) {
-    return Status(over.status().code(), "gradient " + runs[0]->spec.name + ", step " + std::to_string(runs[0]->step) +
-                                            ": " + over.status().message());
+    return Status(over.status().code(), "gradient " + runs[0]->spec.name + ", step " +
+                                            std::to_string(runs[0]->step.number()) + ": " + over.status().message());
   }
   if (!*over) return false;
-  for (std::uint32_t g = 0; g < runs.size(); ++g) runs[g]->finite = runs[g]->finite && heads_.say_finite(g);
+  for (std::uint32_t g = 0; g < runs.size(); ++g) runs[g]->step.note_finite(heads_.say_finite(g));
   return true;
 }
 

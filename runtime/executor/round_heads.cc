@@ -23,7 +23,7 @@ RoundHeads::RoundHeads(std::span<GradientRun* const> runs, const std::vector<boo
   for (std::size_t g = 0; g < runs.size(); ++g) {
     const GradientRun& run = *runs[g];
     first_.push_back(slots);
-    const std::size_t reductions = run.rounds ? run.rounds->exchanges.size() : 1;
+    const std::size_t reductions = run.rounds ? run.rounds->exchanges().size() : 1;
     slots += all_reduced[g] ? reductions : kHops * static_cast<std::size_t>(run.decision.partitions);
   }
   first_.push_back(slots);

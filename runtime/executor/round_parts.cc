@@ -14,7 +14,7 @@ void add_all_reduced(const GradientRun& run, std::uint32_t gradient, std::vector
     parts.push_back({Kind::kScale, 0, task});
     return;
   }
-  const auto last = static_cast<std::uint32_t>(run.rounds->exchanges.size());
+  const auto last = static_cast<std::uint32_t>(run.rounds->exchanges().size());
   for (std::uint32_t number = 0; number < last; ++number) {
     for (const Kind kind : {Kind::kTurn, Kind::kAllReduce, Kind::kScale}) parts.push_back({kind, number, task});
   }

@@ -12,7 +12,7 @@ RoundPayloads::RoundPayloads(std::span<GradientRun* const> runs, const std::vect
     for (std::size_t b = 0; !all_reduced[g] && b < run.graph.buffers().size(); ++b) {
       const BufferId id = BufferId(static_cast<std::uint32_t>(b));
       const Bytes head = run.codec_of(id).info().identity ? kDevicePayloadHead : 0;
-      const Bytes size = head + run.bound_of(id);
+      const Bytes size = head + run.buffers.bound_of(id);
       places.push_back({bytes_, size, head});
       bytes_ += round_up(size, kRoundAlignment);
     }

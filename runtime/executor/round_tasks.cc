@@ -51,8 +51,8 @@ Status RoundTasks::carry_out(const RoundPart& part) {
 Status RoundTasks::encode(std::uint32_t gradient, const Encode& encode) {
   const GradientRun& run = *runs_[gradient];
   const compll::Codec& codec = run.codec_of(encode.to);
-  if (codec.info().identity) return copy(run.device_memory(encode.from), payloads_.message(gradient, encode.to));
-  KernelCall call = encode_call(run, codec, encode.from);
+  if (codec.info().identity) return copy(run.device.memory(encode.from), payloads_.message(gradient, encode.to));
+  KernelCall call = calls().encode(run, codec, encode.from);
   return make_payload(gradient, encode.to, call);
 }
 
@@ -76,12 +76,12 @@ Status RoundTasks::merge(std::uint32_t gradient, const Merge& merge) {
 Status RoundTasks::decode(std::uint32_t gradient, const Decode& decode) {
   const GradientRun& run = *runs_[gradient];
   const compll::Codec& codec = run.codec_of(decode.from);
-  const Decoded out = decoded(run, decode.to);
+  const DecodedSlice out = decoded(run, decode.to);
   if (codec.info().identity && out.dtype == DType::kFloat32) {
     CASYNC_RETURN_IF_ERROR(copy(payloads_.message(gradient, decode.from), out.memory));
   } else {
     terms_.assign(1, payloads_.term(gradient, decode.from));
-    CASYNC_RETURN_IF_ERROR(launch(codec, decode_call(decode.to, terms_, out)));
+    CASYNC_RETURN_IF_ERROR(launch(codec, KernelCalls::decode(decode.to, terms_, out)));
   }
   return end_decode(run, decode.to, out);
 }
@@ -89,7 +89,7 @@ Status RoundTasks::decode(std::uint32_t gradient, const Decode& decode) {
 /// Scales what the all-reduce has summed, and looks if all of it is finite.
 Status RoundTasks::scale(std::uint32_t gradient, std::uint32_t exchange) {
   const GradientRun& run = *runs_[gradient];
-  const GradientRun& of = run.rounds ? *run.rounds->exchanges[exchange] : run;
+  const GradientRun& of = run.rounds ? *run.rounds->exchanges()[exchange] : run;
   if (of.elements == 0) return Status::ok();
   const DeviceView values = reduced(run, exchange);
   const Bytes bytes = of.elements * sizeof(float);

@@ -42,7 +42,7 @@ class RoundTasks final : private KernelQueue {
 
   /// The elements of all-reduce `exchange` of a gradient: its own, or what its codec exchanges.
   static DeviceView reduced(const GradientRun& run, std::uint32_t exchange) {
-    return run.rounds ? run.rounds->exchanged[exchange]->device() : run.device_data;
+    return run.rounds ? run.rounds->exchanged()[exchange]->device() : run.device.data();
   }
 
  private:

@@ -13,7 +13,7 @@ Status RunTable::check(std::span<GradientRun* const> runs) const {
 
 void RunTable::add(std::span<GradientRun* const> runs) {
   for (GradientRun* run : runs) {
-    run->index = static_cast<std::uint32_t>(by_index_.size());
+    run->tasks.set_number(static_cast<std::uint32_t>(by_index_.size()));
     by_index_.push_back(run);
     by_key_.emplace(run->key, run);
   }

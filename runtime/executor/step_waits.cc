@@ -21,7 +21,7 @@ constexpr std::chrono::microseconds kPollTime{100};
 }  // namespace
 
 Status StepWaits::wait(GradientRun& run, std::uint32_t step, Clock::time_point deadline) {
-  const auto completed = [&] { return run.completed.load(std::memory_order_acquire) > step; };
+  const auto completed = [&] { return run.step.completed() > step; };
   if (completed()) return Status::ok();
   for (const auto until = std::min(deadline, Clock::now() + kPollTime); !completed() && Clock::now() < until;) {
     std::this_thread::yield();
@@ -37,9 +37,8 @@ Status StepWaits::wait(GradientRun& run, std::uint32_t step, Clock::time_point d
 Status StepWaits::wait_any(std::span<const Awaited> awaited, Clock::time_point deadline,
                            const std::function<bool()>& interrupted) {
   const auto any = [&] {
-    return std::any_of(awaited.begin(), awaited.end(), [](const Awaited& one) {
-      return one.run != nullptr && one.run->completed.load(std::memory_order_acquire) > one.step;
-    });
+    return std::any_of(awaited.begin(), awaited.end(),
+                       [](const Awaited& one) { return one.run != nullptr && one.run->step.completed() > one.step; });
   };
   const std::optional<Status> over = waiters_.wait_until([&] { return interrupted() || any(); }, deadline);
   if (interrupted() || any()) return Status::ok();

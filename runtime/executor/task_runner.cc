@@ -31,12 +31,12 @@ class KeptSlice {
  public:
   KeptSlice(const GradientRun& run, const compll::Codec& codec, GradientRun::KeptBy use, Slice slice, Scratch& scratch)
       : count_(slice.count), scratch_(scratch) {
-    const GradientRun::DeviceKept kept = run.device_kept(codec, use, slice);
+    const GradientRun::DeviceKept kept = run.kept.of(codec, use, slice);
     if (kept.in.is_null()) return;
     const std::byte* const in = host_view(kept.in).data;
     out_ = host_view(kept.out).data;
-    if (run.keeps_bfloat16()) {
-      rounding_ = run.codecs.kept.get();
+    if (run.kept.type() == DType::kBFloat16) {
+      rounding_ = run.codecs->kept.get();
       compll::to_float32(DType::kBFloat16, in, count_, scratch.kept_in.data());
       floats_ = {scratch.kept_in.data(), scratch.kept_out.data(), count_};
       return;
@@ -78,7 +78,7 @@ compll::EncodeContext context_of(Rank self, std::uint64_t key, std::uint32_t ste
 
 compll::EncodeContext context_of(const GradientRun& run, const compll::CodecInfo& codec, GradientRun::KeptBy use,
                                  Slice slice, std::uint64_t seed) {
-  return context_of(run.self, run.key, run.step, codec, use, slice, seed);
+  return context_of(run.self, run.key, run.step.number(), codec, use, slice, seed);
 }
 
 namespace {
@@ -87,7 +87,7 @@ namespace {
 View payload_of(GradientRun& run, BufferId id, std::size_t part) {
   const GradientRun::BufferState& state = run.state(id);
   if (!run.parts) return {state.memory.data, state.bytes};
-  return run.parts->part(state.memory, run.hop_of(id), part);
+  return run.parts->part(state.memory, run.buffers.of(id).hop, part);
 }
 
 bool is_finite(GradientRun& run, BufferId id, std::size_t part) {
@@ -98,7 +98,7 @@ bool is_finite(GradientRun& run, BufferId id, std::size_t part) {
 /// The whole of a buffer that a task is about to make, but for the parts themselves.
 void begin_making(GradientRun& run, BufferId id) {
   if (!run.parts) return;
-  const auto& entries = run.parts->entries[static_cast<std::size_t>(run.hop_of(id))];
+  const std::span<const BundleEntry> entries = run.parts->entries(run.buffers.of(id).hop);
   write_bundle_head(entries, run.state(id).memory);
   clear_bundle_gaps(entries, run.state(id).memory);
 }
@@ -111,29 +111,35 @@ void end_part(GradientRun& run, BufferId id, std::size_t part, compll::Encoded m
   }
   CASYNC_CHECK(made.size == payload_of(run, id, part).size);  // of a codec whose size varies there is no bundle
   set_bundle_part_finite(run.state(id).memory, run.part_count(), part, made.finite);
-  outcome = {Status::ok(), run.bound_of(id), outcome.finite && made.finite};
+  outcome = {Status::ok(), run.buffers.bound_of(id), outcome.finite && made.finite};
 }
 
 }  // namespace
 
 namespace {
 
+/// The rank that sent the payload in a buffer; -1: it was made here.
+Rank sender_of(const GradientRun& run, BufferId id) {
+  for (const GradientRun::Arrival& one : run.arrivals.all()) {
+    if (one.to() == id) return one.from();
+  }
+  return -1;
+}
+
 /// Names the message of a part that is not what it should be.
 Status blame(GradientRun& run, BufferId id, std::size_t part, const Status& status) {
   if (status.is_ok()) return status;
-  return data_loss("message from rank " + std::to_string(run.sender_of(id)) + " (gradient " + run.part(part).spec.name +
-                   ", step " + std::to_string(run.step) + ", partition " + std::to_string(run.partition_of(id)) +
-                   "): not a payload of its codec: " + status.message());
+  return data_loss("message from rank " + std::to_string(sender_of(run, id)) + " (gradient " +
+                   run.part(part).spec.name + ", step " + std::to_string(run.step.number()) + ", partition " +
+                   std::to_string(run.buffers.of(id).partition) + "): not a payload of its codec: " + status.message());
 }
 
 }  // namespace
 
 Status check_payload(GradientRun& run, BufferId id) {
-  GradientRun::BufferState& state = run.state(id);
-  if (!state.unchecked) return Status::ok();
-  state.unchecked = false;
+  if (!run.buffers.take_unchecked(id)) return Status::ok();
   for (std::size_t i = 0; i < run.part_count(); ++i) {
-    const Elements n = run.part_slice(i, run.slice_of(id)).count;
+    const Elements n = run.part_slice(i, run.buffers.of(id).slice).count;
     CASYNC_RETURN_IF_ERROR(blame(run, id, i, run.codec_of(id).check(payload_of(run, id, i), n)));
   }
   return Status::ok();
@@ -143,7 +149,7 @@ Status check_for_kernels(GradientRun& run, BufferId id) {
   const compll::PayloadCoding* const coding = compll::coding_of(run.codec_of(id));
   if (coding == nullptr) return check_payload(run, id);
   if (!run.state(id).unchecked) return Status::ok();
-  return blame(run, id, 0, coding->check_head(payload_of(run, id, 0), run.slice_of(id).count));
+  return blame(run, id, 0, coding->check_head(payload_of(run, id, 0), run.buffers.of(id).slice.count));
 }
 
 namespace {
@@ -181,7 +187,7 @@ compll::Encoded merge_part(GradientRun& run, std::size_t at, const Merge& merge,
       continue;
     }
     const View payload = payload_of(run, *one, at);
-    if (run.hop_of(*one) == Hop::kSum) {
+    if (run.buffers.of(*one).hop == Hop::kSum) {
       scratch.contributions.push_back({{}, reinterpret_cast<const float*>(payload.data)});
     } else {
       scratch.contributions.push_back({payload, nullptr});
@@ -189,10 +195,11 @@ compll::Encoded merge_part(GradientRun& run, std::size_t at, const Merge& merge,
     }
     finite = finite && is_finite(run, *one, at);
   }
-  const Slice slice = run.part_slice(at, run.slice_of(merge.to));
+  const Slice slice = run.part_slice(at, run.buffers.of(merge.to).slice);
   const compll::Codec& out_codec = run.codec_of(merge.to);
   // A sum on its way to the owner is a contribution there, as a gradient is.
-  const auto use = run.hop_of(merge.to) == Hop::kFirst ? GradientRun::KeptBy::kEncode : GradientRun::KeptBy::kMerge;
+  const auto use =
+      run.buffers.of(merge.to).hop == Hop::kFirst ? GradientRun::KeptBy::kEncode : GradientRun::KeptBy::kMerge;
   std::byte* const out = run.parts ? payload_of(run, merge.to, at).data : run.state(merge.to).memory.data;
   const KeptSlice kept(part, out_codec, use, slice, scratch);
   const compll::EncodeContext context = context_of(part, out_codec.info(), use, slice, seed);
@@ -224,9 +231,9 @@ void decode_part(GradientRun& run, std::size_t at, const Decode& decode, std::ui
   run.codec_of(decode.from).decode(payload_of(run, decode.from, at), to.count, values);
   if (const compll::Codec& first = run.codec(Hop::kFirst); first.info().has_result) {
     const KeptSlice kept(part, first, GradientRun::KeptBy::kResult, to, scratch);
-    const bool keeps = !part.keeps_bfloat16();  // those are residuals, of which no result is made
-    first.result(values, to.count, keeps ? kept.floats() : compll::Residual{}, {seed, part.key, part.step, to.first},
-                 values);
+    const bool keeps = part.kept.type() != DType::kBFloat16;  // those are residuals, of which no result is made
+    first.result(values, to.count, keeps ? kept.floats() : compll::Residual{},
+                 {seed, part.key, part.step.number(), to.first}, values);
   }
   if (!part.is_float32()) {
     compll::from_float32(scratch.values.data(), to.count, part.spec.dtype, out.data);
@@ -248,19 +255,19 @@ bool all_finite(const View& floats) {
 /// The floats of an exchange if they are whole numbers, else none.
 std::span<float> whole_numbers(RoundsRun& rounds, std::size_t round) {
   if (rounds.codec->info().exchanges[round] != compll::ExchangeKind::kElias) return {};
-  return {reinterpret_cast<float*>(rounds.exchanged[round]->view().data), rounds.shape.exchanged[round]};
+  return {reinterpret_cast<float*>(rounds.exchanged()[round]->view().data), rounds.shape.exchanged[round]};
 }
 
 /// Gives the last sums of whole numbers their scale. With it they are none, which no hop could carry.
 void scale_whole_numbers(RoundsRun& rounds, float scale) {
-  if (rounds.turn == 0 || scale == 1) return;
-  for (float& each : whole_numbers(rounds, rounds.turn - 1)) each *= scale;
+  if (rounds.turn() == 0 || scale == 1) return;
+  for (float& each : whole_numbers(rounds, rounds.turn() - 1)) each *= scale;
 }
 
 /// Rounds what a rank gives: some hops add elements before they encode them.
 void round_whole_numbers(RoundsRun& rounds) {
   if (rounds.is_last()) return;
-  for (float& each : whole_numbers(rounds, rounds.turn)) each = std::nearbyint(each);
+  for (float& each : whole_numbers(rounds, rounds.turn())) each = std::nearbyint(each);
 }
 
 TaskOutcome run_turn(GradientRun& run, std::uint64_t seed, float scale, Scratch& scratch) {
@@ -269,27 +276,25 @@ TaskOutcome run_turn(GradientRun& run, std::uint64_t seed, float scale, Scratch&
   const Slice all{0, run.elements};
   std::array<float*, compll::kMostRounds> exchanged;
   TaskOutcome outcome;
-  for (std::size_t i = 0; i < rounds.exchanged.size(); ++i) {
-    exchanged[i] = reinterpret_cast<float*>(rounds.exchanged[i]->view().data);
+  for (std::size_t i = 0; i < rounds.exchanged().size(); ++i) {
+    exchanged[i] = reinterpret_cast<float*>(rounds.exchanged()[i]->view().data);
     // All ranks have the same of each, so they say the same. Of whole numbers only the exchange knows.
     if (rounds.is_last()) {
-      outcome.finite = outcome.finite && rounds.exchanges[i]->finite && all_finite(rounds.exchanged[i]->view());
+      outcome.finite =
+          outcome.finite && rounds.exchanges()[i]->step.is_finite() && all_finite(rounds.exchanged()[i]->view());
     }
   }
   const float* const gradient = float_values(run, all, scratch);
-  const GradientRun& keeper = run.shares_kept ? *run.outer : run;
-  const auto kept = [&](int which) {
-    return reinterpret_cast<float*>(host_view(keeper.kept_data[static_cast<std::size_t>(which)]).data);
-  };
+  const GradientRun::DeviceKept kept = run.kept.from(0);
   float* const out = run.is_float32() ? reinterpret_cast<float*>(run.memory(all).data) : scratch.values.data();
-  rounds.codec->turn({.number = rounds.turn,
+  rounds.codec->turn({.number = rounds.turn(),
                       .rows = rounds.rows,
                       .columns = rounds.columns,
                       .gradient = gradient,
-                      .exchanged = {exchanged.data(), rounds.exchanged.size()},
-                      .states_in = kept(keeper.committed),
-                      .states_out = kept(1 - keeper.committed),
-                      .scratch = reinterpret_cast<float*>(rounds.scratch->view().data),
+                      .exchanged = {exchanged.data(), rounds.exchanged().size()},
+                      .states_in = reinterpret_cast<float*>(host_view(kept.in).data),
+                      .states_out = reinterpret_cast<float*>(host_view(kept.out).data),
+                      .scratch = reinterpret_cast<float*>(rounds.scratch()->view().data),
                       .out = rounds.is_last() ? out : nullptr},
                      context_of(run, rounds.codec->info(), GradientRun::KeptBy::kEncode, all, seed));
   round_whole_numbers(rounds);
@@ -325,12 +330,12 @@ void reserve_scratch(const GradientRun& run, int ranks, Scratch& scratch) {
   scratch.contributions.reserve(static_cast<std::size_t>(ranks));
   Elements most = 0;
   for (const Buffer& buffer : run.graph.buffers()) most = std::max(most, buffer.slice.count);
-  if (run.residual_memory() != ResidualMemory::kTwoBuffers) {
+  if (run.kept.memory() != ResidualMemory::kTwoBuffers) {
     scratch.kept_in.resize(std::max<Elements>(scratch.kept_in.size(), most));
   }
-  if (run.keeps_bfloat16()) {
+  if (run.kept.type() == DType::kBFloat16) {
     scratch.kept_out.resize(std::max<Elements>(scratch.kept_out.size(), most));
-    scratch.kept_code.resize(std::max(scratch.kept_code.size(), run.codecs.kept->encoded_bound(most)));
+    scratch.kept_code.resize(std::max(scratch.kept_code.size(), run.codecs->kept->encoded_bound(most)));
   }
   if (run.is_float32() && !run.answering) return;
   if (run.rounds) most = std::max(most, run.elements);

@@ -14,7 +14,7 @@
 
 namespace casync::runtime {
 
-struct GradientRun;
+class GradientRun;
 
 /// kWait: the program waited for a gradient. kBackward: from a step's first gradient to its last, as they were
 /// submitted.

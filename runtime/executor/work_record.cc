@@ -17,7 +17,7 @@ Clock::time_point WorkRecord::record(SpanKind kind, GradientRun& run, MessageId 
                                      std::uint32_t lane, Clock::time_point from) {
   const Clock::time_point to = Clock::now();
   add(counters_.seconds[static_cast<int>(kind)], Seconds(to - from).count());
-  if (timeline_ != nullptr) timeline_->record({kind, &run, id, run.step, peer, bytes, lane, from, to});
+  if (timeline_ != nullptr) timeline_->record({kind, &run, id, run.step.number(), peer, bytes, lane, from, to});
   return to;
 }
 

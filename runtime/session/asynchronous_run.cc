@@ -67,15 +67,16 @@ Result<std::unique_ptr<GradientRun>> make_side(const Declared& declared, const T
       make_graph(declared.decision, declared.spec.elements(), topology, run.self, first_owner, traits_of, &owner_graph);
   if (!graph) return graph.status();
   const bool residuals = codecs->second->info().states != 0;
-  auto side = std::make_unique<GradientRun>(declared.spec, declared.decision, std::move(*graph), std::move(*codecs));
-  side->self = run.self;
-  side->key = key_of(declared.spec.name, kOwnerPart);
-  side->outer = &run;
-  side->borrows_slots = true;  // its messages have their places in `answering`
-  side->contributors = run.contributors;
-  side->answering =
-      std::make_unique<Answering>(*declared.asynchronous, side->graph, owned_partitions(run.graph, run.self),
+  RunExtras extras;
+  extras.answering =
+      std::make_unique<Answering>(*declared.asynchronous, *graph, owned_partitions(run.graph, run.self),
                                   contributors_of(declared.decision.servers, topology), run.self, residuals);
+  auto side =
+      std::make_unique<GradientRun>(declared.spec, declared.decision, std::move(*graph), std::move(*codecs),
+                                    RunName{key_of(declared.spec.name, kOwnerPart), run.self}, std::move(extras));
+  side->related.belong_to(run);
+  side->buffers.borrow_slots();  // its messages have their places in `answering`
+  side->scale.count(run.scale.contributors());
   return side;
 }
 
@@ -85,8 +86,8 @@ Result<std::unique_ptr<GradientRun>> make_consensus(const Declared& declared, co
   parameters.decision.codec = parameters.decision.second_hop = for_dtype({}, declared.spec.dtype);
   Result<std::unique_ptr<GradientRun>> made = make_run(parameters, topology, run.self, first_owner);
   if (!made) return made;
-  (*made)->outer = &run;
-  (*made)->mean_of = run.contributors;
+  (*made)->related.belong_to(run);
+  (*made)->scale.average(run.scale.contributors());
   return made;
 }
 
@@ -124,25 +125,23 @@ Result<std::unique_ptr<GradientRun>> make_asynchronous(const Declared& declared,
   Result<TaskGraph> graph =
       make_graph(decision, declared.spec.elements(), topology, self, first_owner, traits_of, &asynchronous_graph);
   if (!graph) return graph.status();
-  auto run = std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*codecs));
-  run->self = self;
-  run->key = declared.key;
-  run->asynchronous = true;
   const std::vector<bool> contributes = contributors_of(decision.servers, topology);
-  run->contributors = static_cast<int>(std::count(contributes.begin(), contributes.end(), true));
-  run->asks_owners = !contributes[static_cast<std::size_t>(self)];
-  if (declared.asynchronous->first > static_cast<std::uint32_t>(run->contributors)) {
+  RunExtras extras;
+  extras.asynchronous = std::make_unique<AsynchronousStep>(!contributes[static_cast<std::size_t>(self)]);
+  auto run = std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*codecs),
+                                           RunName{declared.key, self}, std::move(extras));
+  run->scale.count(static_cast<int>(std::count(contributes.begin(), contributes.end(), true)));
+  if (declared.asynchronous->first > static_cast<std::uint32_t>(run->scale.contributors())) {
     return plan_error(fmt::format("the plan's asynchronous has first: {}, and {} of {} ranks leave {} to contribute",
                                   declared.asynchronous->first, text_of(decision.servers), topology.ranks,
-                                  run->contributors));
+                                  run->scale.contributors()));
   }
   Result<std::unique_ptr<GradientRun>> side = make_side(declared, topology, first_owner, *run);
   if (!side) return side;
-  if ((*side)->answering->partitions() > 0) run->owner_side = std::move(*side);
+  if ((*side)->answering->partitions() > 0) run->asynchronous->own(std::move(*side));
   Result<std::unique_ptr<GradientRun>> consensus = make_consensus(declared, topology, first_owner, *run);
   if (!consensus) return consensus;
-  run->consensus = consensus->get();
-  run->gossip.push_back(std::move(*consensus));
+  run->related.add_consensus(std::move(*consensus));
   return run;
 }
 

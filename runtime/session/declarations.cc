@@ -135,14 +135,22 @@ Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const To
   if (compll::has_rounds(decision.codec.name)) return make_rounds_run(declared, topology, self, first_owner);
   Result<HopCodecs> codecs = make_codecs(decision, declared.spec.dtype);
   if (!codecs) return codecs.status();
+  if (!declared.asynchronous) {
+    return make_graph_run(declared, std::move(*codecs), decision, topology, self, first_owner);
+  }
   CASYNC_RETURN_IF_ERROR(check_partition(declared, *codecs));
-  if (declared.asynchronous) return make_asynchronous(declared, topology, self, first_owner);
+  return make_asynchronous(declared, topology, self, first_owner);
+}
+
+Result<std::unique_ptr<GradientRun>> make_graph_run(const Declared& declared, HopCodecs codecs, const Decision& named,
+                                                    const Topology& topology, Rank self, std::size_t first_owner) {
+  CASYNC_RETURN_IF_ERROR(check_partition(declared, codecs));
+  const Decision& decision = declared.decision;
   Result<TaskGraph> graph = make_graph(decision, declared.spec.elements(), topology, self, first_owner, traits_of);
   if (!graph) return graph.status();
-  auto run = std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*codecs));
-  run->self = self;
-  run->key = declared.key;
-  if (decision.servers.dedicated) run->contributors = topology.ranks - decision.servers.count;
+  auto run = std::make_unique<GradientRun>(declared.spec, named, std::move(*graph), std::move(codecs),
+                                           RunName{declared.key, self});
+  if (decision.servers.dedicated) run->scale.count(topology.ranks - decision.servers.count);
   CASYNC_RETURN_IF_ERROR(add_warm_up(declared, topology, first_owner, *run));
   if (declared.neighbours != Neighbours::kAll) {
     CASYNC_RETURN_IF_ERROR(add_gossip(declared, declared.neighbours, topology, *run));

@@ -54,6 +54,11 @@ Status exchanges_nothing(const SyncMode& mode, std::uint32_t step);
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
                                               std::size_t first_owner);
 
+/// The same of one that goes through the graph of its decision, with these codecs. `named`: the decision that reports
+/// and states name.
+Result<std::unique_ptr<GradientRun>> make_graph_run(const Declared& declared, HopCodecs codecs, const Decision& named,
+                                                    const Topology& topology, Rank self, std::size_t first_owner);
+
 /// The label of a residual's owner: "int4:block=128 / int4:block=128, ps, 2 partitions", and with a hierarchical
 /// strategy the nodes, with servers their number, which say which rank encodes what. State with another label is
 /// refused.

@@ -154,14 +154,15 @@ Result<std::unique_ptr<GradientRun>> make_turns(std::unique_ptr<GossipTurns> tur
   plain.codec = plain.second_hop = CodecChoice{};
   Result<HopCodecs> codecs = make_codecs(plain, outer.spec.dtype);
   if (!codecs) return codecs.status();
-  auto run = std::make_unique<GradientRun>(outer.spec, outer.decision, TaskGraph(), std::move(*codecs));
-  run->self = outer.self;
-  run->key = key_of(outer.spec.name, kFirstGossipPart + 2 * outer.gossip.size());
+  const std::uint64_t key = key_of(outer.spec.name, kFirstGossipPart + 2 * outer.related.neighbourhoods());
   const GossipTurns* const own = turns.get();
-  run->rounds = std::make_unique<RoundsRun>(std::move(turns), outer.elements, 1);
-  run->rounds->make_kernels = [own](Device& device) { return own->kernels(device); };
-  run->outer = &outer;
-  run->shares_kept = true;
+  RunExtras extras;
+  extras.rounds = std::make_unique<RoundsRun>(std::move(turns), outer.elements, 1,
+                                              [own](Device& device) { return own->kernels(device); });
+  auto run = std::make_unique<GradientRun>(outer.spec, outer.decision, TaskGraph(), std::move(*codecs),
+                                           RunName{key, outer.self}, std::move(extras));
+  run->related.belong_to(outer);
+  run->kept.share(outer.kept);
   return run;
 }
 
@@ -182,10 +183,9 @@ Result<std::unique_ptr<GradientRun>> make_exchange_of_differences(std::span<cons
                           DType::kFloat32,
                           {static_cast<std::int64_t>(turns.rounds->shape.exchanged.front())},
                           turns.spec.priority};
-  auto run = std::make_unique<GradientRun>(spec, decision, std::move(graph), std::move(*codecs));
-  run->self = turns.self;
-  run->key = turns.key + 1;
-  run->outer = &turns;
+  auto run = std::make_unique<GradientRun>(spec, decision, std::move(graph), std::move(*codecs),
+                                           RunName{turns.key + 1, turns.self});
+  run->related.belong_to(turns);
   return run;
 }
 
@@ -249,15 +249,17 @@ Result<std::unique_ptr<GradientRun>> make_difference_gossip(const Declared& decl
   Declared plain = declared;
   plain.neighbours = Neighbours::kAll;
   plain.decision.codec = plain.decision.second_hop = for_dtype({}, declared.spec.dtype);
-  Result<std::unique_ptr<GradientRun>> made = make_run(plain, topology, self, first_owner);
+  Result<HopCodecs> codecs = make_codecs(plain.decision, declared.spec.dtype);
+  if (!codecs) return codecs.status();
+  // Named by its own decision, so that states of other codecs are refused.
+  Result<std::unique_ptr<GradientRun>> made =
+      make_graph_run(plain, std::move(*codecs), declared.decision, topology, self, first_owner);
   if (!made) return made.status();
   GradientRun& run = **made;
-  run.decision = declared.decision;  // for reports, and so that states of other codecs are refused
 
   const std::vector<Rank> neighbours = ring_neighbours(self, topology.ranks);
   const std::size_t members = neighbours.size() + 1;
-  run.kept_initial.assign(members, 0.0f);
-  run.keeps_in_place = true;
+  run.kept.keep_copies(members);
   const Result<std::unique_ptr<compll::Codec>> codec = codec_of_differences(declared.decision.codec);
   if (!codec) return codec.status();
   const double gamma = declared.gamma > 0 ? declared.gamma : suitable_gamma(**codec);
@@ -266,17 +268,16 @@ Result<std::unique_ptr<GradientRun>> make_difference_gossip(const Declared& decl
   if (!turns) return turns.status();
   auto exchange = make_exchange_of_differences(neighbours, topology, **turns);
   if (!exchange) return exchange.status();
-  (*turns)->rounds->exchanges.push_back(std::move(*exchange));
-  run.gossip.push_back(std::move(*turns));
+  (*turns)->rounds->add(std::move(*exchange));
+  run.related.add_gossip(std::move(*turns));
 
   auto consensus = make_turns(std::make_unique<ConsensusTurns>(members), run);
   if (!consensus) return consensus.status();
   auto sum = make_exchange(plain, 0, compll::ExchangeKind::kSum, run.elements, topology, self, first_owner);
   if (!sum) return sum.status();
-  (*sum)->outer = consensus->get();
-  (*consensus)->rounds->exchanges.push_back(std::move(*sum));
-  run.consensus = consensus->get();
-  run.gossip.push_back(std::move(*consensus));
+  (*sum)->related.belong_to(**consensus);
+  (*consensus)->rounds->add(std::move(*sum));
+  run.related.add_consensus(std::move(*consensus));
   return made;
 }
 

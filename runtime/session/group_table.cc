@@ -21,11 +21,11 @@ Result<GroupedGradient> GroupTable::declare(const GradientSpec& gradient) {
   if (const auto member = place_of_.find(gradient.name); member != place_of_.end()) {
     const auto& [group, place] = member->second;
     CASYNC_RETURN_IF_ERROR(group->declare(place, gradient));
-    if (group->has_all() && !group->id()) CASYNC_RETURN_IF_ERROR(close(*group));
+    if (group->members().has_all() && !group->id()) CASYNC_RETURN_IF_ERROR(close(*group));
     return GroupedGradient{std::nullopt, group, place};
   }
   for (const std::unique_ptr<SentGroup>& group : groups_) {
-    if (group->name() == gradient.name) {
+    if (group->members().name() == gradient.name) {
       return invalid_argument("gradient " + gradient.name + ": the plan has a group of this name: rename the group");
     }
   }
@@ -35,10 +35,8 @@ Result<GroupedGradient> GroupTable::declare(const GradientSpec& gradient) {
 }
 
 Status GroupTable::close(SentGroup& group) {
-  GradientSpec whole = group.spec();
-  const Result<GradientId> id = session_.declare(whole);
-  if (!id) return id.status();
-  return group.close(*id, std::move(whole));
+  const Result<GradientId> id = session_.declare(group.members().spec());
+  return id ? group.close(*id) : id.status();
 }
 
 std::optional<GradientId> GroupTable::find(const std::string& name) const {
@@ -57,7 +55,8 @@ Result<const GroupedGradient*> GroupTable::of(Handle handle) const {
   const std::uint32_t index = index_of(handle);
   if (index < gradients_.size()) {
     const GroupedGradient& gradient = gradients_[index];
-    if (gradient.group == nullptr || gradient.group->knows(gradient.place, step_of(handle))) return &gradient;
+    if (gradient.group == nullptr || gradient.group->submissions().knows(gradient.place, step_of(handle)))
+      return &gradient;
   }
   return invalid_argument("a handle that no submission gave");
 }
@@ -95,7 +94,7 @@ void GroupTable::submitted(GradientId gradient, std::uint32_t step) {
 
 Status GroupTable::close_open(std::uint32_t step, std::vector<Submission>* whole) {
   for (const std::unique_ptr<SentGroup>& group : groups_) {
-    if (group->id() || group->submitted_in(step) == 0) continue;
+    if (group->id() || group->submissions().count_in(step) == 0) continue;
     CASYNC_RETURN_IF_ERROR(close(*group));
     if (group->is_whole(step)) whole->push_back(group->submission());
   }
@@ -104,8 +103,8 @@ Status GroupTable::close_open(std::uint32_t step, std::vector<Submission>* whole
 
 Status GroupTable::check_whole(std::uint32_t step, const char* then) const {
   for (const std::unique_ptr<SentGroup>& group : groups_) {
-    if (group->submitted_in(step) == 0 || group->is_whole(step)) continue;
-    return invalid_argument("step " + std::to_string(step) + ": group `" + group->name() +
+    if (group->submissions().count_in(step) == 0 || group->is_whole(step)) continue;
+    return invalid_argument("step " + std::to_string(step) + ": group `" + group->members().name() +
                             "` has not been submitted without " + group->missing(step) + then);
   }
   return Status::ok();
@@ -113,7 +112,7 @@ Status GroupTable::check_whole(std::uint32_t step, const char* then) const {
 
 Status GroupTable::name_member(StepResult& result) const {
   for (const std::unique_ptr<SentGroup>& group : groups_) {
-    if (result.finite || result.first_non_finite != group->name()) continue;
+    if (result.finite || result.first_non_finite != group->members().name()) continue;
     Result<std::string> member = group->not_finite();
     if (!member) return member.status();
     if (!member->empty()) result.first_non_finite = std::move(*member);
@@ -123,18 +122,18 @@ Status GroupTable::name_member(StepResult& result) const {
 
 void GroupTable::split(SessionState& state) const {
   for (const std::unique_ptr<SentGroup>& group : groups_) {
-    if (group->id()) split_states(group->whole(), state);
+    if (group->id()) split_states(group->members().whole(), state);
   }
 }
 
 Result<SessionState> GroupTable::join(SessionState state) {
   for (const std::unique_ptr<SentGroup>& group : groups_) {
-    if (group->members() == 0) {
-      CASYNC_RETURN_IF_ERROR(group->check_none_in(state));
+    if (group->members().declared() == 0) {
+      CASYNC_RETURN_IF_ERROR(group->members().check_none_in(state));
       continue;
     }
     if (!group->id()) CASYNC_RETURN_IF_ERROR(close(*group));
-    CASYNC_RETURN_IF_ERROR(join_states(group->whole(), state));
+    CASYNC_RETURN_IF_ERROR(join_states(group->members().whole(), state));
   }
   return state;
 }

@@ -48,9 +48,9 @@ Status GroupWaits::wait_until_whole(const GroupedGradient& gradient, Handle hand
   while (!lock_.changed->wait_until(lock, std::min(deadline, after(kLook)), may_go_on)) {
     if (closed_) return aborted("the session was closed");
     if (step_.has_all_of(step_of(handle))) return table_.check_whole(step_of(handle), GroupTable::kHowToGoOn);
-    const std::string late = "gradient " + group.spec_of(gradient.place).name + ", step " +
-                             std::to_string(step_of(handle)) + ": group " + group.name() + " has not left without " +
-                             group.missing(step_of(handle));
+    const std::string late = "gradient " + group.members().spec_of(gradient.place).name + ", step " +
+                             std::to_string(step_of(handle)) + ": group " + group.members().name() +
+                             " has not left without " + group.missing(step_of(handle));
     lock.unlock();
     CASYNC_RETURN_IF_ERROR(session_.submit({}, {}));
     if (Clock::now() - warned > stall) {
@@ -117,7 +117,7 @@ Status GroupWaits::take_result(Handle handle, Clock::time_point deadline, std::u
     if (!there) return end_with(session_, there.status());
     if (*there) return Status::ok();
     if (Clock::now() >= deadline) {
-      return timeout_error("gradient " + group.spec_of(gradient.place).name + ", step " +
+      return timeout_error("gradient " + group.members().spec_of(gradient.place).name + ", step " +
                            std::to_string(step_of(handle)) + ": its result is on its way to its memory");
     }
     SessionLock::pause(lock);

@@ -13,7 +13,7 @@ namespace {
 std::unique_ptr<RunRecord> record_of(const Session& session, const SyncMode& mode, const std::string& directory,
                                      Device& device) {
   if (session.rank() != 0 || directory.empty()) return nullptr;
-  return std::make_unique<RunRecord>(directory, session.ranks(), mode, device);
+  return std::make_unique<RunRecord>(directory, session.ranks(), mode, false, device);
 }
 
 }  // namespace
@@ -54,9 +54,13 @@ Status GroupedSession::gather(std::span<const Submission> submissions) {
   if (Status refused = table_.check(submissions, step_.number()); !refused) {
     return has_failed_device(refused) ? end_with(*session_, refused) : refused;
   }
-  if (record_) record_->submitted(submissions);
+  if (record_) {
+    record_->submitted(submissions);
+    record_->stands_still();
+  }
+  const bool samples = record_ && record_->samples(step_.exchanged());
   for (Submission one : submissions) {
-    if (record_) {
+    if (samples) {
       if (Status sampled = record_->sample(one, step_.number()); !sampled) return end_with(*session_, sampled);
     }
     const Result<std::optional<Submission>> leaves = table_.take(one, step_.number());

@@ -16,10 +16,11 @@ class GroupedStep {
   explicit GroupedStep(const SyncMode& mode) : mode_(mode) {}
 
   std::uint32_t number() const { return number_; }
+  /// The values that ranks exchange in it.
+  Exchanged exchanged() const { return is_consensus_ ? Exchanged::kParameters : exchanged_in(mode_, number_); }
   /// InvalidArgument: nothing may be submitted in this step.
   Status check_exchange() const {
-    const bool exchanges = is_consensus_ || exchanged_in(mode_, number_) != Exchanged::kNothing;
-    return exchanges ? Status::ok() : exchanges_nothing(mode_, number_);
+    return exchanged() == Exchanged::kNothing ? exchanges_nothing(mode_, number_) : Status::ok();
   }
   void begin_consensus() { is_consensus_ = true; }
   void end_submissions() { has_all_ = true; }

@@ -69,13 +69,15 @@ Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std
   const Bytes partition = declared.spec.bytes() / static_cast<Bytes>(decision.partitions);
   decision.partitions = choose_partitions(exchange.spec.bytes(), topology.ranks,
                                           owner_count(decision.servers, topology.ranks), partition);
-  Result<std::unique_ptr<GradientRun>> made = make_run(exchange, topology, self, first_owner + round);
-  if (!made || kind == compll::ExchangeKind::kSum) return made;
-  GradientRun& run = **made;
-  run.mean_of = 1;  // the greatest has no scale, and whole numbers get theirs after the last hop (run_turn)
+  Result<HopCodecs> codecs = make_codecs(decision, exchange.spec.dtype);
+  if (!codecs) return codecs.status();
   if (kind == compll::ExchangeKind::kMax) {
-    for (auto* codec : {&run.codecs.first, &run.codecs.second, &run.codecs.raw}) *codec = compll::make_greatest();
+    for (auto* codec : {&codecs->first, &codecs->second, &codecs->raw, &codecs->sum}) *codec = compll::make_greatest();
   }
+  Result<std::unique_ptr<GradientRun>> made =
+      make_graph_run(exchange, std::move(*codecs), decision, topology, self, first_owner + round);
+  // The greatest has no scale, and whole numbers get theirs after the last hop (run_turn).
+  if (made && kind != compll::ExchangeKind::kSum) (*made)->scale.average(1);
   return made;
 }
 
@@ -90,21 +92,24 @@ Status check_size(const GradientSpec& gradient, const compll::CodecInfo& info) {
                   info.name, gradient.elements()));
 }
 
-Status add_rounds(const Declared& declared, const Topology& topology, std::size_t first_owner, GradientRun& run) {
+Result<std::unique_ptr<RoundsRun>> make_rounds_of(const Declared& declared) {
   const CodecChoice& choice = declared.decision.codec;
   Result<std::unique_ptr<compll::RoundsCodec>> codec = compll::make_rounds_codec(choice.name, choice.parameters);
   if (!codec) return codec.status();
   const auto [rows, columns] = matrix_of(declared.spec, (*codec)->info());
   CASYNC_RETURN_IF_ERROR(check_size(declared.spec, (*codec)->info()));
-  run.rounds = std::make_unique<RoundsRun>(std::move(*codec), rows, columns);
-  const std::vector<compll::ExchangeKind>& kinds = run.rounds->codec->info().exchanges;
-  for (const Elements elements : run.rounds->shape.exchanged) {
-    std::vector<std::unique_ptr<GradientRun>>& exchanges = run.rounds->exchanges;
-    const std::size_t round = exchanges.size();
+  return std::make_unique<RoundsRun>(std::move(*codec), rows, columns);
+}
+
+Status add_exchanges(const Declared& declared, const Topology& topology, std::size_t first_owner, GradientRun& run) {
+  RoundsRun& rounds = *run.rounds;
+  const std::vector<compll::ExchangeKind>& kinds = rounds.codec->info().exchanges;
+  for (const Elements elements : rounds.shape.exchanged) {
+    const std::size_t round = rounds.exchanges().size();
     auto exchange = make_exchange(declared, round, kinds[round], elements, topology, run.self, first_owner);
     if (!exchange) return exchange.status();
-    (*exchange)->outer = &run;
-    exchanges.push_back(std::move(*exchange));
+    (*exchange)->related.belong_to(run);
+    rounds.add(std::move(*exchange));
   }
   return Status::ok();
 }
@@ -116,8 +121,8 @@ Status add_stage(Declared instead, std::uint32_t until, const Topology& topology
   instead.decision.warm_up_from.reset();
   Result<std::unique_ptr<GradientRun>> made = make_run(instead, topology, run.self, first_owner);
   if (!made) return Status(made.status().code(), "its warm-up steps: " + made.status().message());
-  (*made)->outer = &run;
-  run.warm_up.push_back({until, std::move(*made)});
+  (*made)->related.belong_to(run);
+  run.related.add_warm_up(until, std::move(*made));
   return Status::ok();
 }
 
@@ -172,11 +177,11 @@ Status add_stages(const Declared& declared, const Topology& topology, std::size_
     }
     const auto until = static_cast<std::uint32_t>(std::uint64_t{decision.warm_up_steps} * (stage + 1) / kStages);
     CASYNC_RETURN_IF_ERROR(add_stage(std::move(instead), until, topology, first_owner, run));
-    GradientRun& made = *run.warm_up.back().run;
-    if (!made.keeps_like(run)) {
+    GradientRun& made = run.related.last_warm_up();
+    if (!made.kept.is_like(run.kept)) {
       return plan_error("warm_up_from: what codec `" + decision.codec.name + "` keeps depends on `" + parameter + "`");
     }
-    made.shares_kept = true;
+    made.kept.share(run.kept);
   }
   return Status::ok();
 }
@@ -190,19 +195,22 @@ Result<std::unique_ptr<GradientRun>> make_gossip(const Declared& declared, std::
                                   .ranks = topology.ranks,
                                   .self = outer.self},
                                  neighbours);
-  auto run = std::make_unique<GradientRun>(declared.spec, declared.decision, std::move(graph), std::move(*codecs));
-  run->self = outer.self;
-  run->key = key_of(declared.spec.name, kFirstGossipPart + number);
-  run->outer = &outer;
-  run->mean_of = static_cast<int>(neighbours.size()) + 1;
+  auto run = std::make_unique<GradientRun>(declared.spec, declared.decision, std::move(graph), std::move(*codecs),
+                                           RunName{key_of(declared.spec.name, kFirstGossipPart + number), outer.self});
+  run->related.belong_to(outer);
+  run->scale.average(static_cast<int>(neighbours.size()) + 1);
   return run;
 }
 
 /// Lets one of several runs that never go on together reserve the slots of all: the one with the most buffers.
-void share_slots(std::span<const std::unique_ptr<GradientRun>> runs) {
-  const auto fewer = [](const auto& a, const auto& b) { return a->buffers.size() < b->buffers.size(); };
-  const auto largest = std::max_element(runs.begin(), runs.end(), fewer);
-  for (const std::unique_ptr<GradientRun>& one : runs) one->borrows_slots = one != *largest;
+void share_slots(const RelatedRuns& runs) {
+  std::size_t largest = 0;
+  for (std::size_t i = 1; i < runs.neighbourhoods(); ++i) {
+    if (runs.gossip(i).buffers.count() > runs.gossip(largest).buffers.count()) largest = i;
+  }
+  for (std::size_t i = 0; i < runs.neighbourhoods(); ++i) {
+    if (i != largest) runs.gossip(i).buffers.borrow_slots();
+  }
 }
 
 }  // namespace
@@ -229,9 +237,11 @@ bool is_exact(const Declared& declared) {
 
 Status add_gossip(const Declared& declared, Neighbours neighbours, const Topology& topology, GradientRun& run) {
   const auto add = [&](std::span<const Rank> ranks) {
-    Result<std::unique_ptr<GradientRun>> made = make_gossip(declared, ranks, run.gossip.size(), topology, run);
-    if (made) run.gossip.push_back(std::move(*made));
-    return made.status();
+    Result<std::unique_ptr<GradientRun>> made =
+        make_gossip(declared, ranks, run.related.neighbourhoods(), topology, run);
+    if (!made) return made.status();
+    run.related.add_gossip(std::move(*made));
+    return Status::ok();
   };
   if (neighbours == Neighbours::kRing) return add(ring_neighbours(run.self, topology.ranks));
   for (int round = 0; round < pairs::rounds(topology.ranks); ++round) {
@@ -239,7 +249,7 @@ Status add_gossip(const Declared& declared, Neighbours neighbours, const Topolog
     const std::size_t count = partner == run.self ? 0 : 1;
     CASYNC_RETURN_IF_ERROR(add({&partner, count}));
   }
-  share_slots(run.gossip);
+  share_slots(run.related);
   return Status::ok();
 }
 
@@ -273,10 +283,13 @@ Result<std::unique_ptr<GradientRun>> make_rounds_run(const Declared& declared, c
   none.decision.codec = none.decision.second_hop = CodecChoice{};
   Result<HopCodecs> codecs = make_codecs(none.decision, declared.spec.dtype);
   if (!codecs) return codecs.status();
-  auto run = std::make_unique<GradientRun>(declared.spec, declared.decision, TaskGraph(), std::move(*codecs));
-  run->self = self;
-  run->key = declared.key;
-  CASYNC_RETURN_IF_ERROR(add_rounds(declared, topology, first_owner, *run));
+  Result<std::unique_ptr<RoundsRun>> rounds = make_rounds_of(declared);
+  if (!rounds) return rounds.status();
+  RunExtras extras;
+  extras.rounds = std::move(*rounds);
+  auto run = std::make_unique<GradientRun>(declared.spec, declared.decision, TaskGraph(), std::move(*codecs),
+                                           RunName{declared.key, self}, std::move(extras));
+  CASYNC_RETURN_IF_ERROR(add_exchanges(declared, topology, first_owner, *run));
   CASYNC_RETURN_IF_ERROR(add_warm_up(declared, topology, first_owner, *run));
   return run;
 }

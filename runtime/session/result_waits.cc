@@ -19,7 +19,7 @@ Clock::duration ResultWaits::timeout() const {
 bool ResultWaits::done(Handle handle) const {
   std::lock_guard lock(tables_.mutex);
   const Result<GradientRun*> run = tables_.run_of(handle);
-  const bool is_done = run && *run != nullptr && (*run)->completed.load(std::memory_order_acquire) > step_of(handle);
+  const bool is_done = run && *run != nullptr && (*run)->step.completed() > step_of(handle);
   if (is_done) record_.needs(index_of(handle));
   return is_done;
 }
@@ -39,7 +39,7 @@ Status ResultWaits::note_exposed(Handle handle, double seconds) {
 /// Counts the wait for reports, and shows it in the timeline if it is long enough to be seen there.
 void ResultWaits::waited(GradientRun& run, std::uint32_t step, Clock::time_point since, Clock::time_point now) const {
   constexpr Seconds kLeastShown{5e-6};
-  run.exposed_s.fetch_add(Seconds(now - since).count());
+  run.exposed.add(now - since);
   if (parts_.timeline && now - since >= kLeastShown) {
     parts_.timeline->record({SpanKind::kWait, &run, {}, step, -1, 0, 0, since, now, 0});
   }
@@ -99,8 +99,7 @@ Status ResultWaits::wait_any(std::span<const Handle> handles, const std::atomic<
   const auto stop = [&] { return interrupted.load() || openings_.count() != seen; };
   const Status status = parts_.executor->waits().wait_any(awaited, earliest->last, std::cref(stop));
   for (std::size_t i = 0; i < handles.size(); ++i) {
-    if (awaited[i].run != nullptr && awaited[i].run->completed.load(std::memory_order_acquire) > awaited[i].step)
-      done->push_back(handles[i]);
+    if (awaited[i].run != nullptr && awaited[i].run->step.completed() > awaited[i].step) done->push_back(handles[i]);
   }
   // A wait for that one alone says what it lacks, and ends the job.
   return status.code() == StatusCode::kTimeout ? wait(earliest->handle, -1, Waiter::kHelper) : status;
@@ -129,7 +128,7 @@ Status ResultWaits::wait_for_step(Clock::time_point until) {
       if (!tables_.submissions.in_step(i)) continue;
       any = true;
       GradientRun* const run = tables_.gradients.run(i);
-      if (run == nullptr || run->completed.load() > step) continue;
+      if (run == nullptr || run->step.completed() > step) continue;
       last = run;
       since = tables_.submissions.since(i);
     }
@@ -155,7 +154,7 @@ bool ResultWaits::is_complete() const {
   for (std::size_t i = 0; i < tables_.gradients.size(); ++i) {
     if (!tables_.submissions.in_step(i)) continue;
     const GradientRun* const run = tables_.gradients.run(i);
-    if (run == nullptr || run->completed.load(std::memory_order_acquire) <= step) return false;
+    if (run == nullptr || run->step.completed() <= step) return false;
   }
   return true;
 }

@@ -7,12 +7,12 @@
 
 namespace casync::runtime {
 
-RunRecord::RunRecord(std::string directory, int ranks, const SyncMode& mode, Device& device)
-    : directory_(std::move(directory)),
-      ranks_(ranks),
-      mode_(mode),
-      moments_(mode_ == SyncMode{} ? make_step_moments(device) : nullptr) {
-  if (!device.is_host()) device_sampler_.emplace(device, sampler_);
+RunRecord::RunRecord(std::string directory, int ranks, const SyncMode& mode, bool is_watched, Device& device)
+    : directory_(std::move(directory)), ranks_(ranks), mode_(mode) {
+  if (has_model() || is_watched) moments_ = make_step_moments(device);
+  if (directory_.empty()) return;
+  sampler_.emplace();
+  if (!device.is_host()) device_sampler_.emplace(device, *sampler_);
 }
 
 Status RunRecord::declared(const GradientSpec& gradient) {
@@ -22,17 +22,17 @@ Status RunRecord::declared(const GradientSpec& gradient) {
 }
 
 void RunRecord::submitted(std::span<const Submission> submissions) {
-  if (!moments_) return;
-  moments_->submitted(submissions);
-  moments_->stands_still();
+  if (moments_) moments_->submitted(submissions);
+}
+
+bool RunRecord::samples(Exchanged exchanged) const {
+  return sampler_ && exchanged == (mode_.is_local() ? Exchanged::kDifferences : Exchanged::kGradients);
 }
 
 Status RunRecord::sample(Submission& submission, std::uint32_t step) {
-  const Exchanged sampled = mode_.is_local() ? Exchanged::kDifferences : Exchanged::kGradients;
-  if (exchanged_in(mode_, step) != sampled) return Status::ok();
   const auto gradient = static_cast<std::size_t>(submission.gradient);
   if (!device_sampler_) {
-    sampler_.submitted(gradient, gradients_[gradient], submission.data, step);
+    sampler_->submitted(gradient, gradients_[gradient], submission.data, step);
     return Status::ok();
   }
   const Result<void*> stream = device_sampler_->submitted(gradient, submission, step);
@@ -44,8 +44,13 @@ void RunRecord::needs(std::size_t gradient) {
   if (moments_) moments_->needs(gradient);
 }
 
-void RunRecord::waits(std::size_t gradient) {
+bool RunRecord::waits(std::size_t gradient) {
   if (moments_) moments_->waits(gradient);
+  return moments_ != nullptr;
+}
+
+void RunRecord::stands_still() {
+  if (moments_) moments_->stands_still();
 }
 
 void RunRecord::goes_on() {
@@ -61,11 +66,15 @@ void RunRecord::step_ended() {
   if (device_sampler_) device_sampler_->take_over();
 }
 
+void RunRecord::end_watch() {
+  if (!has_model()) moments_.reset();
+}
+
 void RunRecord::write() {
-  const Recorder* const recorder = moments_ ? &moments_->recorder() : nullptr;
+  const Recorder* const recorder = has_model() ? &moments_->recorder() : nullptr;
   if (recorder != nullptr) write_model(directory_, ranks_, *recorder, gradients_);
   if (device_sampler_) device_sampler_->take_over();
-  write_samples(directory_, recorder, gradients_, sampler_);
+  if (sampler_) write_samples(directory_, recorder, gradients_, *sampler_);
 }
 
 }  // namespace casync::runtime

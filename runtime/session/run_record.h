@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
+#include "casync/model/gradient.h"
 #include "casync/model/plan.h"
 #include "runtime/session/device_sampler.h"
 #include "runtime/session/gradient_sampler.h"
@@ -16,36 +19,48 @@
 
 namespace casync::runtime {
 
-/// The record of a run with groups (SessionOptions::record_directory): when the members are ready and needed, and
-/// samples of them. Calls come one at a time.
+/// The record of a run: when the program's gradients are ready and needed, and samples of them, which become files
+/// (SessionOptions::record_directory), or for who watches the steps. Gradients have numbers. Calls come one at a time.
 class RunRecord {
  public:
-  /// `directory`: of the files. `device`: the session's. In a mode that exchanges something else than each step's
-  /// gradients there are samples only.
-  RunRecord(std::string directory, int ranks, const SyncMode& mode, Device& device);
+  /// `directory`: of the files; "": there are none. `device`: the session's. In a mode that exchanges something else
+  /// than each step's gradients the files are samples only.
+  RunRecord(std::string directory, int ranks, const SyncMode& mode, bool is_watched, Device& device);
 
   /// A gradient gets the next number. Unavailable: as DeviceSampler.
   Status declared(const GradientSpec& gradient);
-  /// Gradients by their numbers. The program stands still until goes_on().
+  /// Gradients by their numbers.
   void submitted(std::span<const Submission> submissions);
-  /// Samples one of them, of `step`, before anything has been reduced. On a device `submission` gets the stream behind
-  /// which its memory may change. Unavailable: as DeviceSampler.
+  /// Returns true if a step that exchanges these has what the plan's codecs encode, which is sampled.
+  bool samples(Exchanged exchanged) const;
+  /// Samples one gradient in such a step, ahead of any reduction. On a device `submission` gets the stream
+  /// behind which its memory may change. Unavailable: as DeviceSampler; on the host it does not fail.
   Status sample(Submission& submission, std::uint32_t step);
+
   void needs(std::size_t gradient);
-  /// It waits for one until goes_on().
-  void waits(std::size_t gradient);
+  /// The program waits for one until goes_on(). Returns false if nobody needs to know when it goes on.
+  bool waits(std::size_t gradient);
+  /// It stands still for another reason, until goes_on().
+  void stands_still();
   void goes_on();
   void computed();
   void step_ended();
+
+  /// The program's seconds in the last step, without the time it stood still. While somebody watches.
+  double program_seconds_of_last_step() const { return moments_->recorder().program_seconds_of_last_step(); }
+  /// Nobody watches any more.
+  void end_watch();
   /// Writes what there is.
   void write();
 
  private:
+  bool has_model() const { return !directory_.empty() && mode_ == SyncMode{}; }
+
   const std::string directory_;
   const int ranks_;
   const SyncMode mode_;
-  const std::unique_ptr<StepMoments> moments_;  ///< null: no model is recorded
-  GradientSampler sampler_;
+  std::unique_ptr<StepMoments> moments_;  ///< null: nobody uses them
+  std::optional<GradientSampler> sampler_;
   std::optional<DeviceSampler> device_sampler_;  ///< of sampler_, on a device
   std::vector<GradientSpec> gradients_;
 };

@@ -20,17 +20,17 @@ Bytes payload_bytes(const GradientRun& run) {
   Bytes sum = 0;
   for (const Primitive& primitive : run.graph.tasks()) {
     const Send* send = std::get_if<Send>(&primitive);
-    if (send != nullptr) sum += run.codec_of(send->from).encoded_bound(run.slice_of(send->from).count);
+    if (send != nullptr) sum += run.codec_of(send->from).encoded_bound(run.buffers.of(send->from).slice.count);
   }
   if (run.rounds) {
-    for (const std::unique_ptr<GradientRun>& exchange : run.rounds->exchanges) sum += payload_bytes(*exchange);
+    for (const std::unique_ptr<GradientRun>& exchange : run.rounds->exchanges()) sum += payload_bytes(*exchange);
   }
-  if (run.owner_side) sum += payload_bytes(*run.owner_side);
+  if (run.owner_side()) sum += payload_bytes(*run.owner_side());
   return sum;
 }
 
 nlohmann::json to_json(const GradientRun& run) {
-  const double steps = run.steps == 0 ? 1 : static_cast<double>(run.steps);
+  const double steps = run.step.steps() == 0 ? 1 : static_cast<double>(run.step.steps());
   nlohmann::json members = nlohmann::json::array();  // of a group
   for (const GroupMember& member : run.spec.members) members.push_back(member.name);
   return {{"name", run.spec.name},
@@ -45,9 +45,9 @@ nlohmann::json to_json(const GradientRun& run) {
           {"partitions", run.decision.partitions},
           {"priority", run.decision.priority},
           {"payload_bytes", payload_bytes(run)},
-          {"steps", run.steps},
-          {"mean_ms", 1e3 * run.total_s / steps},
-          {"exposed_ms", 1e3 * run.exposed_s.load() / steps}};
+          {"steps", run.step.steps()},
+          {"mean_ms", 1e3 * run.step.total_s() / steps},
+          {"exposed_ms", 1e3 * run.exposed.seconds() / steps}};
 }
 
 }  // namespace

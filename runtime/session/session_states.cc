@@ -9,21 +9,26 @@
 
 #include "base/log.h"
 #include "runtime/executor/answering.h"
+#include "runtime/executor/run_states.h"
 #include "runtime/session/declarations.h"
 
 namespace casync::runtime {
 namespace {
 
 bool is_residual(const GradientRun& run) {
-  return !run.rounds && run.gossip.empty() && run.kept_initial.size() <= 1 && run.kept_floats() <= run.elements &&
-         std::all_of(run.kept_initial.begin(), run.kept_initial.end(), [](float value) { return value == 0; });
+  return !run.rounds && run.related.neighbourhoods() == 0 && run.kept.is_residual();
+}
+
+/// Returns true if the step under way changes the state that the last one left.
+bool changes_in_place(const GradientRun& run) {
+  return run.step.keeps() && run.kept.memory() == ResidualMemory::kOneBuffer && run.kept.floats() > 0;
 }
 
 std::vector<GradientState::Range> owned_ranges(const GradientRun& run) {
   std::vector<GradientState::Range> ranges;
   if (run.rounds) return ranges;
-  if (run.owner_side) {
-    const Answering& answering = *run.owner_side->answering;
+  if (run.owner_side()) {
+    const Answering& answering = *run.owner_side()->answering;
     answering.for_each_task([&](TaskId task) {
       const Slice slice = answering.of(task).slice();
       ranges.push_back({slice.first, slice.count});
@@ -32,7 +37,7 @@ std::vector<GradientState::Range> owned_ranges(const GradientRun& run) {
   for (const Primitive& task : run.graph.tasks()) {
     const Merge* merge = std::get_if<Merge>(&task);
     if (merge == nullptr || !merge->last || run.codec_of(merge->to).info().states == 0) continue;
-    const Slice slice = run.slice_of(merge->to);
+    const Slice slice = run.buffers.of(merge->to).slice;
     ranges.push_back({slice.first, slice.count});
   }
   return ranges;
@@ -58,7 +63,7 @@ Result<SessionState> SessionStates::take() const {
     if (run == nullptr) continue;
     GradientState one;
     one.codec = label_of(*run);
-    CASYNC_RETURN_IF_ERROR(run->read_kept(*parts_.device, &one.residual));
+    CASYNC_RETURN_IF_ERROR(read_kept(*run, *parts_.device, &one.residual));
     one.owned = owned_ranges(*run);
     one.is_residual = is_residual(*run);
     state.gradients.emplace(run->spec.name, std::move(one));
@@ -74,7 +79,7 @@ Status SessionStates::commit(bool finite) {
   for (std::size_t i = 0; i < tables_.gradients.size(); ++i) {
     if (!tables_.submissions.in_step(i)) continue;
     GradientRun& run = *tables_.gradients.run(i);
-    if (run.keeps) run.committed = 1 - run.committed;
+    if (run.step.keeps()) run.kept.commit();
   }
   return Status::ok();
 }
@@ -86,8 +91,8 @@ Status SessionStates::begin_anew() {
   for (std::size_t i = 0; i < tables_.gradients.size(); ++i) {
     if (!tables_.submissions.in_step(i)) continue;
     GradientRun& run = *tables_.gradients.run(i);
-    if (!run.keeps || !run.has_one_buffer() || run.kept_floats() == 0) continue;
-    CASYNC_RETURN_IF_ERROR(run.reset_kept(*parts_.device));
+    if (!changes_in_place(run)) continue;
+    CASYNC_RETURN_IF_ERROR(reset_kept(run, *parts_.device));
     ++count;
   }
   if (count == 0) return Status::ok();
@@ -100,7 +105,7 @@ Status SessionStates::check_committed() const {
   for (std::size_t i = 0; i < tables_.gradients.size(); ++i) {
     const GradientRun* const run = tables_.gradients.run(i);
     if (!tables_.submissions.in_step(i) || run == nullptr) continue;
-    if (!run->keeps || !run->has_one_buffer() || run->kept_floats() == 0) continue;
+    if (!changes_in_place(*run)) continue;
     return invalid_argument("gradient " + run->spec.name + " keeps its residual in one buffer, which step " +
                             std::to_string(tables_.step.number()) + " has changed: " +
                             (parts_.executor->failures().failing()
@@ -115,7 +120,7 @@ Status SessionStates::check_together(const std::string& what) const {
   if (!parts_.plan.mode.is_asynchronous()) return Status::ok();
   const std::span<GradientRun* const> runs = tables_.gradients.runs();
   const bool closed = std::all_of(runs.begin(), runs.end(), [](const GradientRun* run) {
-    return run == nullptr || !run->owner_side || run->owner_side->answering->is_closed();
+    return run == nullptr || !run->owner_side() || run->owner_side()->answering->is_closed();
   });
   if (tables_.step.is_together() && closed) return Status::ok();
   return invalid_argument("with `asynchronous` each rank is in its own step: end a consensus of all gradients " +
@@ -180,15 +185,15 @@ Status SessionStates::check(const GradientRun& run, const GradientState& state) 
   if (state.codec != label) {
     return invalid_argument("gradient " + run.spec.name + ": the state is of " + state.codec + ", here it is " + label);
   }
-  if (state.residual.size() == run.state_floats()) return Status::ok();
+  if (state.residual.size() == state_floats(run)) return Status::ok();
   return invalid_argument("gradient " + run.spec.name + ": a state of " + std::to_string(state.residual.size()) +
-                          " elements, its codecs keep " + std::to_string(run.state_floats()));
+                          " elements, its codecs keep " + std::to_string(state_floats(run)));
 }
 
 /// `state`: null where the gradient was not there yet.
 Status SessionStates::adopt(GradientRun& run, const GradientState* state, std::uint32_t step) {
-  run.set_step(step);
-  return state == nullptr ? run.reset_kept(*parts_.device) : run.write_kept(*parts_.device, state->residual);
+  run.go_to(step);
+  return state == nullptr ? reset_kept(run, *parts_.device) : write_kept(run, *parts_.device, state->residual);
 }
 
 }  // namespace casync::runtime

@@ -18,7 +18,7 @@ std::vector<std::uint64_t> SessionTables::completed() const {
   std::vector<std::uint64_t> keys;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const GradientRun* const run = gradients.run(i);
-    if (submissions.in_step(i) && run != nullptr && run->completed.load() > step.number()) {
+    if (submissions.in_step(i) && run != nullptr && run->step.completed() > step.number()) {
       keys.push_back(gradients.declared(i).key);
     }
   }
@@ -32,7 +32,7 @@ StepResult SessionTables::result() const {
   result.step = step.number();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (i + kAhead < runs.size() && runs[i + kAhead] != nullptr) fetch_step_of(runs[i + kAhead]);
-    if (!submissions.in_step(i) || runs[i]->finite) continue;
+    if (!submissions.in_step(i) || runs[i]->step.is_finite()) continue;
     const std::string& name = runs[i]->spec.name;
     if (result.finite || name < result.first_non_finite) result.first_non_finite = name;
     result.finite = false;

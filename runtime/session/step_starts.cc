@@ -39,10 +39,10 @@ void StepStarts::start_held() {
 GradientRun* StepStarts::gossip_of(const GradientRun& run) const {
   const CurrentStep& step = tables_.step;
   if (step.exchanged() != Exchanged::kParameters) return nullptr;
-  if (step.is_consensus()) return run.consensus;
-  if (parts_.plan.mode.neighbours != Neighbours::kPairs) return run.gossip[0].get();
+  if (step.is_consensus()) return run.related.consensus();
+  if (parts_.plan.mode.neighbours != Neighbours::kPairs) return &run.related.gossip(0);
   const auto round = pairs::round_of(parts_.plan.seed, step.number(), parts_.launch.ranks);
-  return run.gossip[static_cast<std::size_t>(round)].get();
+  return &run.related.gossip(static_cast<std::size_t>(round));
 }
 
 GradientStart StepStarts::start_of(GradientRun* run, std::uint32_t step, const Submission& one) const {

@@ -143,7 +143,7 @@ TEST_CASE("merge: the greatest of each element, NaN first, also in the memory of
   CHECK((std::isnan(c[2]) && std::isnan(c[3])));
   c[2] = c[3] = 0;
   CHECK(c == std::vector<float>{2, -5, 0, 0, -9, -1});
-  CHECK(codec->info().name == "none");
+  CHECK(codec->info().name == kGreatestIdentity);
 }
 
 TEST_CASE("merge: a contribution that is not finite is reported") {

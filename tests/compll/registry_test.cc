@@ -94,13 +94,16 @@ TEST_CASE("registry: an unknown codec is answered with those there are and the n
   CHECK_THAT(refusal("zstandard"), !Catch::Contains("mean"));
 }
 
-TEST_CASE("registry: the codec that carries exchanges is there by name, and in no list") {
+TEST_CASE("registry: the codecs of exchanges are there by name, and in no list") {
   const auto names = codec_names();
   CHECK(std::find(names.begin(), names.end(), "exchange_elias") == names.end());
   CHECK(codec_of("exchange_elias")->info().number == 68);
   CHECK(built_in_with_number(68) == "exchange_elias");
   CHECK(check_no_exchange("int8").text() == "OK");
   CHECK_THAT(check_no_exchange("exchange_elias").message(), Catch::StartsWith("codec `exchange_elias` makes whole"));
+  CHECK(std::find(names.begin(), names.end(), "exchange_whole") == names.end());
+  CHECK(built_in_with_number(77) == "exchange_whole");
+  CHECK_THAT(check_no_exchange("exchange_whole").message(), Catch::StartsWith("codec `exchange_whole` makes whole"));
 }
 
 TEST_CASE("registry: the codec that rounds what sessions keep is there by name, and in no list") {

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -12,6 +13,8 @@
 #include <vector>
 
 #include "compll/codec/coded/coded_codec.h"
+#include "compll/codec/none.h"
+#include "compll/codec/payload.h"
 #include "runtime/device/device.h"
 
 namespace casync::test {
@@ -104,6 +107,51 @@ inline void check_kernels(DeviceUnderTest& on, const std::string& name) {
   }
 }
 
+/// A merge that takes the greatest of each element: the elements are the codec's, and its head says if they are finite.
+inline void check_greatest(DeviceUnderTest& on) {
+  constexpr Elements kN = 5000;
+  const std::unique_ptr<compll::Codec> codec = compll::make_greatest();
+  Result<std::unique_ptr<runtime::CodecKernels>> kernels = on.device.kernels(codec->info().name, *codec);
+  REQUIRE(kernels.status().text() == "OK");
+  std::vector<float> values[3];
+  std::unique_ptr<runtime::DeviceBuffer> memories[3];
+  std::vector<runtime::KernelTerm> terms;
+  std::vector<compll::Contribution> contributions;
+  const Bytes bytes = kN * sizeof(float), head = runtime::kDevicePayloadHead;
+  for (const bool spoiled : {false, true}) {
+    terms.clear();
+    contributions.clear();
+    for (std::size_t t = 0; t < 3; ++t) {
+      values[t].resize(kN);
+      for (Elements i = 0; i < kN; ++i) values[t][i] = static_cast<float>((i * 31 + t * 7) % 17) - 8.5f;
+      values[t][4] = t == 1 ? -2.0f : -std::numeric_limits<float>::infinity();
+      if (spoiled && t == 1) values[t][4321] = std::numeric_limits<float>::quiet_NaN();
+      memories[t] = on.take(bytes, Memory::kDevice);
+      REQUIRE(on.device.write({reinterpret_cast<const std::byte*>(values[t].data()), bytes}, memories[t]->device())
+                  .is_ok());
+      terms.push_back({{}, memories[t]->device()});
+      contributions.push_back({{}, values[t].data()});
+    }
+    const auto payload = on.take(head + bytes, Memory::kDevice), out = on.take(bytes, Memory::kDevice);
+    runtime::KernelCall call;
+    call.function = runtime::KernelFunction::kMerge;
+    call.n = kN;
+    call.terms = terms;
+    call.payload = payload->device();
+    call.out = out->device();
+    const Result<runtime::KernelRoom> room = (*kernels)->room({&call, 1});
+    REQUIRE(room.is_ok());
+    const auto memory = on.take(room->device, Memory::kDevice), pinned = on.take(room->pinned, Memory::kPinned);
+    REQUIRE((*kernels)->issue({&call, 1}, memory->device(), pinned->view(), *on.stream).is_ok());
+    REQUIRE(on.over().is_ok());
+    std::vector<std::byte> wanted(bytes), made(head + bytes);
+    CHECK(codec->merge(contributions, kN, 1, *codec, {}, {}, wanted.data()).finite != spoiled);
+    REQUIRE(on.device.read(payload->device(), {made.data(), made.size()}).is_ok());
+    CHECK(compll::says_finite(made.data()) != spoiled);
+    CHECK(std::memcmp(made.data() + head, wanted.data(), bytes) == 0);
+  }
+}
+
 /// A payload that is none of its codec, which the kernels of a codec with coded sections find out.
 inline void check_fault(DeviceUnderTest& on) {
   constexpr Elements kN = 5000;
@@ -155,6 +203,7 @@ inline void check_turns(DeviceUnderTest& on, const std::string& name) {
   const auto filled = [&](const std::vector<float>& values) {
     const Bytes bytes = values.size() * sizeof(float);
     auto memory = on.take(bytes, Memory::kDevice);
+    if (bytes == 0) return memory;
     REQUIRE(on.device.write({reinterpret_cast<const std::byte*>(values.data()), bytes}, memory->device()).is_ok());
     return memory;
   };
@@ -171,6 +220,7 @@ inline void check_turns(DeviceUnderTest& on, const std::string& name) {
   const auto in = filled(gradient), kept_in = filled(states), kept_out = filled(states);
   const auto between = on.take(*scratch * sizeof(float), Memory::kDevice);
   const auto same = [&](const std::vector<float>& wanted, const runtime::DeviceBuffer& memory) {
+    if (wanted.empty()) return true;
     std::vector<float> made(wanted.size());
     const Bytes bytes = made.size() * sizeof(float);
     REQUIRE(on.device.read(memory.device(), {reinterpret_cast<std::byte*>(made.data()), bytes}).is_ok());
@@ -301,10 +351,12 @@ inline void check_device(runtime::Device& device) {
 
   SECTION("kernels of codecs: blocks, statistics, a whole vector, and none at all") {
     for (const char* name : {"none", "int4", "onebit", "topk", "topk_coded"}) check_kernels(on, name);
+    check_greatest(on);
     check_fault(on);
   }
 
   SECTION("turns of a codec that exchanges within a step") { check_turns(on, "powersgd"); }
+  SECTION("turns of one that exchanges a maximum and whole numbers") { check_turns(on, "terngrad_shared"); }
 }
 
 }  // namespace casync::test

@@ -163,4 +163,20 @@ CudaText cuda_merge_text(const CudaText& contributed, const CudaText& encoded) {
   return made;
 }
 
+CudaText cuda_greatest_text(const CudaText& elements, const std::string& name) {
+  CudaText made;
+  made.codec = name;
+  made.shape = elements.shape;
+  made.text = "#include \"compll/ops/cuda/greatest.cuh\"\n" + elements.text + "\nnamespace casync::compll::cuda {\n";
+  const std::string codec = "codec_" + elements.codec + "::";
+  for (KernelText kernel : kernels_of(elements)) {
+    const std::size_t merged = kernel.body.find("Merged<Decoder>");
+    if (merged != std::string::npos) kernel.body.replace(merged, 15, "Greatest<" + codec + "Decoder>");
+    kernel.body.insert(kernel.body.find("Codec"), codec);
+    made.text += "\n" + kernel_text(made, "casync_" + name, kernel);
+  }
+  made.text += "\n}  // namespace casync::compll::cuda\n";
+  return made;
+}
+
 }  // namespace casync::compll

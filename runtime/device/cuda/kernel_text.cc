@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/codec_file.h"
+#include "compll/codec/none.h"
 #include "compll/cuda/built_in_text.h"
 #include "compll/cuda/sum_program.h"
 #include "compll/load/file_program.h"
@@ -27,7 +28,10 @@ Result<compll::CudaCodecText> text_of_source(const compll::Source& source, const
 }  // namespace
 
 Result<compll::CudaCodecText> kernel_text(const std::string& codec, const compll::CodecInfo& info) {
-  if (info.identity) return compll::built_in_text(compll::kSumProgram);
+  if (info.identity) {
+    const bool greatest = info.name == compll::kGreatestIdentity;
+    return compll::built_in_text(greatest ? compll::kGreatestProgram : compll::kSumProgram);
+  }
   Parameters parameters;
   for (std::size_t i = 0; i < info.parameters.size(); ++i) {
     parameters.emplace_back(info.parameters[i].name, info.values[i]);

@@ -9,7 +9,8 @@
 
 namespace casync::runtime {
 
-/// The CUDA text of a codec by its name: one of the library, `none`, or a file. `info` has its parameters' values.
+/// The CUDA text of a codec by its name: one of the library, an identity of none.h, or a file. `info` has its
+/// parameters' values, and tells identities apart.
 /// Unimplemented: there is no such text; why, with its place. Others as compll::read_program.
 Result<compll::CudaCodecText> kernel_text(const std::string& codec, const compll::CodecInfo& info);
 

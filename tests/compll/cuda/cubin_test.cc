@@ -16,6 +16,7 @@
 #include "compll/cuda/built_in_text.h"
 #include "compll/cuda/kernel_compiler.h"
 #include "compll/cuda/shipped_kernels.h"
+#include "compll/cuda/sum_program.h"
 #include "compll/lang/front_end.h"
 #include "compll/load/elf_file.h"
 #include "compll/load/headers.h"
@@ -102,6 +103,21 @@ TEST_CASE("cubin: so do programs with what no codec has") {
   check_compiled("turned", file_in_tests("program/turned.cll"));
   check_compiled("rounds", file_in_tests("program/rounds.cll"));
   check_compiled("turns", file_in_tests("cuda/programs/turns.cll"));
+}
+
+TEST_CASE("cubin: so do the kernels that stand for identities") {
+  skip_without_nvrtc();
+  const ScopedVariable not_shipped("CASYNC_KERNEL_DIR", "/nowhere");
+  for (const char* name : {kSumProgram, kGreatestProgram}) {
+    INFO(name);
+    const Result<CudaCodecText> text = built_in_text(name);
+    REQUIRE(text.status().text() == "OK");
+    const Result<Cubin> cubin = cubin_of(*text, "sm_90");
+    REQUIRE(cubin.status().text() == "OK");
+    const std::string codec = "casync_" + std::string(name);
+    CHECK(kernels_of(*text) == std::vector<std::string>{codec + "_encode", codec + "_merge", codec + "_decode"});
+    CHECK(cubin->code.size() == 3);
+  }
 }
 
 TEST_CASE("cubin: it is compiled once for each architecture, and then found") {

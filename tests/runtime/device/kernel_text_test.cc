@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "compll/codec/none.h"
 #include "compll/cuda/built_in_text.h"
 
 namespace casync::runtime {
@@ -23,6 +24,13 @@ TEST_CASE("kernel text: parameters that are read when kernels run do not change 
   CHECK(text == text_of(*compll::built_in_text("int4")));
   CHECK(text_of_codec("int4", {{"block", 64.0}}) == text);
   CHECK(text_of_codec("none", {}) == text_of(*compll::built_in_text("sum")));
+}
+
+TEST_CASE("kernel text: the identity whose merge takes the greatest has kernels of its own") {
+  const auto text = kernel_text("none", compll::make_greatest()->info());
+  REQUIRE(text.status().text() == "OK");
+  CHECK(text_of(*text) == text_of(*compll::built_in_text("greatest")));
+  CHECK(text_of(*text) != text_of_codec("none", {}));
 }
 
 TEST_CASE("kernel text: parameters that types are made of are part of it") {

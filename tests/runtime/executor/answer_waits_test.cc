@@ -12,16 +12,16 @@ TEST_CASE("answer waits: a rank whose answer waits is told for whom, now and the
   test::AsynchronousJob job(805, {.bound = 0});  // each answer waits for all
   job.step(0, 0, 1);
   job.step(1, 0, 2);
-  CHECK(job.runs[1]->completed == 1);
+  CHECK(job.runs[1]->step.completed() == 1);
   job.step(1, 1, 3);
-  CHECK(job.runs[1]->completed == 1);
+  CHECK(job.runs[1]->step.completed() == 1);
   const auto missing = [&] { return job.ranks[1]->parts.missing.of(*job.runs[1]); };
   CHECK(job.of(1).waits().of(*job.runs[1], 0, 0).empty());
   CHECK_FALSE(job.ranks[1]->parts.missing.lacks_contribution(*job.runs[1]));
 
   job.of(0).waits().say(Clock::now());  // too early
   test::run_all(job.ranks);
-  CHECK_FALSE(job.runs[1]->waits_behind);
+  CHECK(job.runs[1]->asynchronous->waits_behind() == nullptr);
   job.of(0).waits().say(Clock::now() + std::chrono::seconds(60));
   test::run_all(job.ranks);
   const std::string text = "its answer for partition 0 waits for rank 0, which has contributed to steps up to 0";
@@ -29,7 +29,7 @@ TEST_CASE("answer waits: a rank whose answer waits is told for whom, now and the
   CHECK_THAT(missing(), Catch::Contains(text));
   CHECK(job.ranks[1]->parts.missing.lacks_contribution(*job.runs[1]));
   job.step(0, 1, 4);
-  CHECK(job.runs[1]->completed == 2);
+  CHECK(job.runs[1]->step.completed() == 2);
 }
 
 TEST_CASE("answer waits: a rank that has ended is told that others go on, if they do") {

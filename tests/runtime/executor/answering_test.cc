@@ -5,6 +5,7 @@
 #include <set>
 
 #include "casync/strategies/asynchronous.h"
+#include "runtime/executor/run_states.h"
 #include "tests/runtime/executor/one_rank.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -21,9 +22,9 @@ struct Side {
     const Topology topology = Topology::flat(2);
     const Result<Declared> declared = declare_gradient(plan, {"weight", DType::kFloat32, {1000}, 0}, topology);
     run = std::move(make_run(*declared, topology, 0, 0)).value();
-    REQUIRE(run->allocate_kept(*device).is_ok());
+    REQUIRE(allocate_kept(*run, *device).is_ok());
   }
-  Answering& answering() { return *run->owner_side->answering; }
+  Answering& answering() { return *run->owner_side()->answering; }
 
   const std::unique_ptr<Device> device = make_host_device();
   std::unique_ptr<GradientRun> run;

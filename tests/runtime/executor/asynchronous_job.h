@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/executor/run_states.h"
 #include "tests/runtime/executor/one_rank.h"
 
 namespace casync::test {
@@ -22,7 +23,7 @@ struct AsynchronousJob {
       std::vector<std::unique_ptr<runtime::GradientRun>> taken;
       taken.push_back(std::move(runtime::make_run(*declared, topology, static_cast<Rank>(rank), 0)).value());
       runs.push_back(taken[0].get());
-      if (!taken[0]->allocate_kept(*ranks[rank]->device)) throw std::runtime_error("no memory");
+      if (!runtime::allocate_kept(*taken[0], *ranks[rank]->device)) throw std::runtime_error("no memory");
       if (!ranks[rank]->parts.take_in(std::move(taken))) throw std::runtime_error("no memory");
     }
   }

@@ -13,16 +13,16 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 TEST_CASE("asynchronous ranks: an owner answers a rank that is ahead of it, once it has begun its own first step") {
   test::AsynchronousJob job(800);
   job.step(1, 0, 2);
-  CHECK(job.runs[1]->completed == 0);
+  CHECK(job.runs[1]->step.completed() == 0);
   CHECK(job.step(0, 0, 1) + job.values[1][0] >= 3);  // each contribution is told once to each rank
-  CHECK(job.runs[0]->completed == 1);
-  CHECK(job.runs[1]->completed == 1);
+  CHECK(job.runs[0]->step.completed() == 1);
+  CHECK(job.runs[1]->step.completed() == 1);
   job.step(1, 1, 4);
   for (std::uint32_t number = 2; number < 5; ++number) {
     CHECK(job.step(1, number, 5) == 5);  // all else it has been told
-    CHECK(job.runs[1]->completed == number + 1);
+    CHECK(job.runs[1]->step.completed() == number + 1);
   }
-  CHECK(job.runs[0]->completed == 1);
+  CHECK(job.runs[0]->step.completed() == 1);
   for (const auto& one : job.ranks) CHECK(one->reported.empty());
 }
 
@@ -36,7 +36,7 @@ TEST_CASE("asynchronous ranks: one that has ended its steps answers the others, 
   CHECK(job.of(0).ended().others() == "rank 1 has");
   const std::uint64_t before = job.of(0).waits().others_went_on();
   job.step(1, 1, 4);
-  CHECK(job.runs[1]->completed == 2);
+  CHECK(job.runs[1]->step.completed() == 2);
   CHECK(job.of(0).waits().others_went_on() > before);
   job.of(1).end_own(2);
   test::run_all(job.ranks);
@@ -50,7 +50,8 @@ TEST_CASE("asynchronous ranks: a consensus that needs a rank which has ended its
   job.values[1].assign(100, 1);
   const View data{reinterpret_cast<std::byte*>(job.values[1].data()), 400};
   job.ranks[1]->waiters.begin(1);
-  job.ranks[1]->parts.steps.begin({.run = job.runs[1], .step = 3, .data = data, .instead = job.runs[1]->consensus});
+  job.ranks[1]->parts.steps.begin(
+      {.run = job.runs[1], .step = 3, .data = data, .instead = job.runs[1]->related.consensus()});
   REQUIRE(job.ranks[1]->reported.size() == 1);
   CHECK(job.ranks[1]->reported[0] ==
         "PeerFailure: rank 0 has closed its session, and the consensus of step 3 needs its parameters");

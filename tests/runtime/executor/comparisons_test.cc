@@ -44,7 +44,7 @@ TEST_CASE("comparisons: a rank that needs more of a peer's former steps ends the
   one.begin(run, 3, values);  // the peer has completed step 3
   comparisons.check();
   CHECK(one.reported.empty());
-  run.step = 4;
+  run.step.begin(4, run.step.data(), Clock::now());
   SECTION("not over") {
     comparisons.check();
     REQUIRE(one.reported.size() == 1);

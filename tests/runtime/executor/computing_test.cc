@@ -72,7 +72,7 @@ TEST_CASE("computing: a large task goes through a stream, and is over once its e
   CHECK(owner.one().record.counters().seconds_of(SpanKind::kMerge) == 0);
   while (!computing.take_ended()) std::this_thread::yield();
   CHECK(owner.one().record.counters().seconds_of(SpanKind::kMerge) > 0);
-  while (owner.runs[0]->active || owner.runs[1]->active) test::run_all(owner.ranks);
+  while (owner.runs[0]->step.is_under_way() || owner.runs[1]->step.is_under_way()) test::run_all(owner.ranks);
   CHECK((owner.values[0] == std::vector<float>(kLarge, 3)));
   for (const auto& one : owner.ranks) CHECK(one->reported.empty());
   computing.come_to_rest();

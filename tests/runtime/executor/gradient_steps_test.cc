@@ -32,9 +32,9 @@ TEST_CASE("gradient steps: the end of the last task ends the step, and lets wait
   one.begin(run, 4, values);
   while (one.round()) {
   }
-  CHECK(run.completed == 5);
-  CHECK_FALSE(run.active);
-  CHECK(run.steps == 1);
+  CHECK(run.step.completed() == 5);
+  CHECK_FALSE(run.step.is_under_way());
+  CHECK(run.step.steps() == 1);
   CHECK(one.waiters.active() == 0);
   CHECK(one.parts.steps.take_announcement());
   CHECK_FALSE(one.parts.steps.take_announcement());
@@ -56,22 +56,21 @@ TEST_CASE("gradient steps: a payload has memory from its task to the last one th
   CHECK(run.state(arriving).memory.data == memory);
   ranks[1]->begin(other, 0, more);
   test::run_all(ranks);
-  CHECK(run.completed == 1);
+  CHECK(run.step.completed() == 1);
   CHECK(run.state(arriving).memory.data == nullptr);
-  CHECK(owner.parts.arena.take(run.bound_of(arriving)).data == memory);  // it was given back
+  CHECK(owner.parts.arena.take(run.buffers.bound_of(arriving)).data == memory);  // it was given back
 }
 
 TEST_CASE("gradient steps: a task that fails ends the job, and one that is not finite marks the gradient") {
   test::BegunStep begun(1, 752);
   test::OneRank& one = begun.one;
   GradientRun& run = begun.run;
-  CHECK(run.finite);
+  CHECK(run.step.is_finite());
   one.parts.steps.finish(run, task_of<Decode>(run), {Status::ok(), 0, false}, Clock::now(), 0);
-  CHECK_FALSE(run.finite);
-  const int left = run.tasks_left;
+  CHECK_FALSE(run.step.is_finite());
   one.parts.steps.finish(run, task_of<Encode>(run), {data_loss("not a payload"), 0, true}, Clock::now(), 0);
   CHECK(one.reported == std::vector<std::string>{"DataLoss: not a payload"});
-  CHECK(run.tasks_left == left);
+  CHECK_FALSE(run.tasks.is_done(task_of<Encode>(run)));
 }
 
 TEST_CASE("gradient steps: a run that replaces another hands its end to it") {
@@ -81,18 +80,19 @@ TEST_CASE("gradient steps: a run that replaces another hands its end to it") {
   std::vector<std::unique_ptr<GradientRun>> runs;
   runs.push_back(test::make_weight("weight", 1, 0));
   GradientRun& run = *runs[0];
-  run.warm_up.push_back({2, test::make_weight("warm-up", 1, 0)});
-  GradientRun& warm_up = *run.warm_up[0].run;
-  warm_up.outer = &run;
+  std::unique_ptr<GradientRun> instead = test::make_weight("warm-up", 1, 0);
+  GradientRun& warm_up = *instead;
+  warm_up.related.belong_to(run);
+  run.related.add_warm_up(2, std::move(instead));
   REQUIRE(one.parts.take_in(std::move(runs)).is_ok());
   std::vector<float> values(100, 3);
   for (std::uint32_t step = 0; step < 3; ++step) {
     one.begin(run, step, values);
-    CHECK((run.instead == &warm_up) == (step < 2));
+    CHECK((run.related.instead() == &warm_up) == (step < 2));
     while (one.round()) {
     }
-    CHECK(run.completed == step + 1);
-    CHECK(warm_up.completed == std::min(step + 1, 2u));
+    CHECK(run.step.completed() == step + 1);
+    CHECK(warm_up.step.completed() == std::min(step + 1, 2u));
     CHECK(one.waiters.active() == 0);
   }
 }

@@ -29,7 +29,7 @@ TEST_CASE("left ranks: a step under way ends the job where a rank that left has 
     one.begin(bias, 4, values);
     one.parts.left.check();
     CHECK(one.reported.empty());
-    weight.step = 6;
+    weight.step.begin(6, weight.step.data(), Clock::now());
     one.parts.left.check();
     CHECK(one.reported ==
           std::vector<std::string>{"PeerFailure: rank 1 left the job; gradient weight, step 6, needs more of it"});

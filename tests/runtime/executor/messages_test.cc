@@ -16,12 +16,12 @@ namespace {
 
 /// Rank 1's contribution to the first step, as its own executor would send it.
 Message contribution_of(const GradientRun& run) {
-  const BufferId buffer = std::get<Recv>(run.graph.tasks()[TaskGraph::index(run.arrivals[0].task)]).to;
+  const BufferId buffer = run.arrivals.all()[0].to();
   Message message;
-  message.key = {run.key, 0, run.arrivals[0].id.partition, run.arrivals[0].id.hop};
+  message.key = {run.key, 0, run.arrivals.all()[0].id().partition, run.arrivals.all()[0].id().hop};
   message.codec = run.codec_of(buffer).info().number;
-  message.elements = run.elements_in(buffer);
-  message.payload_bytes = run.bound_of(buffer);
+  message.elements = run.buffers.elements_in(buffer);
+  message.payload_bytes = run.buffers.bound_of(buffer);
   return message;
 }
 
@@ -35,11 +35,11 @@ TEST_CASE("messages: steps of two ranks end with the sum on both, and each task 
     std::vector<std::vector<float>> values = {std::vector<float>(100, 1), std::vector<float>(100, 2)};
     ranks[1]->begin(*runs[1], step, values[1]);
     test::run_all(ranks);  // rank 0's place comes later
-    CHECK(runs[1]->completed == step);
+    CHECK(runs[1]->step.completed() == step);
     ranks[0]->begin(*runs[0], step, values[0]);
     test::run_all(ranks);
     for (std::size_t i = 0; i < 2; ++i) {
-      CHECK(runs[i]->completed == step + 1);
+      CHECK(runs[i]->step.completed() == step + 1);
       CHECK(values[i] == std::vector<float>(100, 3));
       CHECK(ranks[i]->waiters.active() == 0);
       CHECK(ranks[i]->reported.empty());
@@ -76,8 +76,7 @@ TEST_CASE("messages: one that is not what its step expects is refused, with the 
   CHECK(messages.place(1, unknown).kind == Placement::Kind::kLater);  // declared there, here soon
   CHECK(messages.place(1, right).kind == Placement::Kind::kHere);
   CHECK(refused([](Message&) {}) == named + "it came twice");
-  run.active = false;
-  run.completed = 1;
+  run.step.end(Clock::now());
   CHECK(refused([](Message&) {}) == "it sent gradient weight, step 0, partition 0, hop 0, and that step is over here");
 }
 

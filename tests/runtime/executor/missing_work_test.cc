@@ -36,11 +36,11 @@ TEST_CASE("missing work: an owner lacks a contribution, another rank a result, a
 
 TEST_CASE("missing work: a gradient of rounds says which turn is under way") {
   auto ranks = test::make_ranks(2, 771);
-  GradientRun& run = ranks[0]->take_in();
-  run.rounds = std::make_unique<RoundsRun>(std::make_unique<test::NoTurns>(), 0, 0);
-  run.rounds->exchanges.push_back(test::make_weight("round 0", 2, 0));
-  GradientRun& exchange = *run.rounds->exchanges[0];
-  run.active = true;
+  const std::unique_ptr<GradientRun> made = test::make_rounds_weight(std::make_unique<test::NoTurns>(), 2, 0);
+  GradientRun& run = *made;
+  run.rounds->add(test::make_weight("round 0", 2, 0));
+  GradientRun& exchange = *run.rounds->exchanges()[0];
+  run.begin(0, {});
   CHECK(ranks[0]->parts.missing.of(run) == "turn 1 of 2 is not computed");
   exchange.begin(0, {});
   CHECK(ranks[0]->parts.missing.of(run).starts_with("turn 1 of 2 is done; then nothing came from rank 1"));

@@ -12,6 +12,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/executor/progress_parts.h"
 #include "runtime/session/declarations.h"
+#include "runtime/session/hop_codecs.h"
 #include "runtime/transport/loopback/factory.h"
 
 namespace casync::test {
@@ -40,6 +41,21 @@ class NoTurns final : public compll::RoundsCodec {
  private:
   compll::CodecInfo info_;
 };
+
+/// The run of a gradient with these extents whose codec works in rounds. The test adds its exchanges.
+inline std::unique_ptr<runtime::GradientRun> make_rounds_weight(std::unique_ptr<compll::RoundsCodec> codec, int ranks,
+                                                                Rank self, Elements rows = 10, Elements columns = 10) {
+  const Topology topology = Topology::flat(ranks);
+  const std::vector<std::int64_t> shape{static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)};
+  const Result<runtime::Declared> declared =
+      runtime::declare_gradient(Plan{}, {"weight", DType::kFloat32, shape, 0}, topology);
+  runtime::RunExtras extras;
+  extras.rounds = std::make_unique<runtime::RoundsRun>(std::move(codec), rows, columns);
+  return std::make_unique<runtime::GradientRun>(
+      declared->spec, declared->decision, TaskGraph(),
+      std::move(runtime::make_codecs(declared->decision, DType::kFloat32)).value(),
+      runtime::RunName{declared->key, self}, std::move(extras));
+}
 
 /// No gradient travels with another.
 inline constexpr runtime::ExecutorOptions kOneByOne{.fusion_bytes = 0};

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "runtime/executor/answering.h"
+#include "runtime/executor/run_states.h"
 #include "tests/runtime/executor/one_rank.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -24,23 +25,22 @@ struct Side {
     const Topology topology = Topology::flat(2);
     const Result<Declared> declared = declare_gradient(plan, {"weight", DType::kFloat32, {kCount}, 0}, topology);
     run = std::move(make_run(*declared, topology, 0, 0)).value();
-    REQUIRE(run->allocate_kept(*device).is_ok());
-    reserve_scratch(*run->owner_side, 2, scratch);
-    run->data = view(own);
+    REQUIRE(allocate_kept(*run, *device).is_ok());
+    reserve_scratch(*run->owner_side(), 2, scratch);
+    run->step.begin(0, view(own), Clock::now());
     side().answering->put_off_from(Answering::kEver);
   }
   static View view(std::vector<float>& values) {
     return {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float)};
   }
-  GradientRun& side() { return *run->owner_side; }
+  GradientRun& side() { return *run->owner_side(); }
   OwnedPartition& partition() { return side().answering->of(TaskId{0}); }
 
   /// A contribution of rank 1 to `step` arrives.
   void arrive(std::uint32_t step, float value, bool finite = true) {
-    GradientRun::BufferState& state = side().state(partition().messages(1).contribution);
-    std::fill_n(reinterpret_cast<float*>(state.memory.data), kCount, value);
-    state.bytes = kCount * sizeof(float);
-    state.finite = finite;
+    const BufferId buffer = partition().messages(1).contribution;
+    std::fill_n(reinterpret_cast<float*>(side().state(buffer).memory.data), kCount, value);
+    side().buffers.make(buffer, kCount * sizeof(float), finite);
     partition().batches().contribute(1, step);
   }
   /// The whole of a batch. Returns false if no answer is due.
@@ -100,7 +100,7 @@ TEST_CASE("owned partition: a payload that is none fails its batch, with rank, g
   Side one;
   one.arrive(3, 10);
   CHECK(one.partition().check(one.side(), 1).is_ok());
-  one.side().state(one.partition().messages(1).contribution).bytes = 12;
+  one.side().buffers.make(one.partition().messages(1).contribution, 12, true);
   CHECK_THAT(one.partition().check(one.side(), 1).text(),
              Catch::StartsWith("DataLoss: message from rank 1 (gradient weight, step 3, partition 0): "));
   REQUIRE(one.partition().begin(one.view(one.answer)));

@@ -44,7 +44,7 @@ TEST_CASE("progress loop: gradients that are taken in go through their steps, un
   for (std::uint32_t step = 0; step < 3; ++step) {
     const GradientStart start{&run, step, {reinterpret_cast<std::byte*>(values.data()), 400}};
     alone.one.requests.submit({&start, 1});
-    const auto done = [&] { return run.completed.load() > step; };
+    const auto done = [&] { return run.step.completed() > step; };
     const std::optional<Status> waited = alone.one.waiters.wait_until(done, after(Seconds(60)));
     REQUIRE(waited);
     CHECK(waited->is_ok());

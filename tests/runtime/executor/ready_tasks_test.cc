@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor/ready_tasks.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <variant>
 
@@ -48,7 +49,7 @@ TEST_CASE("ready tasks: each of an owner's tasks is in the queue of what carries
     const Primitive& primitive = run.graph.tasks()[i];
     queues.ready->push(run, TaskId(static_cast<std::uint32_t>(i)));
     if (std::holds_alternative<Recv>(primitive)) continue;
-    if (run.traits[i].instant) {
+    if (run.tasks.is_instant(TaskId(static_cast<std::uint32_t>(i)))) {
       ++instant;
     } else if (std::holds_alternative<Send>(primitive)) {
       ++sends;
@@ -79,17 +80,20 @@ TEST_CASE("ready tasks: a step's first ones wait for no other, and an instant on
   };
   CHECK(queues.ready->run_instant(note));
   REQUIRE(order.size() == 3);
-  CHECK(run.waits_for[TaskGraph::index(order[0])] == 0);
+  std::vector<TaskId> first;
+  run.tasks.for_each_ready([&](TaskId task) { first.push_back(task); });
+  CHECK(std::find(first.begin(), first.end(), order[0]) != first.end());
   CHECK_FALSE(queues.ready->run_instant(note));
 }
 
 TEST_CASE("ready tasks: turns are further along than all before, and answers than contributions") {
   Queues queues(712);
   GradientRun& run = *queues.run;
-  run.rounds = std::make_unique<RoundsRun>(std::make_unique<test::NoTurns>(), 0, 0);
+  const std::unique_ptr<GradientRun> in_rounds = test::make_rounds_weight(std::make_unique<test::NoTurns>(), 2, 0);
   for (const std::uint32_t turn : {1u, 0u, 2u}) {
-    run.rounds->turn = turn;
-    queues.ready->push_turn(run);
+    in_rounds->rounds->begin();
+    while (in_rounds->rounds->turn() < turn) in_rounds->rounds->go_on();
+    queues.ready->push_turn(*in_rounds);
   }
   queues.ready->push_batch(run, TaskId{7});
   ReadyQueue& queue = queues.ready->to_compute();

@@ -71,7 +71,7 @@ TEST_CASE("round bucket: ranks get the mean of their elements, step after step, 
     for (Side& side : job.sides) {
       for (std::size_t g = 0; g < kAllKinds.size(); ++g) {
         INFO(kAllKinds[g]);
-        CHECK(side.rank.runs[g]->finite);
+        CHECK(side.rank.runs[g]->step.is_finite());
         for (const float x : side.rank.values[g]) REQUIRE(x == Approx(1.5f * value).epsilon(1e-3));
       }
     }
@@ -87,7 +87,7 @@ TEST_CASE("round bucket: both ranks know which gradient is not finite on one of 
     job.sides[1].rank.values[bad][3] = std::numeric_limits<float>::infinity();
     REQUIRE(job.run());
     for (Side& side : job.sides) {
-      for (std::size_t g = 0; g < kAllKinds.size(); ++g) CHECK(side.rank.runs[g]->finite == (g != bad));
+      for (std::size_t g = 0; g < kAllKinds.size(); ++g) CHECK(side.rank.runs[g]->step.is_finite() == (g != bad));
     }
   }
 }

@@ -48,7 +48,7 @@ TEST_CASE("round exchanges: messages and bytes of all steps are counted") {
     for (const std::uint32_t round : {0u, 1u}) REQUIRE(side.exchanges.exchange(round, side.rank.transport).is_ok());
   }
   const RoundExchanges::Traffic& traffic = side.exchanges.traffic();
-  const Bytes bytes = 100 * sizeof(float) + side.rank.runs[0]->bound_of(BufferId{0});
+  const Bytes bytes = 100 * sizeof(float) + side.rank.runs[0]->buffers.bound_of(BufferId{0});
   CHECK(traffic.messages_sent == 6);
   CHECK(traffic.messages_received == 6);
   CHECK(traffic.bytes_sent == 3 * bytes);

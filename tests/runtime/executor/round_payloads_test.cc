@@ -25,7 +25,7 @@ TEST_CASE("round payloads: each has aligned memory of its own, and a gradient th
       const DeviceView one = payloads.payload(g, BufferId{b});
       CHECK(one.address() >= free_from);
       CHECK(one.address() % 256 == 0);
-      CHECK(one.size() == rank.runs[g]->bound_of(BufferId{b}) + (g == 2 ? kDevicePayloadHead : 0));
+      CHECK(one.size() == rank.runs[g]->buffers.bound_of(BufferId{b}) + (g == 2 ? kDevicePayloadHead : 0));
       free_from = one.address() + one.size();
     }
   }

@@ -84,7 +84,7 @@ TEST_CASE("round tasks: a sum of an all-reduce is scaled in its place, and looke
   for (const bool finite : {true, false}) {
     Side side(0, {""});
     side.open();
-    CHECK(RoundTasks::reduced(*side.rank.runs[0], 0).address() == side.rank.runs[0]->device_data.address());
+    CHECK(RoundTasks::reduced(*side.rank.runs[0], 0).address() == side.rank.runs[0]->device.data().address());
     if (!finite) side.rank.values[0][9] = std::numeric_limits<float>::infinity();
     REQUIRE(side.issue(side.rank.parts(Kind::kScale)[0]).is_ok());
     CHECK(side.rank.values[0][8] == 1.5f);

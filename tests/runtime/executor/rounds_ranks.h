@@ -16,6 +16,7 @@
 #include "runtime/device/host/host_view.h"
 #include "runtime/executor/kernel_table.h"
 #include "runtime/executor/round_bucket.h"
+#include "runtime/executor/run_states.h"
 #include "runtime/session/declarations.h"
 
 namespace casync::test {
@@ -36,16 +37,22 @@ class HeldRounds final : public runtime::RoundTransport {
     how = reduction;
     return answer;
   }
-  Result<bool> poll() override { return true; }
-  Status close(runtime::Clock::time_point) override { return Status::ok(); }
-  void abort() override {}
-  bool wait_for_abort(runtime::Clock::time_point) override { return true; }
+  Result<bool> poll() override { return is_in_stream; }
+  Status close(runtime::Clock::time_point) override {
+    is_closed = true;
+    return answer;
+  }
+  void abort() override { is_aborted = true; }
+  bool wait_for_abort(runtime::Clock::time_point) override { return ends_by_abort; }
   std::string description() const override { return "held"; }
 
   std::vector<runtime::RoundPiece> sends, recvs;  ///< of an exchange
   runtime::DeviceView reduced;                    ///< of an all-reduce
   runtime::Reduction how{};
-  Status answer;  ///< to each call
+  Status answer;             ///< to each call, and to close()
+  bool is_in_stream = true;  ///< the answer to poll()
+  bool ends_by_abort = true;
+  bool is_closed = false, is_aborted = false;
 };
 
 /// One rank's gradients in a bucket of their own, on a device that is the host.
@@ -63,7 +70,7 @@ struct RoundsRank {
           runtime::declare_gradient(plan, {"layer" + std::to_string(g), DType::kFloat32, shape, 0}, topology);
       owned.push_back(std::move(runtime::make_run(*declared, topology, self, 0)).value());
       runtime::GradientRun& run = *owned.back();
-      CASYNC_CHECK(run.allocate_kept(*device).is_ok());
+      CASYNC_CHECK(runtime::allocate_kept(run, *device).is_ok());
       run.for_each([&](runtime::GradientRun& one) {
         one.move_to_device();
         CASYNC_CHECK(kernels.take_in(one).is_ok());
@@ -80,7 +87,7 @@ struct RoundsRank {
     for (std::size_t g = 0; g < runs.size(); ++g) {
       std::fill(values[g].begin(), values[g].end(), value);
       runs[g]->begin(step, {});
-      runs[g]->device_data = runtime::DeviceView::of(values[g].data(), values[g].size() * sizeof(float));
+      runs[g]->device.begin(runtime::DeviceView::of(values[g].data(), values[g].size() * sizeof(float)), nullptr);
     }
   }
   /// The parts of the bucket that are of `kind`.
@@ -94,7 +101,7 @@ struct RoundsRank {
 
   const std::unique_ptr<runtime::Device> device = runtime::make_host_device();
   const std::unique_ptr<runtime::Stream> stream = std::move(device->make_stream(false)).value();
-  runtime::KernelTable kernels{*device};
+  runtime::KernelTable kernels{*device, 0.5f};
   HeldRounds transport;
   std::vector<std::unique_ptr<runtime::GradientRun>> owned;
   std::vector<runtime::GradientRun*> runs;

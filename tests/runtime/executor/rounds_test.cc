@@ -6,6 +6,7 @@
 
 #include "runtime/device/host/host_device.h"
 #include "runtime/executor/executor.h"
+#include "runtime/executor/run_states.h"
 #include "runtime/session/declarations.h"
 #include "runtime/transport/loopback/factory.h"
 #include "tests/runtime/executor/one_rank.h"
@@ -58,12 +59,6 @@ class Sums final : public compll::RoundsCodec {
   compll::CodecInfo info_;
 };
 
-std::unique_ptr<GradientRun> plain(const std::string& name, std::vector<std::int64_t> shape, int ranks, Rank self) {
-  const Result<Declared> declared =
-      declare_gradient(Plan{}, {name, DType::kFloat32, std::move(shape), 0}, Topology::flat(ranks));
-  return std::move(make_run(*declared, Topology::flat(ranks), self, 0)).value();
-}
-
 /// One rank: an executor, and a gradient in rounds.
 struct Member {
   Member(Rank rank, int ranks, int streams) : self(rank) {
@@ -77,17 +72,15 @@ struct Member {
     options.streams = streams;
     executor = std::make_unique<Executor>(options, std::move(make_loopback(transport)).value(), *device);
     std::vector<std::unique_ptr<GradientRun>> runs;
-    const std::unique_ptr<GradientRun> whole = plain("weight", {kRows, kColumns}, ranks, rank);
-    runs.push_back(std::make_unique<GradientRun>(whole->spec, whole->decision, TaskGraph(), std::move(whole->codecs)));
+    runs.push_back(test::make_rounds_weight(std::make_unique<Sums>(), ranks, rank, kRows, kColumns));
     run = runs[0].get();
-    run->key = whole->key;
-    run->rounds = std::make_unique<RoundsRun>(std::make_unique<Sums>(), kRows, kColumns);
     for (const Elements elements : run->rounds->shape.exchanged) {
-      const std::string name = "round " + std::to_string(run->rounds->exchanges.size());
-      run->rounds->exchanges.push_back(plain(name, {static_cast<std::int64_t>(elements)}, ranks, rank));
-      run->rounds->exchanges.back()->outer = run;
+      const std::string name = "round " + std::to_string(run->rounds->exchanges().size());
+      std::unique_ptr<GradientRun> exchange = test::make_weight(name, ranks, rank, elements);
+      exchange->related.belong_to(*run);
+      run->rounds->add(std::move(exchange));
     }
-    REQUIRE(run->allocate_kept(*device).is_ok());
+    REQUIRE(allocate_kept(*run, *device).is_ok());
     adopting = std::move(runs);
   }
 
@@ -149,10 +142,10 @@ TEST_CASE("executor: the turns of a codec of rounds see the sums of all ranks, s
             }
           }
           REQUIRE(one->values == wanted);
-          CHECK(one->run->finite);
-          one->run->committed = 1 - one->run->committed;
+          CHECK(one->run->step.is_finite());
+          one->run->kept.commit();
           std::vector<float> kept;
-          REQUIRE(one->run->read_kept(*one->device, &kept).is_ok());
+          REQUIRE(read_kept(*one->run, *one->device, &kept).is_ok());
           CHECK(kept[0] == static_cast<float>(step + 1));
         }
       }

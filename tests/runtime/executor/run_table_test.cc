@@ -22,9 +22,9 @@ TEST_CASE("run table: a run is found by its key and by the index that it gets") 
   table.add({&all[1], 1});
   for (GradientRun* run : all) {
     CHECK(table.find(run->key) == run);
-    CHECK(&table.at(run->index) == run);
+    CHECK(&table.at(run->tasks.cookie(TaskId{3}) >> 32) == run);
   }
-  CHECK(all[1]->index == 1);
+  CHECK(all[1]->tasks.cookie(TaskId{3}) == (std::uint64_t{1} << 32 | 3));
   CHECK(table.gradients().empty());
   table.own(std::move(gradients));
   REQUIRE(table.gradients().size() == 2);
@@ -35,10 +35,12 @@ TEST_CASE("run table: a run is found by its key and by the index that it gets") 
 
 TEST_CASE("run table: a key that is taken is an error with the gradient's name") {
   RunTable table;
-  const auto weight = test::make_weight("weight", 1, 0), other = test::make_weight("other", 1, 0);
+  const auto weight = test::make_weight("weight", 1, 0);
+  Result<Declared> declared = declare_gradient(Plan{}, {"other", DType::kFloat32, {100}, 0}, Topology::flat(1));
+  declared->key = weight->key;
+  const auto other = std::move(make_run(*declared, Topology::flat(1), 0, 0)).value();
   GradientRun* const first[] = {weight.get()};
   table.add(first);
-  other->key = weight->key;
   GradientRun* const second[] = {other.get()};
   CHECK(table.check(second).text() == "InvalidArgument: gradient other has the same 64-bit hash as another: rename it");
 }

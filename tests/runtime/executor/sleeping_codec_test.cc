@@ -8,6 +8,7 @@
 
 #include "runtime/device/host/host_device.h"
 #include "runtime/executor/executor.h"
+#include "runtime/executor/run_states.h"
 #include "runtime/session/declarations.h"
 #include "runtime/transport/loopback/factory.h"
 #include "tests/runtime/executor/one_rank.h"
@@ -53,15 +54,10 @@ struct Alone {
     const auto ignore = [](const Status&) {};
     const std::string address = executor->address();
     REQUIRE(executor->connect({&address, 1}, {[](Rank, const Status&) {}, ignore, [](std::uint64_t) {}}).is_ok());
-    const Result<Declared> declared =
-        declare_gradient(Plan{}, {"weight", DType::kFloat32, {kRows, kColumns}, 0}, Topology::flat(1));
-    const std::unique_ptr<GradientRun> whole = std::move(make_run(*declared, Topology::flat(1), 0, 0)).value();
     std::vector<std::unique_ptr<GradientRun>> runs;
-    runs.push_back(std::make_unique<GradientRun>(whole->spec, whole->decision, TaskGraph(), std::move(whole->codecs)));
+    runs.push_back(test::make_rounds_weight(std::make_unique<Sleeper>(bed), 1, 0, kRows, kColumns));
     run = runs[0].get();
-    run->key = whole->key;
-    run->rounds = std::make_unique<RoundsRun>(std::make_unique<Sleeper>(bed), kRows, kColumns);
-    REQUIRE(run->allocate_kept(*device).is_ok());
+    REQUIRE(allocate_kept(*run, *device).is_ok());
     REQUIRE(test::adopt(*executor, std::move(runs)).is_ok());
     const GradientStart start{run, 0, {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float)}};
     executor->requests().submit({&start, 1});

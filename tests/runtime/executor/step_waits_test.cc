@@ -39,7 +39,7 @@ TEST_CASE("step waits: a wait that ends at its deadline says what is missing, an
              Catch::StartsWith("Timeout: nothing came from rank 1 for partition 0"));
   CHECK(silent.waits.knows_who_is_late(silent.run));
   CHECK(silent.waits.wait_all(Clock::now()).text() == "Timeout: 1 gradients are under way");
-  silent.run.completed = 1;
+  silent.run.step.go_to(1);
   CHECK(silent.waits.wait(silent.run, 0, Clock::now()).is_ok());
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("step waits: one of several steps is enough, or a nudge") {
   CHECK(wait(after(Seconds(60))) == "OK");
   other.join();
   interrupted = false;
-  silent.run.completed = 1;
+  silent.run.step.go_to(1);
   CHECK(wait(Clock::now()) == "OK");
 }
 

@@ -141,14 +141,17 @@ TEST_CASE("grouped step: a consensus and the end of the submissions are of one s
   mode.every = 2;  // of which the second exchanges something
   GroupedStep step(mode);
   CHECK_THAT(step.check_exchange().text(), Catch::Contains("InvalidArgument: step 0 exchanges nothing"));
+  CHECK(step.exchanged() == Exchanged::kNothing);
   step.begin_consensus();
   CHECK(step.check_exchange().is_ok());
+  CHECK(step.exchanged() == Exchanged::kParameters);
   step.end_submissions();
   CHECK(step.has_all_of(0));
   CHECK_FALSE(step.has_all_of(1));
   step.end();
   CHECK(step.number() == 1);
   CHECK_FALSE(step.has_all_of(1));
+  CHECK(step.exchanged() == Exchanged::kDifferences);
   CHECK(step.check_exchange().is_ok());
   step.go_to(4);
   CHECK_THAT(step.check_exchange().text(), Catch::Contains("step 4 exchanges nothing"));

@@ -196,21 +196,6 @@ TEST_CASE("session on a GPU: pinned memory has a bound, and gradients that need 
   CHECK_THAT(sessions("0.5"), Catch::Contains("CASYNC_PINNED_MB"));
 }
 
-TEST_CASE("session on a GPU: a codec that exchanges more than sums is refused by name") {
-  const std::string complaints =
-      with_sessions(1, device_codec("terngrad_shared"), [&](Session& session, RankContext&) -> std::string {
-        Program program;
-        const Result<GradientId> id = declare(session, "layer", 5000);
-        if (!id) return id.status().text();
-        const auto floats = program.floats(5000);
-        const Submission one = program.submission(*id, floats);
-        const auto handles = session.submit({&one, 1});
-        return (handles ? session.step().status() : handles.status()).text();
-      });
-  CHECK_THAT(complaints, Catch::Contains("Unimplemented") &&
-                             Catch::Contains("gradient layer: codec `terngrad_shared` exchanges more than sums"));
-}
-
 TEST_CASE("session on a GPU: memory of another place is refused, and nothing was started") {
   const auto host = with_sessions(1, device_codec("int4"), [](Session& session, RankContext&) -> std::string {
     const Result<GradientId> id = declare(session, "layer", 100);

@@ -30,7 +30,8 @@ TEST_CASE("session on a GPU: the bytes are the host's, of 1 to 4 ranks") {
 
 TEST_CASE("session on a GPU: the bytes are the host's, by every strategy") {
   for (const Way& way : ways_of(4)) {
-    for (const char* codec : {"none", "int4", "qsgd", "topk", "powersgd", "sketched_topk", "lossless", "topk_coded"}) {
+    for (const char* codec :
+         {"none", "int4", "qsgd", "topk", "powersgd", "sketched_topk", "terngrad_shared", "lossless", "topk_coded"}) {
       INFO(codec << ", " << way.strategy << " " << way.nodes);
       const std::string plan = plan_of(codec, way.strategy);
       CHECK(compare_if_taken(4, plan, way.nodes) == "");
@@ -79,7 +80,8 @@ TEST_CASE("session on a GPU: the bytes are the host's, over TCP") {
 
 TEST_CASE("session on a GPU: gradients in half precision have the host's bytes, by every strategy") {
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
-    for (const char* codec : {"none", "int4", "topk", "diana", "bf16", "signsgd", "powersgd", "lossless"}) {
+    for (const char* codec :
+         {"none", "int4", "topk", "diana", "bf16", "signsgd", "powersgd", "terngrad_shared", "lossless"}) {
       INFO(codec << " of " << name_of(dtype));
       CHECK(compare(3, plan_of(codec, "ps"), awkward_for_halves, "", "loopback", dtype) == "");
     }

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -107,4 +108,26 @@ TEST_CASE("groups: where gradients are exchanged later than they are ready there
   REQUIRE(train(kGroup + "}\nstaleness: 1\n", folder.path()) == "");
   CHECK_FALSE(read_model_file(folder.path() + "/record/model.txtpb").is_ok());
   CHECK(samples_in(folder.path())["__metadata__"]["a"] == "step 3, 1000 of 1000 elements");
+}
+
+TEST_CASE("groups: a consensus, which exchanges parameters, has no samples") {
+  TemporaryDirectory folder;
+  std::ofstream(folder.path() + "/plan.txtpb") << "version: 1\n" << kGroup << "}\nasynchronous { }\n";
+  const auto configure = [&](SessionOptions& options) {
+    options.plan_file = folder.path() + "/plan.txtpb";
+    options.record_directory = folder.path() + "/record";
+  };
+  for (const bool consensus : {true, false}) {
+    const std::string bad = with_sessions(2, configure, [&](Session& session, RankContext& context) -> std::string {
+      const Result<std::vector<GradientId>> ids = declare_members(session);
+      if (!ids) return ids.status().text();
+      if (const Status begun = consensus ? session.begin_consensus() : Status::ok(); !begun) return begun.text();
+      Members members{*ids, parts_of(whole(context.rank, 0))};
+      if (const Status sent = members.submit_all(session, 0); !sent) return sent.text();
+      const Result<StepResult> done = session.step();
+      return done ? "" : done.status().text();
+    });
+    REQUIRE(bad == "");
+    CHECK(std::filesystem::exists(folder.path() + "/record/gradients.safetensors") == !consensus);
+  }
 }

@@ -268,6 +268,30 @@ TEST_CASE("session over nccl: coded sections are refused by name") {
                              Catch::Contains("another transport than nccl"));
 }
 
+TEST_CASE("session over nccl: exchanges of maxima and of whole numbers are refused with their reasons") {
+  TemporaryDirectory folder;
+  const std::string tops = folder.path() + "/tops.cll";
+  std::ofstream(tops) << "codec tops { }\n"
+                         "void synchronize(float* g, float* result) {\n"
+                         "  result = spread(exchange(block_reduce(g, 16, magnitude), max), 16);\n"
+                         "}\n";
+  for (const auto& [codec, reason] : {std::pair<std::string, const char*>{"terngrad_shared", "whole numbers in a code"},
+                                      {tops, "the greatest of all ranks, and a maximum of floats by nccl"}}) {
+    INFO(codec);
+    const std::string complaints = sessions(2, codec, [](Session& session, RankContext&) -> std::string {
+      Program program;
+      const Result<GradientId> id = declare(session, "layer", 1000);
+      if (!id) return id.status().text();
+      const auto floats = program.floats(1000);
+      const Submission one = program.submission(*id, floats);
+      const auto handles = session.submit({&one, 1});
+      return (handles ? session.step().status() : handles.status()).text();
+    });
+    CHECK_THAT(complaints, Catch::Contains("Unimplemented: ") && Catch::Contains("gradient layer: codec `" + codec) &&
+                               Catch::Contains(reason) && Catch::Contains("another transport than nccl"));
+  }
+}
+
 TEST_CASE("session over nccl: a communicator that is never ready ends the opening at the session's time limit") {
   fake_nccl::hold_inits(true);
   const std::string complaints = sessions(

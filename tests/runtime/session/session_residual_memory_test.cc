@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "runtime/device/host/host_device.h"
+#include "runtime/executor/run_states.h"
 #include "runtime/session/declarations.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/plan_file.h"
@@ -142,8 +143,8 @@ TEST_CASE("session residual memory: one buffer and bfloat16 take half of the mem
     runs.push_back(std::move(*made));
     const std::unique_ptr<Device> device = make_host_device();
     REQUIRE(allocate_kept(runs, *device).text() == "OK");
-    const auto& [one, other] = runs[0]->kept_data;
-    return (one.address() == other.address() ? one.size() : one.size() + other.size()) / elements;
+    const KeptState::Slices kept = runs[0]->kept.from(0);
+    return (kept.in.address() == kept.out.address() ? kept.in.size() : kept.in.size() + kept.out.size()) / elements;
   };
   CHECK(bytes(kLarge, ResidualMemory::kTwoBuffers) == 8);
   CHECK(bytes(kLarge, ResidualMemory::kOneBuffer) == 4);

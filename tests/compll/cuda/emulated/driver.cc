@@ -20,6 +20,9 @@
 #include "tests/compll/cuda/support/codecs.h"
 
 namespace casync::compll::emulated {
+
+extern "C" const cuda::Kernels* casync_greatest_kernels();
+
 namespace {
 
 using Code = DriverApi::Code;
@@ -41,7 +44,9 @@ std::map<std::string, Function> all_functions() {
   const auto add = [&](const std::string& codec, const std::string& name, cuda::Kernel kernel) {
     if (kernel != nullptr) all["casync_" + codec + "_" + name] = {kernel, nullptr, nullptr};
   };
-  for (const cuda::Kernels* each : test::kernels_of_codecs()) {
+  std::vector<const cuda::Kernels*> tiles = test::kernels_of_codecs();
+  tiles.push_back(casync_greatest_kernels());
+  for (const cuda::Kernels* each : tiles) {
     add(each->name, "encode", each->encode);
     add(each->name, "merge", each->merge);
     add(each->name, "decode", each->decode);

@@ -4,6 +4,9 @@
 // with branches, several results and reductions by a function.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <stdexcept>
 
 #include "compll/codegen/cuda/tiles.h"
@@ -19,6 +22,7 @@ namespace casync::compll {
 extern "C" void casync_onebit_into_int4_merge(cuda::Launch launch);
 extern "C" void casync_rht4_into_onebit_merge(cuda::Launch launch);
 extern "C" void casync_int4_into_diana_merge(cuda::Launch launch);
+extern "C" const cuda::Kernels* casync_greatest_kernels();
 
 namespace {
 
@@ -143,6 +147,80 @@ TEST_CASE("emulated kernels: codes of one codec are merged into another one's, w
   merge_of("onebit", {{"block", 64}}, "int4", {}, casync_onebit_into_int4_merge);
   merge_of("rht4", {{"rotated", 128}}, "onebit", {{"block", 64}}, casync_rht4_into_onebit_merge);
   merge_of("int4", {}, "diana", {{"block", 32}}, casync_int4_into_diana_merge);
+}
+
+TEST_CASE("emulated kernels: the text with a merge that takes the greatest has the kernels that are run here") {
+  const Source source("fp16.cll", source_of("fp16"));
+  const Result<Program> program = compile(source);
+  REQUIRE(program.is_ok());
+  const CudaText given = *cuda_text(*program, *lower(*program, source), source);
+  const CudaText greatest = cuda_greatest_text(given, "greatest");
+  CHECK(greatest.codec == "greatest");
+  CHECK(greatest.kernels ==
+        std::vector<std::string>{"casync_greatest_encode", "casync_greatest_merge", "casync_greatest_decode"});
+  CHECK(greatest.shape.slots == given.shape.slots);
+  CHECK(greatest.text.starts_with("#include \"compll/ops/cuda/greatest.cuh\"\n" + given.text));
+  for (const char* body :
+       {"encode_tile<codec_fp16::Codec, Gradient>(launch);", "decode_tile<codec_fp16::Codec>(launch);",
+        "encode_tile<codec_fp16::Codec, Greatest<codec_fp16::Decoder>>(launch);"}) {
+    CHECK(greatest.text.find(body) != std::string::npos);
+  }
+}
+
+TEST_CASE(
+    "emulated kernels: a merge takes the greatest of each element, NaN first, and says if all of that is finite") {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const std::vector<std::vector<float>> specials = {
+      {1, -0.0f, -infinity, infinity}, {-infinity, 0, -infinity, 2}, {nan, -1, 7, nan}, {3, -0.0f, -infinity, -nan}};
+  const auto begins_with = [](const std::vector<float>& some, Elements n, std::uint32_t seed) {
+    std::vector<float> values = gaussian(n, seed);
+    for (std::size_t i = 0; i < some.size() && i < n; ++i) values[i] = some[i];
+    return values;
+  };
+  const Written sum = test::meaning_of("sum", {});
+  for (const emulated::Order order : {emulated::Order::kForward, emulated::Order::kBackward}) {
+    for (const Elements n : {0, 1, 3, 130, 4096, 4099, 9001}) {
+      for (std::size_t codes = 0; codes <= 4; ++codes) {
+        for (const std::size_t shift : {0, 1}) {
+          for (const bool is_finite : {true, false}) {
+            INFO(n << " elements, " << codes << " codes, off by " << shift << (is_finite ? "" : ", with specials"));
+            test::Job job;
+            job.n = n;
+            job.scale = 0.25f;  // has no part in it
+            job.shift = shift;
+            job.raw_behind = 2;
+            job.keeps_residual = false;
+            std::vector<std::vector<float>> terms;
+            for (std::uint32_t t = 0; t < codes; ++t) {
+              terms.push_back(begins_with(is_finite ? std::vector<float>() : specials[t], n, t));
+              job.codes.push_back(encode(*sum.codec, terms.back()));
+            }
+            if (codes < 4 && n > 0) {
+              job.raw = gaussian(n, 9);
+              terms.insert(terms.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(codes, 2)), job.raw);
+            }
+            std::vector<float> expected(n);
+            bool finite = true;
+            for (Elements i = 0; i < n; ++i) {
+              expected[i] = terms[0][i];
+              for (const auto& term : terms) {
+                if (term[i] > expected[i] || std::isnan(term[i])) expected[i] = term[i];
+              }
+              finite = finite && std::isfinite(expected[i]);
+            }
+            test::EmulatedDevice device(order);
+            test::KernelCodec kernels(*casync_greatest_kernels(), *sum.codec, device);
+            const Coded made = kernels.merge(std::span(&job, 1)).front();
+            CHECK(made.finite == finite);
+            REQUIRE(made.payload.size() == 16 + n * sizeof(float));
+            CHECK((n == 0 || std::memcmp(made.payload.data() + 16, expected.data(), n * sizeof(float)) == 0));
+            CHECK(kernels.launches() == 1);
+            CHECK_FALSE(kernels.wrote_outside());
+          }
+        }
+      }
+    }
+  }
 }
 
 }  // namespace casync::compll

@@ -55,6 +55,11 @@ TEST_CASE("emulated kernels of turns: the bytes are the interpreter's, of every 
   CHECK(difference("sketched_topk", {{"rows", 5}, {"ratio", 0.05}}, {{130, 128}, {1, 16385}}) == "");
 }
 
+TEST_CASE("emulated kernels of turns: exchanges of all kinds, also of many elements") {
+  CHECK(difference("exchanges", {}, kSmall) == "");
+  CHECK(difference("exchanges", {{"levels", 40}}, {{130, 128}, {1, 16385}}) == "");
+}
+
 TEST_CASE("emulated kernels of turns: matrices of several tiles") {
   // Rows that end in the next tile, rows longer than a tile, columns of more rows than are brought in at once.
   const test::Shapes shapes = {{129, 128}, {1, 16385}, {16500, 1}, {5, 6600}, {6600, 5}, {211, 263}};

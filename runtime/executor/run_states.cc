@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor/run_states.h"
+
+#include <utility>
+
+#include "runtime/executor/answering.h"
+
+namespace casync::runtime {
+namespace {
+
+constexpr Bytes kSharedBlock = 64_KiB;
+constexpr Bytes kKeptAlignment = 256;  // that of memory which a run has for itself
+
+bool may_share_block(const GradientRun& run) {
+  const KeptState& kept = run.kept;
+  return !run.rounds && run.related.neighbourhoods() == 0 && run.owner_side() == nullptr &&
+         kept.memory() != ResidualMemory::kOneBuffer && kept.bytes() > 0 && kept.bytes() <= kSharedBlock;
+}
+
+Bytes bytes_in_block(const GradientRun& run) { return round_up(run.kept.bytes(), kKeptAlignment); }
+
+/// The owner's side of `run`, with all that it has told nobody; null: there is none.
+Answering* answering_of(const GradientRun& run) {
+  const GradientRun* const side = run.owner_side();
+  return side == nullptr ? nullptr : side->answering.get();
+}
+
+}  // namespace
+
+Status allocate_kept(GradientRun& run, Device& device) {
+  if (run.rounds) CASYNC_RETURN_IF_ERROR(run.rounds->allocate(device));
+  for (std::size_t i = 0; i < run.related.neighbourhoods(); ++i) {
+    const GradientRun& one = run.related.gossip(i);
+    if (one.rounds) CASYNC_RETURN_IF_ERROR(one.rounds->allocate(device));
+  }
+  if (Answering* const answering = answering_of(run)) {
+    CASYNC_RETURN_IF_ERROR(answering->allocate(*run.owner_side(), device));
+  }
+  if (run.kept.floats() == 0) return Status::ok();
+  CASYNC_RETURN_IF_ERROR(run.kept.allocate(device));
+  return reset_kept(run, device);
+}
+
+Status allocate_kept(std::span<const std::unique_ptr<GradientRun>> runs, Device& device) {
+  Bytes bytes = 0;
+  for (const std::unique_ptr<GradientRun>& run : runs) {
+    if (may_share_block(*run)) {
+      bytes += bytes_in_block(*run);
+    } else {
+      CASYNC_RETURN_IF_ERROR(allocate_kept(*run, device));
+    }
+  }
+  if (bytes == 0) return Status::ok();
+  Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(2 * bytes, Memory::kDevice);
+  if (!memory) return memory.status();
+  const std::shared_ptr<DeviceBuffer> block = std::move(*memory);
+  Bytes at = 0;
+  for (const std::unique_ptr<GradientRun>& run : runs) {
+    if (!may_share_block(*run)) continue;
+    run->kept.lie_in(block, at, bytes);
+    at += bytes_in_block(*run);
+    CASYNC_RETURN_IF_ERROR(reset_kept(*run, device));
+  }
+  return Status::ok();
+}
+
+Status reset_kept(GradientRun& run, Device& device) {
+  if (Answering* const answering = answering_of(run)) {
+    CASYNC_RETURN_IF_ERROR(answering->write({}, run.step.completed()));
+  }
+  return run.kept.reset(device);
+}
+
+Elements state_floats(const GradientRun& run) {
+  const Answering* const answering = answering_of(run);
+  return run.kept.floats() + (answering != nullptr ? answering->state_floats() : 0);
+}
+
+Status read_kept(const GradientRun& run, Device& device, std::vector<float>* kept) {
+  kept->assign(state_floats(run), 0);
+  const std::span<float> all(*kept);
+  if (const Answering* const answering = answering_of(run)) {
+    CASYNC_RETURN_IF_ERROR(answering->read(all.subspan(run.kept.floats())));
+  }
+  return run.kept.read(device, all.first(run.kept.floats()));
+}
+
+Status write_kept(GradientRun& run, Device& device, std::span<const float> kept) {
+  if (Answering* const answering = answering_of(run)) {
+    CASYNC_RETURN_IF_ERROR(answering->write(kept.subspan(run.kept.floats()), run.step.completed()));
+  }
+  return run.kept.write(device, kept.first(run.kept.floats()));
+}
+
+}  // namespace casync::runtime

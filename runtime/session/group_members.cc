@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/group_members.h"
+
+#include <algorithm>
+
+#include "runtime/session/declarations.h"
+
+namespace casync::runtime {
+namespace {
+
+bool is_same(const GradientSpec& a, const GradientSpec& b) {
+  return a.dtype == b.dtype && a.shape == b.shape && a.priority == b.priority;
+}
+
+}  // namespace
+
+Status GroupMembers::check(std::size_t place, const GradientSpec& gradient) const {
+  const auto refused = [&](const std::string& why) {
+    return invalid_argument("gradient " + gradient.name + ": " + why);
+  };
+  if (has(place)) {
+    if (is_same(spec_of(place), gradient)) return Status::ok();
+    return refused("it was declared with another shape, type or priority before");
+  }
+  if (is_closed_) {
+    return refused("group " + name() + " has been sent without it: declare all of a group before the first step ends");
+  }
+  CASYNC_RETURN_IF_ERROR(check_shape(gradient));
+  for (const Place& other : places_) {
+    if (!other.is_declared || other.spec.dtype == gradient.dtype) continue;
+    return refused(std::string(name_of(gradient.dtype)) + ", and " + other.spec.name + ", which is in group " + name() +
+                   " with it, is " + std::string(name_of(other.spec.dtype)) + ": a group has one type");
+  }
+  return Status::ok();
+}
+
+void GroupMembers::add(std::size_t place, const GradientSpec& gradient) {
+  places_[place].spec = gradient;
+  places_[place].is_declared = true;
+  ++declared_;
+}
+
+GradientSpec GroupMembers::spec() const {
+  GradientSpec whole;
+  whole.name = name();
+  Elements elements = 0;
+  for (const Place& place : places_) {
+    if (!place.is_declared) continue;
+    const bool first = whole.members.empty();
+    whole.dtype = place.spec.dtype;
+    whole.priority = first ? place.spec.priority : std::min(whole.priority, place.spec.priority);
+    whole.members.push_back({place.spec.name, place.spec.shape});
+    elements += place.spec.elements();
+  }
+  whole.shape = {static_cast<std::int64_t>(elements)};
+  return whole;
+}
+
+void GroupMembers::close() {
+  is_closed_ = true;
+  whole_ = spec();
+  Bytes offset = 0;
+  for (Place& place : places_) {
+    if (!place.is_declared) continue;
+    place.offset = offset;
+    offset += place.spec.bytes();
+  }
+}
+
+Status GroupMembers::check_none_in(const SessionState& state) const {
+  for (const std::string& member : group_.gradients) {
+    if (!state.gradients.contains(member)) continue;
+    return invalid_argument("gradient " + member + ": the state has it, and no gradient of group " + name() +
+                            " is declared here: declare them, then load the state");
+  }
+  return Status::ok();
+}
+
+}  // namespace casync::runtime

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor/run_step.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+using namespace casync;           // NOLINT(google-build-using-namespace)
+using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
+
+TEST_CASE("run step: a step is under way from its beginning to its end, which completes it") {
+  RunStep step;
+  CHECK_FALSE(step.is_under_way());
+  CHECK(step.completed() == 0);
+  std::vector<std::byte> data(4);
+  const Clock::time_point now = Clock::now();
+  step.begin(7, {data.data(), data.size()}, now);
+  CHECK(step.is_under_way());
+  CHECK(step.is_under_way(7));
+  CHECK_FALSE(step.is_under_way(6));
+  CHECK(step.data().data == data.data());
+  CHECK(step.begun() == now);
+  step.end(now + std::chrono::seconds(2));
+  CHECK_FALSE(step.is_under_way(7));
+  CHECK(step.has_completed(7));
+  CHECK_FALSE(step.has_completed(8));
+  step.begin(8, {}, now);
+  step.end(now + std::chrono::seconds(1));
+  CHECK(step.completed() == 9);
+  CHECK(step.steps() == 2);
+  CHECK(step.total_s() == Approx(3));
+}
+
+TEST_CASE("run step: one that stops completes nothing, and one that goes on elsewhere counts from there") {
+  RunStep step;
+  step.begin(3, {}, Clock::now());
+  step.stop();
+  CHECK_FALSE(step.is_under_way());
+  CHECK(step.completed() == 0);
+  CHECK(step.steps() == 0);
+  step.go_to(5);
+  CHECK(step.has_completed(4));
+  CHECK_FALSE(step.has_completed(5));
+  step.show(6);
+  CHECK(step.number() == 6);
+  CHECK_FALSE(step.is_under_way(6));
+}
+
+TEST_CASE("run step: it is finite and keeps state until something says otherwise, in each step anew") {
+  RunStep step;
+  for (std::uint32_t number = 0; number < 2; ++number) {
+    step.begin(number, {}, Clock::now());
+    CHECK(step.is_finite());
+    CHECK(step.keeps());
+    step.note_finite(true);
+    CHECK(step.is_finite());
+    step.note_finite(false);
+    step.note_finite(true);
+    CHECK_FALSE(step.is_finite());
+    step.keep_nothing();
+    CHECK_FALSE(step.keeps());
+  }
+}
+
+TEST_CASE("exposed time: it adds up") {
+  ExposedTime exposed;
+  exposed.add(Seconds(0.5));
+  exposed.add(Seconds(0.25));
+  CHECK(exposed.seconds() == Approx(0.75));
+}
