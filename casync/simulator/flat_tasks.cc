@@ -8,32 +8,10 @@
 
 #include "casync/graph/access.h"
 #include "casync/graph/graph_text.h"
+#include "casync/graph/hops.h"
 
 namespace casync {
 namespace {
-
-/// The hop of the payload in each buffer: a merge's result has one more than its contributions. The executor orders
-/// its tasks by the same.
-std::vector<std::uint32_t> hops_of_buffers(const TaskGraph& graph) {
-  std::vector<std::uint32_t> hops(graph.buffers().size());
-  for (const Primitive& task : graph.tasks()) {
-    if (const auto* recv = std::get_if<Recv>(&task)) hops[TaskGraph::index(recv->to)] = recv->id.hop + 1;
-  }
-  for (const Primitive& task : graph.tasks()) {
-    const auto* merge = std::get_if<Merge>(&task);
-    if (merge == nullptr) continue;
-    std::uint32_t& to = hops[TaskGraph::index(merge->to)];
-    for_each_read(task, [&](BufferId part) { to = std::max(to, hops[TaskGraph::index(part)]); });
-  }
-  return hops;
-}
-
-std::uint32_t hop_of(const Primitive& task, const std::vector<std::uint32_t>& hops) {
-  std::uint32_t hop = 0;
-  if (const auto to = written_buffer(task)) hop = hops[TaskGraph::index(*to)];
-  for_each_read(task, [&](BufferId from) { hop = std::max(hop, hops[TaskGraph::index(from)]); });
-  return hop;
-}
 
 /// Computes the cost of a task, for std::visit.
 struct Price {
@@ -202,12 +180,12 @@ void FlatTasks::add_turn(FlatTask turn, const TaskGraph* next) {
 
 void FlatTasks::add_rank(const TaskGraph& graph, std::uint32_t run, const HopCosts& costs, Chain chain) {
   const auto begin = static_cast<std::uint32_t>(tasks_.size());
-  const std::vector<std::uint32_t> hops = hops_of_buffers(graph);
+  const std::vector<std::uint32_t> hops = hops_of_tasks(graph);
   for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
     const Primitive& task = graph.tasks()[t];
     FlatTask flat;
     flat.run = run;
-    flat.hop = chain.hop + hop_of(task, hops);
+    flat.hop = chain.hop + hops[t];
     if (const auto to = written_buffer(task)) flat.partition = graph.buffers()[TaskGraph::index(*to)].partition;
     for_each_read(task, [&](BufferId id) { flat.partition = graph.buffers()[TaskGraph::index(id)].partition; });
     flat.first_successor = static_cast<std::uint32_t>(successors_.size());

@@ -3,6 +3,7 @@
 
 #include <variant>
 
+#include "compll/codec/none.h"
 #include "compll/codec/written.h"
 #include "compll/cuda/sum_program.h"
 #include "compll/lang/front_end.h"
@@ -14,13 +15,13 @@ namespace {
 Result<CudaCodecText> greatest_text() {
   const Result<CudaCodecText> sum = built_in_text(kSumProgram);
   if (!sum) return sum.status();
-  return CudaCodecText(cuda_greatest_text(std::get<CudaText>(*sum), kGreatestProgram));
+  return CudaCodecText(cuda_greatest_text(std::get<CudaText>(*sum), kGreatestIdentity));
 }
 
 }  // namespace
 
 Result<CudaCodecText> built_in_text(const std::string& codec) {
-  if (codec == kGreatestProgram) return greatest_text();
+  if (codec == kGreatestIdentity) return greatest_text();
   const std::string_view text = codec == kSumProgram ? sum_program() : written_source(codec);
   if (text.empty()) return unimplemented("codec `" + codec + "` has no kernels for a GPU");
   const Source source(codec + ".cll", std::string(text));

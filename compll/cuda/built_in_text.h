@@ -9,7 +9,7 @@
 namespace casync::compll {
 
 /// The CUDA text of a codec of the library, with the parameters' defaults where the text depends on them: one of
-/// compll/codecs, or `sum`, which stands for `none`, or `greatest`, which stands for none.h's other identity.
+/// compll/codecs, or `sum`, which stands for `none`, or `greatest` (kGreatestIdentity).
 /// Unimplemented: there is none; why, with its place.
 Result<CudaCodecText> built_in_text(const std::string& codec);
 

@@ -70,7 +70,7 @@ class AnswerQueue final : public PayloadQueue {
     call.outcome = take_outcome(0);
     call.context =
         context_of(side_.self, side_.related.outer()->key, answering_.of(batch_).batches().answered_step(rank),
-                   second.info(), GradientRun::KeptBy::kMerge, answering_.of(batch_).slice(), tasks_.seed);
+                   second.info(), KeptBy::kMerge, answering_.of(batch_).slice(), tasks_.seed);
     KernelCall nothing = call;
     call.function = KernelFunction::kMerge;
     call.terms = lists_.terms;

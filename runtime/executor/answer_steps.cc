@@ -12,7 +12,7 @@ namespace casync::runtime {
 void AnswerSteps::take(GradientRun& side, Rank from, const Message& message) {
   const MessageId id{message.key.partition, message.key.hop};
   if (side.answering->contributes(from)) {
-    const GradientRun::Arrival* const arrival = side.arrivals.find(id, from);
+    const Arrivals::Arrival* const arrival = side.arrivals.find(id, from);
     CASYNC_CHECK(arrival != nullptr && arrival->has_begun());
     side.buffers.receive(arrival->to(), message.finite, false);
     side.step.show(message.key.step);
@@ -112,7 +112,7 @@ void AnswerSteps::take_own_answer(GradientRun& side, TaskId batch) {
   Answering& answering = *side.answering;
   answering.of(batch).batches().left(side.self);
   const compll::Encoded& made = answering.of(batch).answer_to(side.self);
-  const GradientRun::Arrival* const arrival = run.arrivals.find({answering.of(batch).number(), kAnswerHop}, side.self);
+  const Arrivals::Arrival* const arrival = run.arrivals.find({answering.of(batch).number(), kAnswerHop}, side.self);
   run.buffers.make(arrival->to(), made.size, made.finite);
   steps_.complete(run, arrival->task());
 }

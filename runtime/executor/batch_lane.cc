@@ -14,8 +14,6 @@
 namespace casync::runtime {
 namespace {
 
-using Use = GradientRun::KeptBy;
-
 const Primitive& primitive_of(const LaneTask& one) { return one.run->graph.tasks()[TaskGraph::index(one.task)]; }
 
 /// The buffer of the task's payload, which has its codec.
@@ -113,7 +111,7 @@ BatchKind batch_kind_of(const LaneTasks& tasks, const GradientRun& run, TaskId t
   if (std::holds_alternative<Decode>(primitive)) return kind;
   const bool merges = std::holds_alternative<Merge>(primitive);
   kind.function = merges ? KernelFunction::kMerge : KernelFunction::kEncode;
-  const Use use = merges ? kept_by_merge(run, buffer) : Use::kEncode;
+  const KeptBy use = merges ? kept_by_merge(run, buffer) : KeptBy::kEncode;
   kind.seed = context_of(run, codec.info(), use, run.buffers.of(buffer).slice, tasks.seed).seed;
   kind.keeps = codec.info().states != 0 && !run.kept.of(codec, use, run.buffers.of(buffer).slice).in.is_null();
   return kind.keeps && run.kept.memory() != ResidualMemory::kTwoBuffers ? alone : kind;

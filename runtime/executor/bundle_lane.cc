@@ -13,8 +13,6 @@
 namespace casync::runtime {
 namespace {
 
-using Use = GradientRun::KeptBy;
-
 /// The places of a bundle's parts on the device, where they begin at 0.
 struct Parts {
   Parts(const GradientRun& bundle, BufferId buffer)
@@ -81,7 +79,7 @@ class BundleQueue final : public LaneQueue {
     const bool headed = out.info().identity;
     const DeviceView made = take_vector(headed ? parts.headed_bytes() : parts.bytes);
     for (std::size_t i = 0; i < bundle_.part_count(); ++i) {
-      KernelCall call = calls().of(member(i), KernelFunction::kMerge, out, Use::kMerge, all_of(member(i)));
+      KernelCall call = calls().of(member(i), KernelFunction::kMerge, out, KeptBy::kMerge, all_of(member(i)));
       call.scale = merge.last ? scale_ : 1.0f;
       if (adds_first) {
         call.function = KernelFunction::kEncodeSum;

@@ -11,8 +11,6 @@
 namespace casync::runtime {
 namespace {
 
-using Use = GradientRun::KeptBy;
-
 class TaskQueue final : public PayloadQueue {
  public:
   TaskQueue(const LaneTasks& tasks, const LaneRoom& room, DeviceLane* lane, LaneLists& lists)

@@ -168,8 +168,7 @@ Result<bool> DeviceTasks::put_back_kept(DeviceLane& lane) {
     if (!run.asynchronous) continue;
     const auto* const encode = std::get_if<Encode>(&run.graph.tasks()[TaskGraph::index(one.task)]);
     if (encode == nullptr) continue;
-    const GradientRun::DeviceKept kept =
-        run.kept.of(run.codec_of(encode->to), GradientRun::KeptBy::kEncode, encode->from);
+    const KeptState::Slices kept = run.kept.of(run.codec_of(encode->to), KeptBy::kEncode, encode->from);
     if (kept.in.is_null() || compll::says_finite(run.state(encode->to).memory.data)) continue;
     const Bytes bytes = encode->from.count * bytes_of(run.kept.type());
     const DeviceView was = run.kept.memory() == ResidualMemory::kOneBuffer ? lane.kept : kept.in.slice(0, bytes);

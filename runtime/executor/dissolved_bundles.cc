@@ -7,7 +7,7 @@ void DissolvedBundles::dissolve(GradientRun& bundle) {
   const bool has_sent = parts.has_begun_sends();
   bundle.step.stop();
   parts.begin_alone(bundle.step.number());
-  for (const GradientRun::Arrival& arrival : bundle.arrivals.all()) {
+  for (const Arrivals::Arrival& arrival : bundle.arrivals.all()) {
     if (arrival.has_begun()) keep_arrival(bundle, arrival);
   }
   if (!parts.has_sends_out()) {
@@ -28,7 +28,7 @@ void DissolvedBundles::give_back_buffers(GradientRun& bundle) {
 }
 
 /// Splits a message that has come for the bundle, or is coming, like any other. Its memory goes with it.
-void DissolvedBundles::keep_arrival(GradientRun& bundle, const GradientRun::Arrival& arrival) {
+void DissolvedBundles::keep_arrival(GradientRun& bundle, const Arrivals::Arrival& arrival) {
   const BufferId buffer = arrival.to();
   Message message;
   message.key = {bundle.key, bundle.step.number(), kBundledPartition, arrival.id().hop};

@@ -28,7 +28,7 @@ class DissolvedBundles {
 
  private:
   void give_back_buffers(GradientRun& bundle);
-  void keep_arrival(GradientRun& bundle, const GradientRun::Arrival& arrival);
+  void keep_arrival(GradientRun& bundle, const Arrivals::Arrival& arrival);
   void resume(GradientRun& run, const GradientStart& start, bool has_sent);
 
   Transport& transport_;

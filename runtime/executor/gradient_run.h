@@ -46,11 +46,6 @@ struct RunExtras {
 /// otherwise. Tasks of one gradient that run on streams touch disjoint buffers and slices.
 class GradientRun : public RunFacts {
  public:
-  using KeptBy = runtime::KeptBy;
-  using BufferState = RunBuffers::State;
-  using DeviceKept = KeptState::Slices;
-  using Arrival = Arrivals::Arrival;
-
   GradientRun(GradientSpec specification, Decision made, TaskGraph plan_graph, HopCodecs hop_codecs, RunName name,
               RunExtras extras = {});
   /// A bundle of runs that outlive it: what group_small() puts together.
@@ -59,7 +54,7 @@ class GradientRun : public RunFacts {
 
   const compll::Codec& codec(Hop hop) const { return codecs->of(hop); }
   const compll::Codec& codec_of(BufferId buffer) const { return codec(buffers.of(buffer).hop); }
-  const BufferState& state(BufferId buffer) const { return buffers.state(buffer); }
+  const RunBuffers::State& state(BufferId buffer) const { return buffers.state(buffer); }
   /// The parts: each member of a bundle; the run itself if it is no bundle.
   std::size_t part_count() const { return parts ? parts->members().size() : 1; }
   GradientRun& part(std::size_t at) {

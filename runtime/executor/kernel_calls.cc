@@ -5,15 +5,13 @@
 
 namespace casync::runtime {
 
-using Use = GradientRun::KeptBy;
-
-KernelCall KernelCalls::of(const GradientRun& run, KernelFunction function, const compll::Codec& codec, Use use,
+KernelCall KernelCalls::of(const GradientRun& run, KernelFunction function, const compll::Codec& codec, KeptBy use,
                            Slice slice) const {
   KernelCall call;
   call.function = function;
   call.n = slice.count;
   call.context = context_of(run, codec.info(), use, slice, settings_.seed);
-  const GradientRun::DeviceKept kept = run.kept.of(codec, use, slice);
+  const KeptState::Slices kept = run.kept.of(codec, use, slice);
   call.kept_in = kept.in;
   call.kept_out = kept.out;
   call.kept_stride = kept.stride;
@@ -21,7 +19,7 @@ KernelCall KernelCalls::of(const GradientRun& run, KernelFunction function, cons
 }
 
 KernelCall KernelCalls::encode(const GradientRun& run, const compll::Codec& codec, Slice slice) const {
-  KernelCall call = of(run, KernelFunction::kEncode, codec, Use::kEncode, slice);
+  KernelCall call = of(run, KernelFunction::kEncode, codec, KeptBy::kEncode, slice);
   call.in = run.device.memory(slice);
   call.in_type = run.spec.dtype;
   return call;
@@ -46,7 +44,7 @@ KernelCall KernelCalls::decode(Slice slice, std::span<const KernelTerm> term, co
 }
 
 KernelCall KernelCalls::result(const GradientRun& run, Slice slice, DeviceView floats) const {
-  KernelCall call = of(run, KernelFunction::kResult, run.codec(Hop::kFirst), Use::kResult, slice);
+  KernelCall call = of(run, KernelFunction::kResult, run.codec(Hop::kFirst), KeptBy::kResult, slice);
   call.context = {settings_.seed, run.key, run.step.number(), slice.first};
   if (run.kept.memory() == ResidualMemory::kBFloat16) {
     call.kept_in = call.kept_out = {};  // those are residuals, of which no result is made
@@ -63,11 +61,11 @@ TurnCall KernelCalls::turn(const GradientRun& run, std::uint32_t number) const {
   call.number = number;
   call.rows = rounds.rows;
   call.columns = rounds.columns;
-  const GradientRun::DeviceKept kept = run.kept.from(0);
+  const KeptState::Slices kept = run.kept.from(0);
   call.kept_in = kept.in;
   call.kept_out = kept.out;
   call.scratch = rounds.scratch()->device();
-  call.context = context_of(run, rounds.codec->info(), Use::kEncode, {0, run.elements}, settings_.seed);
+  call.context = context_of(run, rounds.codec->info(), KeptBy::kEncode, {0, run.elements}, settings_.seed);
   return call;
 }
 

@@ -14,8 +14,8 @@ namespace casync::runtime {
 
 /// The states that a merge into this buffer keeps. A sum on its way to the owner is a contribution there, as a gradient
 /// is.
-inline GradientRun::KeptBy kept_by_merge(const GradientRun& run, BufferId to) {
-  return run.buffers.of(to).hop == Hop::kFirst ? GradientRun::KeptBy::kEncode : GradientRun::KeptBy::kMerge;
+inline KeptBy kept_by_merge(const GradientRun& run, BufferId to) {
+  return run.buffers.of(to).hop == Hop::kFirst ? KeptBy::kEncode : KeptBy::kMerge;
 }
 
 /// A slice of the gradient as a term of a sum.
@@ -42,7 +42,7 @@ class KernelCalls {
   /// The scale of the gradient's last merge.
   float last_scale(const GradientRun& run) const { return run.scale.scale_or(settings_.scale); }
   /// A call on a slice, with the codec's states there.
-  KernelCall of(const GradientRun& run, KernelFunction function, const compll::Codec& codec, GradientRun::KeptBy use,
+  KernelCall of(const GradientRun& run, KernelFunction function, const compll::Codec& codec, KeptBy use,
                 Slice slice) const;
   /// Encodes a slice of the gradient.
   KernelCall encode(const GradientRun& run, const compll::Codec& codec, Slice slice) const;

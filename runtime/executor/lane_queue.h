@@ -69,7 +69,7 @@ class LaneQueue : protected KernelQueue {
   Status bring(GradientRun& run, BufferId from, DeviceView* to) {
     *to = take_vector(run.buffers.bound_of(from));
     if (lane_ == nullptr) return Status::ok();
-    const GradientRun::BufferState& state = run.state(from);
+    const RunBuffers::State& state = run.state(from);
     CASYNC_RETURN_IF_ERROR(upload({state.memory.data, state.bytes}, *to));
     *to = to->slice(0, state.bytes);
     return Status::ok();

@@ -40,7 +40,7 @@ Messages::Messages(const RunTable& runs, Links& links, GradientSteps& steps, Asy
 Outgoing Messages::outgoing(const ReadyTask& ready) {
   GradientRun& run = *ready.run;
   const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(ready.task)]);
-  const GradientRun::BufferState& state = run.state(send.from);
+  const RunBuffers::State& state = run.state(send.from);
   Message message;
   message.key = {run.key, run.step.number(), run.parts ? kBundledPartition : send.id.partition, send.id.hop};
   if (run.answering) message.key = AnswerSteps::key_of(run, ready.task, send);
@@ -93,7 +93,7 @@ Placement Messages::place_contribution(GradientRun& run, Rank from, const Messag
 }
 
 Placement Messages::place_whole(GradientRun& run, Rank from, const Message& message, MessageId id) {
-  GradientRun::Arrival* const arrival = run.arrivals.find(id, from);
+  Arrivals::Arrival* const arrival = run.arrivals.find(id, from);
   const auto refuse = [&](const std::string& why) { return refusal(run, message, why); };
   if (arrival == nullptr) return refuse("nothing like it is expected here");
   if (arrival->has_begun()) return refuse("it came twice");
@@ -154,7 +154,7 @@ void Messages::received_payload(Rank from, const Message& message) {
 }
 
 void Messages::received_whole(GradientRun& run, Rank from, const Message& message, MessageId id) {
-  const GradientRun::Arrival* const arrival = run.arrivals.find(id, from);
+  const Arrivals::Arrival* const arrival = run.arrivals.find(id, from);
   CASYNC_CHECK(arrival != nullptr && arrival->has_begun());
   run.buffers.receive(arrival->to(), message.finite, !run.codec_of(arrival->to()).info().identity);
   record_.record(SpanKind::kRecv, run, id, from, message.payload_bytes, 0, run.tasks.moving_since(arrival->task()));

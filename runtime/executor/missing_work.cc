@@ -28,10 +28,9 @@ bool MissingWork::lacks_contribution(const GradientRun& run) const {
   if (computing_.rounds() != nullptr) return true;
   if (const GradientRun& inner = run.under_way(); &inner != &run) return lacks_contribution(inner);
   if (run.asynchronous && (run.owner_side() || run.asynchronous->waits_behind())) return true;
-  const std::span<const GradientRun::Arrival> all = run.arrivals.all();
-  return std::any_of(all.begin(), all.end(), [&](const GradientRun::Arrival& one) {
-    return one.id().hop == 0 && !run.tasks.is_done(one.task());
-  });
+  const std::span<const Arrivals::Arrival> all = run.arrivals.all();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Arrivals::Arrival& one) { return one.id().hop == 0 && !run.tasks.is_done(one.task()); });
 }
 
 std::string MissingWork::of(const GradientRun& run) const {

@@ -31,7 +31,7 @@ OwnedPartition::OwnedPartition(const Asynchronous& rule, std::uint32_t number, S
       made_(contributes.size()) {}
 
 BufferId OwnedPartition::own_answer(GradientRun& run) const {
-  const GradientRun::Arrival* const arrival = run.arrivals.find({number_, kAnswerHop}, self_);
+  const Arrivals::Arrival* const arrival = run.arrivals.find({number_, kAnswerHop}, self_);
   CASYNC_CHECK(arrival != nullptr);
   return arrival->to();
 }
@@ -53,7 +53,7 @@ void OwnedPartition::begin_levelling(std::uint32_t step) {
 
 Status OwnedPartition::check(const GradientRun& side, Rank rank) const {
   const BufferId buffer = messages(rank).contribution;
-  const GradientRun::BufferState& state = side.state(buffer);
+  const RunBuffers::State& state = side.state(buffer);
   const Status status = side.codec(Hop::kFirst).check({state.memory.data, state.bytes}, elements());
   if (status) return status;
   return data_loss("message from rank " + std::to_string(rank) + " (gradient " + side.spec.name + ", step " +
@@ -75,7 +75,7 @@ Status OwnedPartition::add(GradientRun& side, Rank rank, Scratch& scratch) {
     }
   } else {
     const BufferId buffer = messages(rank).contribution;
-    const GradientRun::BufferState& state = side.state(buffer);
+    const RunBuffers::State& state = side.state(buffer);
     const compll::Codec& codec = side.codec(Hop::kFirst);
     const ConstView code{state.memory.data, state.bytes};
     CASYNC_RETURN_IF_ERROR(check(side, rank));
@@ -107,7 +107,7 @@ TaskOutcome OwnedPartition::run(GradientRun& side, std::uint64_t seed, float sca
     const PeerMessages& at = messages(rank);
     std::byte* const payload = rank == self_ ? own_.data : side.state(at.answer).memory.data;
     const compll::EncodeContext context = context_of(side.self, side.related.outer()->key, batches_.answered_step(rank),
-                                                     second.info(), GradientRun::KeptBy::kMerge, slice_, seed);
+                                                     second.info(), KeptBy::kMerge, slice_, seed);
     made_[static_cast<std::size_t>(rank)] =
         sums_.answer(rank, side.codec(Hop::kFirst), second, scale, context, payload);
   }

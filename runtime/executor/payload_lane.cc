@@ -6,7 +6,7 @@ namespace casync::runtime {
 Status PayloadQueue::upload_payload(BufferId from, DeviceView to) {
   if (lane_ == nullptr) return Status::ok();
   CASYNC_RETURN_IF_ERROR(check_for_kernels(*run_, from));
-  const GradientRun::BufferState& state = run_->state(from);
+  const RunBuffers::State& state = run_->state(from);
   return upload({state.memory.data, state.bytes}, to);
 }
 

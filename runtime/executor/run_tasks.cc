@@ -1,34 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor/run_tasks.h"
 
-#include <algorithm>
-#include <optional>
 #include <variant>
 
-#include "casync/graph/access.h"
+#include "casync/graph/hops.h"
 #include "runtime/executor/run_buffers.h"
 
 namespace casync::runtime {
 
-/// The hop of what a task makes: an encode's is the first, a merge's one further than what it merged.
 RunTasks::RunTasks(const TaskGraph& graph)
     : graph_(graph), traits_(graph.tasks().size()), waits_for_(graph.tasks().size()), since_(graph.tasks().size()) {
-  std::vector<std::uint32_t> hop_of(graph.buffers().size());  // of the payload in each buffer
-  for (const Primitive& task : graph.tasks()) {
-    if (const Recv* recv = std::get_if<Recv>(&task)) hop_of[TaskGraph::index(recv->to)] = recv->id.hop + 1;
-  }
-  for (const Primitive& task : graph.tasks()) {
-    const Merge* merge = std::get_if<Merge>(&task);
-    if (merge == nullptr) continue;
-    std::uint32_t& to = hop_of[TaskGraph::index(merge->to)];
-    for_each_read(task, [&](BufferId part) { to = std::max(to, hop_of[TaskGraph::index(part)]); });
-  }
-  for (std::size_t i = 0; i < traits_.size(); ++i) {
-    const Primitive& task = graph.tasks()[i];
-    std::uint32_t& hop = traits_[i].hop;
-    if (const std::optional<BufferId> to = written_buffer(task)) hop = hop_of[TaskGraph::index(*to)];
-    for_each_read(task, [&](BufferId from) { hop = std::max(hop, hop_of[TaskGraph::index(from)]); });
-  }
+  const std::vector<std::uint32_t> hops = hops_of_tasks(graph);
+  for (std::size_t i = 0; i < traits_.size(); ++i) traits_[i].hop = hops[i];
 }
 
 void RunTasks::find_instant(const RunBuffers& buffers, bool has_result) {

@@ -29,9 +29,9 @@ const float* float_values(const GradientRun& run, Slice slice, Scratch& scratch)
 /// The state that a codec keeps of a slice, as floats for the time of one task.
 class KeptSlice {
  public:
-  KeptSlice(const GradientRun& run, const compll::Codec& codec, GradientRun::KeptBy use, Slice slice, Scratch& scratch)
+  KeptSlice(const GradientRun& run, const compll::Codec& codec, KeptBy use, Slice slice, Scratch& scratch)
       : count_(slice.count), scratch_(scratch) {
-    const GradientRun::DeviceKept kept = run.kept.of(codec, use, slice);
+    const KeptState::Slices kept = run.kept.of(codec, use, slice);
     if (kept.in.is_null()) return;
     const std::byte* const in = host_view(kept.in).data;
     out_ = host_view(kept.out).data;
@@ -69,15 +69,15 @@ class KeptSlice {
 /// them again: the mean would not come out right. So each draws its own, but where a codec wants them shared. Votes may
 /// be counted by every rank, and all have to come to the same code.
 compll::EncodeContext context_of(Rank self, std::uint64_t key, std::uint32_t step, const compll::CodecInfo& codec,
-                                 GradientRun::KeptBy use, Slice slice, std::uint64_t seed) {
-  const Rank drawer = codec.votes && use == GradientRun::KeptBy::kMerge ? 0 : self;
+                                 KeptBy use, Slice slice, std::uint64_t seed) {
+  const Rank drawer = codec.votes && use == KeptBy::kMerge ? 0 : self;
   const std::uint64_t who = 3 * static_cast<std::uint64_t>(drawer) + static_cast<std::uint64_t>(use);
   const std::uint64_t own = seed + (who + 1) * 0xd1342543de82ef95;  // odd: no two become one
   return {codec.shared_numbers ? seed : own, key, step, slice.first};
 }
 
-compll::EncodeContext context_of(const GradientRun& run, const compll::CodecInfo& codec, GradientRun::KeptBy use,
-                                 Slice slice, std::uint64_t seed) {
+compll::EncodeContext context_of(const GradientRun& run, const compll::CodecInfo& codec, KeptBy use, Slice slice,
+                                 std::uint64_t seed) {
   return context_of(run.self, run.key, run.step.number(), codec, use, slice, seed);
 }
 
@@ -85,13 +85,13 @@ namespace {
 
 /// The payload of one part in a buffer: the whole one of a run that is no bundle.
 View payload_of(GradientRun& run, BufferId id, std::size_t part) {
-  const GradientRun::BufferState& state = run.state(id);
+  const RunBuffers::State& state = run.state(id);
   if (!run.parts) return {state.memory.data, state.bytes};
   return run.parts->part(state.memory, run.buffers.of(id).hop, part);
 }
 
 bool is_finite(GradientRun& run, BufferId id, std::size_t part) {
-  const GradientRun::BufferState& state = run.state(id);
+  const RunBuffers::State& state = run.state(id);
   return run.parts ? bundle_part_is_finite(state.memory, run.part_count(), part) : state.finite;
 }
 
@@ -120,7 +120,7 @@ namespace {
 
 /// The rank that sent the payload in a buffer; -1: it was made here.
 Rank sender_of(const GradientRun& run, BufferId id) {
-  for (const GradientRun::Arrival& one : run.arrivals.all()) {
+  for (const Arrivals::Arrival& one : run.arrivals.all()) {
     if (one.to() == id) return one.from();
   }
   return -1;
@@ -162,9 +162,9 @@ TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t see
     GradientRun& part = run.part(i);
     const Slice slice = run.part_slice(i, encode.from);
     std::byte* const out = run.parts ? payload_of(run, encode.to, i).data : run.state(encode.to).memory.data;
-    const KeptSlice keeps(part, codec, GradientRun::KeptBy::kEncode, slice, scratch);
+    const KeptSlice keeps(part, codec, KeptBy::kEncode, slice, scratch);
     const compll::Residual& kept = keeps.floats();
-    const auto context = context_of(part, codec.info(), GradientRun::KeptBy::kEncode, slice, seed);
+    const auto context = context_of(part, codec.info(), KeptBy::kEncode, slice, seed);
     const compll::Encoded made = codec.encode(float_values(part, slice, scratch), slice.count, kept, context, out);
     // Its owner adds each of the other partitions, so that a step keeps what they leave, and of this one what was.
     if (run.asynchronous && !made.finite && kept.out != nullptr) std::copy_n(kept.in, slice.count, kept.out);
@@ -198,8 +198,7 @@ compll::Encoded merge_part(GradientRun& run, std::size_t at, const Merge& merge,
   const Slice slice = run.part_slice(at, run.buffers.of(merge.to).slice);
   const compll::Codec& out_codec = run.codec_of(merge.to);
   // A sum on its way to the owner is a contribution there, as a gradient is.
-  const auto use =
-      run.buffers.of(merge.to).hop == Hop::kFirst ? GradientRun::KeptBy::kEncode : GradientRun::KeptBy::kMerge;
+  const auto use = run.buffers.of(merge.to).hop == Hop::kFirst ? KeptBy::kEncode : KeptBy::kMerge;
   std::byte* const out = run.parts ? payload_of(run, merge.to, at).data : run.state(merge.to).memory.data;
   const KeptSlice kept(part, out_codec, use, slice, scratch);
   const compll::EncodeContext context = context_of(part, out_codec.info(), use, slice, seed);
@@ -230,7 +229,7 @@ void decode_part(GradientRun& run, std::size_t at, const Decode& decode, std::ui
   float* const values = part.is_float32() ? reinterpret_cast<float*>(out.data) : scratch.values.data();
   run.codec_of(decode.from).decode(payload_of(run, decode.from, at), to.count, values);
   if (const compll::Codec& first = run.codec(Hop::kFirst); first.info().has_result) {
-    const KeptSlice kept(part, first, GradientRun::KeptBy::kResult, to, scratch);
+    const KeptSlice kept(part, first, KeptBy::kResult, to, scratch);
     const bool keeps = part.kept.type() != DType::kBFloat16;  // those are residuals, of which no result is made
     first.result(values, to.count, keeps ? kept.floats() : compll::Residual{},
                  {seed, part.key, part.step.number(), to.first}, values);
@@ -241,7 +240,7 @@ void decode_part(GradientRun& run, std::size_t at, const Decode& decode, std::ui
 }
 
 TaskOutcome run_decode(GradientRun& run, const Decode& decode, std::uint64_t seed, Scratch& scratch) {
-  const GradientRun::BufferState& state = run.state(decode.from);
+  const RunBuffers::State& state = run.state(decode.from);
   if (Status status = check_payload(run, decode.from); !status) return {std::move(status), 0, true};
   for (std::size_t i = 0; i < run.part_count(); ++i) decode_part(run, i, decode, seed, scratch);
   return {Status::ok(), state.bytes, state.finite};
@@ -285,7 +284,7 @@ TaskOutcome run_turn(GradientRun& run, std::uint64_t seed, float scale, Scratch&
     }
   }
   const float* const gradient = float_values(run, all, scratch);
-  const GradientRun::DeviceKept kept = run.kept.from(0);
+  const KeptState::Slices kept = run.kept.from(0);
   float* const out = run.is_float32() ? reinterpret_cast<float*>(run.memory(all).data) : scratch.values.data();
   rounds.codec->turn({.number = rounds.turn(),
                       .rows = rounds.rows,
@@ -296,7 +295,7 @@ TaskOutcome run_turn(GradientRun& run, std::uint64_t seed, float scale, Scratch&
                       .states_out = reinterpret_cast<float*>(host_view(kept.out).data),
                       .scratch = reinterpret_cast<float*>(rounds.scratch()->view().data),
                       .out = rounds.is_last() ? out : nullptr},
-                     context_of(run, rounds.codec->info(), GradientRun::KeptBy::kEncode, all, seed));
+                     context_of(run, rounds.codec->info(), KeptBy::kEncode, all, seed));
   round_whole_numbers(rounds);
   if (rounds.is_last() && !run.is_float32()) {
     compll::from_float32(out, run.elements, run.spec.dtype, run.memory(all).data);
@@ -311,7 +310,7 @@ TaskOutcome run_instant_task(GradientRun& run, TaskId task) {
   if (const auto* encode = std::get_if<Encode>(&primitive)) {
     return {Status::ok(), encode->from.count * sizeof(float), true};
   }
-  const GradientRun::BufferState& from = run.state(std::get<Decode>(primitive).from);
+  const RunBuffers::State& from = run.state(std::get<Decode>(primitive).from);
   return {Status::ok(), from.bytes, from.finite};
 }
 

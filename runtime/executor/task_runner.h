@@ -41,10 +41,10 @@ Status check_for_kernels(GradientRun& run, BufferId id);
 
 /// The source of a random codec's numbers on rank `self`, for `slice` of the gradient with this key in a step.
 compll::EncodeContext context_of(Rank self, std::uint64_t key, std::uint32_t step, const compll::CodecInfo& codec,
-                                 GradientRun::KeptBy use, Slice slice, std::uint64_t seed);
+                                 KeptBy use, Slice slice, std::uint64_t seed);
 /// The same in the step of `run` that is under way.
-compll::EncodeContext context_of(const GradientRun& run, const compll::CodecInfo& codec, GradientRun::KeptBy use,
-                                 Slice slice, std::uint64_t seed);
+compll::EncodeContext context_of(const GradientRun& run, const compll::CodecInfo& codec, KeptBy use, Slice slice,
+                                 std::uint64_t seed);
 
 /// Makes room in `scratch` for every task of `run`.
 void reserve_scratch(const GradientRun& run, int ranks, Scratch& scratch);

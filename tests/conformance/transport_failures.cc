@@ -96,12 +96,17 @@ void closes_in_the_middle_of_a_message(TransportRig& rig) {
   }
 }
 
-void says_goodbye(TransportRig& rig) {
-  TransportProbe probe(rig);
-  if (!probe.is_open()) return;
+// Each of two ranks has a message of the other.
+void greet(TransportRig& rig, TransportProbe& probe) {
   probe.send(1 - rig.rank, 0, 1000);
   rig.expect(probe.until([&] { return probe.received_count() == 1 && probe.all_sent(); }), "messages arrive");
   probe.meet();
+}
+
+void says_goodbye(TransportRig& rig) {
+  TransportProbe probe(rig);
+  if (!probe.is_open()) return;
+  greet(rig, probe);
   if (rig.rank == 1) {
     probe.transport().close(after(Seconds(0.1)));
     probe.destroy();
@@ -125,9 +130,7 @@ void says_goodbye(TransportRig& rig) {
 void hears_a_goodbye(TransportRig& rig) {
   TransportProbe probe(rig);
   if (!probe.is_open()) return;
-  probe.send(1 - rig.rank, 0, 1000);
-  rig.expect(probe.until([&] { return probe.received_count() == 1 && probe.all_sent(); }), "messages arrive");
-  probe.meet();
+  greet(rig, probe);
   if (rig.rank == 1) probe.run_for(0.3);
   probe.transport().close(after(Seconds(3)));
   probe.destroy();
@@ -138,9 +141,7 @@ void hears_a_goodbye(TransportRig& rig) {
 void dies(TransportRig& rig) {
   TransportProbe probe(rig);
   if (!probe.is_open()) return;
-  probe.send(1 - rig.rank, 0, 1000);
-  rig.expect(probe.until([&] { return probe.received_count() == 1 && probe.all_sent(); }), "messages arrive");
-  probe.meet();
+  greet(rig, probe);
   if (rig.rank == 1) {
     if (rig.own_process) _exit(0);  // without a word, as a crash
     probe.destroy();

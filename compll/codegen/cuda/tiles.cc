@@ -63,17 +63,27 @@ struct KernelText {
   std::string operation, body;
 };
 
-std::vector<KernelText> kernels_of(const CudaText& text) {
-  const std::string of_sums = text.encodes_sums ? "CodecOfSums" : "Codec";
-  std::vector<KernelText> all = {{"encode", "encode_tile<Codec, Gradient>(launch);"},
-                                 {"merge", "encode_tile<" + of_sums + ", Merged<Decoder>>(launch);"},
-                                 {"decode", "decode_tile<Codec>(launch);"}};
-  if (text.has_result) all.push_back({"result", "result_of_tile<Codec, Result>(launch);"});
+/// The classes that kernels are made of.
+struct KernelClasses {
+  std::string scope;                       ///< of the codec's, ending in "::"; empty: the kernels are inside it
+  std::string merged = "Merged<Decoder>";  ///< the vector that a merge encodes
+};
+
+std::vector<KernelText> kernels_of(const CudaText& text, const KernelClasses& classes) {
+  const std::string codec = classes.scope + "Codec";
+  const std::string merge = codec + (text.encodes_sums ? "OfSums" : "") + ", " + classes.merged + ">(launch);";
+  std::vector<KernelText> all = {{"encode", "encode_tile<" + codec + ", Gradient>(launch);"},
+                                 {"merge", "encode_tile<" + merge},
+                                 {"decode", "decode_tile<" + codec + ">(launch);"}};
+  if (text.has_result) all.push_back({"result", "result_of_tile<" + codec + ", " + classes.scope + "Result>(launch);"});
   if (!text.shape.statistics) return all;
-  all.push_back({"encode_statistics", "statistics_of_tile<Codec, Gradient>(launch);"});
-  all.push_back({"merge_statistics", "statistics_of_tile<" + of_sums + ", Merged<Decoder>>(launch);"});
+  all.push_back({"encode_statistics", "statistics_of_tile<" + codec + ", Gradient>(launch);"});
+  all.push_back({"merge_statistics", "statistics_of_tile<" + merge});
   return all;
 }
+
+/// The scope of a codec's classes.
+std::string scope_of(const CudaText& text) { return "codec_" + text.codec + "::"; }
 
 /// Blocks of threads for which a multiprocessor needs registers: as many as possible while few registers have to be
 /// spilled. Sums in an order and merges keep more registers.
@@ -91,7 +101,7 @@ std::string kernel_text(CudaText& made, const std::string& name, const KernelTex
 
 void write_kernels(Writer& out, const std::string& codec, CudaText& made) {
   std::string members;
-  for (const KernelText& kernel : kernels_of(made)) {
+  for (const KernelText& kernel : kernels_of(made, {})) {
     out.line(kernel_text(made, "casync_" + codec, kernel));
     members += ",\n      ." + kernel.operation + " = " + made.kernels.back();
   }
@@ -152,11 +162,9 @@ CudaText cuda_merge_text(const CudaText& contributed, const CudaText& encoded) {
   made.shape = encoded.shape;
   made.text = contributed.text + (contributed.codec == encoded.codec ? "" : "\n" + encoded.text) +
               "\nnamespace casync::compll::cuda {\n";
-  const std::string decoder = "codec_" + contributed.codec + "::Decoder", codec = "codec_" + encoded.codec + "::Codec";
-  for (KernelText kernel : kernels_of(encoded)) {
+  const KernelClasses classes{scope_of(encoded), "Merged<" + scope_of(contributed) + "Decoder>"};
+  for (const KernelText& kernel : kernels_of(encoded, classes)) {
     if (!kernel.operation.starts_with("merge")) continue;
-    kernel.body.replace(kernel.body.find("Codec"), 5, codec);
-    kernel.body.replace(kernel.body.find("<Decoder>"), 9, "<" + decoder + ">");
     made.text += "\n" + kernel_text(made, "casync_" + contributed.codec + "_into_" + encoded.codec, kernel);
   }
   made.text += "\n}  // namespace casync::compll::cuda\n";
@@ -168,11 +176,8 @@ CudaText cuda_greatest_text(const CudaText& elements, const std::string& name) {
   made.codec = name;
   made.shape = elements.shape;
   made.text = "#include \"compll/ops/cuda/greatest.cuh\"\n" + elements.text + "\nnamespace casync::compll::cuda {\n";
-  const std::string codec = "codec_" + elements.codec + "::";
-  for (KernelText kernel : kernels_of(elements)) {
-    const std::size_t merged = kernel.body.find("Merged<Decoder>");
-    if (merged != std::string::npos) kernel.body.replace(merged, 15, "Greatest<" + codec + "Decoder>");
-    kernel.body.insert(kernel.body.find("Codec"), codec);
+  const KernelClasses classes{scope_of(elements), "Greatest<" + scope_of(elements) + "Decoder>"};
+  for (const KernelText& kernel : kernels_of(elements, classes)) {
     made.text += "\n" + kernel_text(made, "casync_" + name, kernel);
   }
   made.text += "\n}  // namespace casync::compll::cuda\n";

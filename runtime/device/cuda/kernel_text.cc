@@ -29,8 +29,8 @@ Result<compll::CudaCodecText> text_of_source(const compll::Source& source, const
 
 Result<compll::CudaCodecText> kernel_text(const std::string& codec, const compll::CodecInfo& info) {
   if (info.identity) {
-    const bool greatest = info.name == compll::kGreatestIdentity;
-    return compll::built_in_text(greatest ? compll::kGreatestProgram : compll::kSumProgram);
+    return compll::built_in_text(info.name == compll::kGreatestIdentity ? compll::kGreatestIdentity
+                                                                        : compll::kSumProgram);
   }
   Parameters parameters;
   for (std::size_t i = 0; i < info.parameters.size(); ++i) {

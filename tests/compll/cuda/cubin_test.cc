@@ -12,6 +12,7 @@
 #include <iterator>
 #include <vector>
 
+#include "compll/codec/none.h"
 #include "compll/codegen/cuda/codec_text.h"
 #include "compll/cuda/built_in_text.h"
 #include "compll/cuda/kernel_compiler.h"
@@ -108,7 +109,7 @@ TEST_CASE("cubin: so do programs with what no codec has") {
 TEST_CASE("cubin: so do the kernels that stand for identities") {
   skip_without_nvrtc();
   const ScopedVariable not_shipped("CASYNC_KERNEL_DIR", "/nowhere");
-  for (const char* name : {kSumProgram, kGreatestProgram}) {
+  for (const char* name : {kSumProgram, kGreatestIdentity}) {
     INFO(name);
     const Result<CudaCodecText> text = built_in_text(name);
     REQUIRE(text.status().text() == "OK");

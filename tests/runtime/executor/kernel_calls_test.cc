@@ -11,8 +11,6 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-using Use = GradientRun::KeptBy;
-
 constexpr std::uint64_t kSeed = 5;
 const KernelCalls kCalls({kSeed, 0.5f});
 
@@ -35,7 +33,7 @@ TEST_CASE("kernel calls: an encode reads its slice, and what the codec keeps the
   CHECK(call.kept_in.address() == run.kept.from(0).in.address() + 400);
   CHECK(call.kept_out.address() == run.kept.from(0).out.address() + 400);
   CHECK(call.kept_stride == run.elements);
-  const auto context = context_of(run, run.codec(Hop::kFirst).info(), Use::kEncode, slice, kSeed);
+  const auto context = context_of(run, run.codec(Hop::kFirst).info(), KeptBy::kEncode, slice, kSeed);
   CHECK(call.context.seed == context.seed);
   CHECK(call.context.seed != kSeed);
   CHECK(call.context.step == 3);
@@ -93,8 +91,8 @@ TEST_CASE("kernel calls: a turn goes on from the state that the last committed s
 
 TEST_CASE("kernel calls: a merge of the result has a state of its own, and a contribution that of its encode") {
   const test::DeviceGradient of = gradient_of("onebit");
-  CHECK(kept_by_merge(*of.run, of.first<Merge>().to) == Use::kMerge);
-  CHECK(kept_by_merge(*of.run, of.first<Encode>().to) == Use::kEncode);
+  CHECK(kept_by_merge(*of.run, of.first<Merge>().to) == KeptBy::kMerge);
+  CHECK(kept_by_merge(*of.run, of.first<Encode>().to) == KeptBy::kEncode);
   const KernelTerm term = own_term(*of.run, {100, 50});
   CHECK(term.raw.address() == of.run->device.data().address() + 400);
   CHECK(term.payload.is_null());

@@ -30,6 +30,14 @@ struct Group {
     group.submitted(place, step);
     return whole;
   }
+  /// Declares both members, and submits both in step 0.
+  void submit_both() {
+    declare(0);
+    declare(1);
+    REQUIRE(group.close(GradientId(5)));
+    submit(0, b);
+    submit(1, a);
+  }
   /// The result of the group.
   void reduce(const Values& result) {
     std::copy(result.begin(), result.end(), reinterpret_cast<float*>(group.submission().data.data));
@@ -59,11 +67,7 @@ TEST_CASE("sent group: submissions come together in its memory, also those from 
 
 TEST_CASE("sent group: each member gets its part of the result, once") {
   Group it;
-  it.declare(0);
-  it.declare(1);
-  REQUIRE(it.group.close(GradientId(5)));
-  it.submit(0, it.b);
-  it.submit(1, it.a);
+  it.submit_both();
   CHECK_FALSE(*it.group.has_result(1, 0));
   it.reduce({5, 6, 7, 8});
   REQUIRE(it.group.hand_over(1));
@@ -97,11 +101,7 @@ TEST_CASE("sent group: members that are missing have names, until it is closed a
 
 TEST_CASE("sent group: the first by name is the one that is not finite") {
   Group it;
-  it.declare(0);
-  it.declare(1);
-  REQUIRE(it.group.close(GradientId(5)));
-  it.submit(0, it.b);
-  it.submit(1, it.a);
+  it.submit_both();
   CHECK(it.group.not_finite()->empty());
   it.reduce({NAN, 0, 0, 0});
   CHECK(*it.group.not_finite() == "b");
