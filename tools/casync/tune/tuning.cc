@@ -46,6 +46,12 @@ std::string text_of_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
 std::vector<std::string> split(const std::string& names) {
   std::vector<std::string> parts;
   std::istringstream stream(names);
@@ -148,9 +154,7 @@ class Tuning {
     if (ranks_.rank() == 0) {
       const Result<std::vector<TunedWay>> ways = measured({});
       if (!ways) ranks_.give_up(ways.status());
-      if (ways) {
-        for (const std::string& name : contested_ways(*ways, goal_of(options_))) names += name + ",";
-      }
+      if (ways) names = joined(contested_ways(*ways, goal_of(options_)));
     }
     const Result<std::string> told = ranks_.from_rank_0("contested", names);
     CASYNC_RETURN_IF_ERROR(told.status());
@@ -248,15 +252,15 @@ class Tuning {
     return Status::ok();
   }
 
+  /// Plans with the codecs that trainings allow; for the time of a step alone, with those that are measured beside the
+  /// plan.
   Status make_plan() {
-    return run_to_end(
-        ranks_, {"plan",
-                 {own_path(), "plan", "--profile", path("profile.txtpb"), "--model", path("record/model.txtpb"),
-                  "--gradients", path("record/gradients.safetensors"), "-n", std::to_string(ranks_.ranks()), "--nodes",
-                  std::to_string(ranks_.nodes()), "--goal", options_.goal, "-o", path("planned.txtpb")},
-                 {},
-                 {},
-                 log_of("plan")});
+    std::vector<std::string> program = {own_path(), "plan", "--goal", options_.goal, "-o", path("planned.txtpb")};
+    program.insert(program.end(), {"--profile", path("profile.txtpb"), "--model", path("record/model.txtpb")});
+    program.insert(program.end(), {"--gradients", path("record/gradients.safetensors")});
+    program.insert(program.end(), {"-n", std::to_string(ranks_.ranks()), "--nodes", std::to_string(ranks_.nodes())});
+    if (goal_of(options_) == TuneGoal::kStep) program.insert(program.end(), {"--codecs", joined(options_.codecs)});
+    return run_to_end(ranks_, {"plan", std::move(program), {}, {}, log_of("plan")});
   }
 
   /// Writes the report of the chosen way, or the plan's if none pays, beside the uncompressed training; with the
