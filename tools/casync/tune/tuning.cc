@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/tune/tuning.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -19,18 +21,20 @@ namespace fs = std::filesystem;
 
 constexpr const char* kAgain = ".again";
 
-/// The identity of the phases in the folder: another program, goal, number of steps or of ranks starts anew.
+TuneGoal goal_of(const TuneOptions& options) { return options.goal == "step" ? TuneGoal::kStep : TuneGoal::kLoss; }
+
+/// The identity of the phases in the folder: another program, goal, number of steps or of ranks starts anew, and so do
+/// other codecs where the plan depends on them.
 std::string identity_of(const TuneOptions& options, int ranks) {
   nlohmann::ordered_json json{
       {"ranks", ranks}, {"steps", options.steps}, {"goal", options.goal}, {"program", options.program}};
+  if (goal_of(options) == TuneGoal::kStep) json["codecs"] = options.codecs;
   return json.dump();
 }
 
-TuneGoal goal_of(const TuneOptions& options) { return options.goal == "step" ? TuneGoal::kStep : TuneGoal::kLoss; }
-
 /// Replaces the file at once: whoever reads it finds the old text or the new one.
 Status write_whole(const std::string& path, const std::string& text) {
-  const std::string part = path + ".part";
+  const std::string part = path + ".part" + std::to_string(::getpid());  // ranks of one machine write at once
   {
     std::ofstream file(part, std::ios::binary);
     file << text;
