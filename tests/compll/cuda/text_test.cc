@@ -10,8 +10,8 @@
 #include "compll/codegen/cuda/tiles.h"
 #include "compll/codegen/cuda/whole.h"
 #include "compll/lang/front_end.h"
-#include "tests/casync/golden.h"
 #include "tests/compll/support/programs.h"
+#include "tests/support/golden.h"
 
 namespace casync::compll {
 namespace {

@@ -8,7 +8,7 @@
 #include "compll/lang/checker.h"
 #include "compll/lang/lexer.h"
 #include "compll/lang/parser.h"
-#include "tests/casync/golden.h"
+#include "tests/support/golden.h"
 
 namespace casync::compll {
 namespace {

@@ -9,9 +9,9 @@
 #include "compll/codegen/ir_text.h"
 #include "compll/ir/rounds/cpu/plan_text.h"
 #include "compll/lang/front_end.h"
-#include "tests/casync/golden.h"
 #include "tests/compll/program/plan_stages.h"
 #include "tests/compll/support/programs.h"
+#include "tests/support/golden.h"
 
 namespace casync::compll {
 namespace {
