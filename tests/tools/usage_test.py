@@ -5,9 +5,24 @@ import subprocess
 
 from command import casync, claim, ends_with, run_all
 
-COMMANDS = [["run"], ["bench"], ["bench", "all_reduce"], ["bench", "step"], ["bench", "codec"], ["bench", "transport"], ["report"],
-            ["doctor"], ["codec"], ["codec", "list"], ["codec", "info"], ["codec", "check"], ["simulate"],
-            ["plan"], ["explain"], ["profile"], ["tune"], ["completion"], ["completion", "bash"]]
+
+def commands(*command):
+    """Each subcommand of `casync COMMAND` and of those, as `--help` lists them."""
+    _, _, lines = casync(*command, "--help").stdout.partition("Subcommands:\n")
+    found = []
+    for line in lines.splitlines():
+        if line.startswith("  ") and line[2] != " ":
+            name = [*command, line.split()[0]]
+            found += [name, *commands(*name)]
+    return found
+
+
+COMMANDS = commands()
+
+
+def test_help_lists_the_subcommands():
+    for command in (["run"], ["bench", "all_reduce"], ["codec", "check"], ["completion", "bash"]):
+        claim(command in COMMANDS, f"casync --help leads to {command}", COMMANDS)
 
 
 def test_every_subcommand_has_help_on_stdout():

@@ -11,7 +11,7 @@
 #include "casync/patterns/sampled.h"
 #include "compll/ops/cpu/convert.h"
 #include "tests/support/temporary_directory.h"
-#include "tools/casync/check/samples.h"
+#include "tools/casync/codec/check/samples.h"
 #include "tools/casync/plan/losses.h"
 
 namespace casync::tools {

@@ -9,12 +9,13 @@
 #include "casync/planner/plan_library.h"
 #include "casync/planner/search/measured.h"
 #include "compll/codec/codec.h"
+#include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
 #include "tools/casync/plan/gradient_samples.h"
 #include "tools/casync/plan/kept_memory.h"
 #include "tools/casync/plan/losses.h"
 #include "tools/casync/plan/rules.h"
-#include "tools/casync/simulate/prediction.h"
+#include "tools/casync/simulate/scenario.h"
 
 namespace casync::tools {
 namespace {

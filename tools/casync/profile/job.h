@@ -11,8 +11,8 @@
 #include "casync/model/topology.h"
 #include "runtime/control/group.h"
 #include "runtime/control/launch.h"
-#include "tools/bench_transport.h"
 #include "tools/casync/profile/fans.h"
+#include "tools/measure/bench_transport.h"
 
 namespace casync::tools {
 

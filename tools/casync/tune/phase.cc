@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "runtime/control/deadline.h"
-#include "tools/casync/launch/child.h"
+#include "tools/casync/run/child.h"
 
 namespace casync::tools {
 namespace {

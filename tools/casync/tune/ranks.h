@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "runtime/control/group.h"
 #include "runtime/control/launch.h"
-#include "tools/casync/launch/environment.h"
+#include "tools/casync/run/environment.h"
 
 namespace casync::tools {
 
