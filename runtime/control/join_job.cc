@@ -3,8 +3,8 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "runtime/control/identity.h"
-#include "runtime/control/pmix_store.h"
+#include "runtime/control/rendezvous/pmix_store.h"
+#include "runtime/control/wire/identity.h"
 
 namespace casync::runtime {
 

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "base/status.h"
-#include "runtime/control/group.h"
-#include "runtime/control/launch.h"
-#include "runtime/control/pulse.h"
-#include "runtime/control/store.h"
+#include "runtime/control/group/group.h"
+#include "runtime/control/group/pulse.h"
+#include "runtime/control/launch/launch.h"
+#include "runtime/control/rendezvous/store.h"
 
 namespace casync::runtime {
 

@@ -8,10 +8,10 @@
 #include <span>
 #include <string>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "base/view.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 

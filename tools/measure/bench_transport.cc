@@ -16,19 +16,16 @@
 
 #include <fmt/core.h>
 
-#include "runtime/control/deadline.h"
+#include "base/clock.h"
 #include "runtime/transport/transport.h"
 
 namespace casync {
 namespace {
 
-using runtime::after;
-using runtime::Clock;
 using runtime::Message;
 using runtime::MessageKey;
 using runtime::Outgoing;
 using runtime::Placement;
-using runtime::Seconds;
 using runtime::Transport;
 using runtime::TransportOptions;
 

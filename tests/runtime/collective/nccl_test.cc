@@ -14,12 +14,10 @@
 
 namespace casync::test {
 
-using runtime::after;
 using runtime::NcclApi;
 using runtime::NcclOptions;
 using runtime::Reduction;
 using runtime::RoundPiece;
-using runtime::Seconds;
 
 namespace {
 

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/control/group.h"
-#include "runtime/control/rendezvous.h"
+#include "runtime/control/group/group.h"
+#include "runtime/control/rendezvous/rendezvous.h"
 #include "tests/support/temporary_directory.h"
 
 namespace casync::runtime::testing {

@@ -12,8 +12,6 @@
 namespace casync::test {
 namespace {
 
-using runtime::Clock;
-using runtime::Seconds;
 using runtime::TransportOptions;
 
 // Ranks in this thread over a paced loopback.

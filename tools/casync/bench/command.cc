@@ -9,7 +9,7 @@
 #include "casync/model/codec_choice.h"
 #include "casync/strategies/strategy.h"
 #include "compll/codec/rounds_codec.h"
-#include "runtime/control/launch.h"
+#include "runtime/control/launch/launch.h"
 #include "tools/casync/bench/all_reduce.h"
 #include "tools/casync/bench/codec_table.h"
 #include "tools/casync/bench/sizes.h"

@@ -9,8 +9,8 @@
 
 #include "base/status.h"
 #include "casync/model/topology.h"
-#include "runtime/control/group.h"
-#include "runtime/control/launch.h"
+#include "runtime/control/group/group.h"
+#include "runtime/control/launch/launch.h"
 #include "tools/casync/profile/fans.h"
 #include "tools/measure/bench_transport.h"
 
