@@ -37,7 +37,7 @@ double lost(const Codec& codec, bool feedback) {
 
 }  // namespace
 
-TEST_CASE("feedback: what was applied and the residual are together what was given, over 1000 steps") {
+TEST_CASE("feedback: applied elements and the residual are together the given ones, over 1000 steps") {
   for (const char* name : {"int8", "int4", "onebit", "bf16", "fp16"}) {
     INFO(name);
     CHECK(lost(*codec_of(name, {{"feedback", 1}}), true) < 1e-5);

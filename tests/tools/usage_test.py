@@ -44,7 +44,7 @@ def test_version_names_the_abi():
     claim(result.stdout.startswith("casync ") and "(ABI 1)" in result.stdout, "version and ABI", result.stdout)
 
 
-def test_what_is_not_understood_ends_with_2_and_empty_stdout():
+def test_misunderstood_arguments_end_with_2_and_empty_stdout():
     for command in ([], ["dance"], ["run"], ["run", "-n", "0", "--", "true"], ["run", "-n", "2"], ["report"],
                     ["codec", "info"], ["codec", "check"], ["plan"], ["explain"], ["bench", "step"], ["bench", "all_reduce", "-b", "1x"],
                     ["bench", "all_reduce", "-b", "2M", "-e", "1M"],

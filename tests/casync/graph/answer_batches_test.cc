@@ -118,7 +118,7 @@ TEST_CASE("answer batches: a dedicated server is answered once all others are th
 }
 
 // The order of additions decides the last bits of a sum.
-TEST_CASE("answer batches: where all ranks step together no answer has contributions to a later step") {
+TEST_CASE("answer batches: no answer has contributions to a later step if all ranks step together") {
   for (const Asynchronous& rule : {Asynchronous{.bound = 0}, Asynchronous{.bound = std::nullopt, .first = 3}}) {
     AnswerBatches batches(rule, {true, true, true, false});
     for (const Rank rank : {0, 1, 2}) batches.contribute(rank, 0);

@@ -258,7 +258,7 @@ TEST_CASE("nodes: in the order of their first ranks, whatever they are called") 
 }
 
 TEST_CASE(
-    "nodes: of one size, every rank owns one partition of as many as there are ranks, and delegates for each node") {
+    "nodes: equal nodes give every rank one partition of as many as there are ranks, and delegates for each node") {
   for (int nodes = 1; nodes <= 6; ++nodes) {
     for (int size = 1; size <= 6; ++size) {
       std::vector<int> node_of;
@@ -277,7 +277,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("nodes: of different sizes, all ranks of a node take turns, and all nodes own") {
+TEST_CASE("nodes: on unequal nodes all ranks of a node take turns, and all nodes own") {
   const std::vector<int> node_of{0, 0, 0, 0, 1, 1, 2, 2};
   const std::vector<Node> all = nodes_of(node_of, 8);
   std::map<std::size_t, int> owned;

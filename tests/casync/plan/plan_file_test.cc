@@ -48,7 +48,7 @@ TEST_CASE("plan file: is read through the module, with the path in each message"
   CHECK(status.message().starts_with(bad + ":2:1: unknown field `sede`"));
 }
 
-TEST_CASE("plan file: what is no readable file of at most 16 MiB is refused by name") {
+TEST_CASE("plan file: anything but a readable file of at most 16 MiB is refused by name") {
   const LibraryFolder found(CASYNC_PLANIO_DIR);
   const Folder folder;
   const auto refusal = [](const std::string& path) { return read_plan_file(path).status().text(); };

@@ -31,7 +31,7 @@ TEST_CASE("codec choice: a path may have colons in its folders, and parameters b
   CHECK(choice->parameters == std::vector<std::pair<std::string, double>>{{"ratio", 0.01}});
 }
 
-TEST_CASE("codec choice: what is none is refused with the part that is wrong") {
+TEST_CASE("codec choice: other words are refused with the part that is wrong") {
   const std::pair<const char*, const char*> wrong[] = {{"", "no name"},
                                                        {":block=1", "no name"},
                                                        {"int4:", "`` is no key=number"},

@@ -124,8 +124,7 @@ TEST_CASE("compacted plan: exceptions have rules of their own, stronger than the
   CHECK(made.rules.size() <= 5);
 }
 
-TEST_CASE(
-    "compacted plan: what the default says of partitions, warm-up, priority and memory is not meant for the others") {
+TEST_CASE("compacted plan: the default's partitions, warm-up, priority and memory are not meant for the others") {
   const std::vector<GradientSpec> gradients = transformer_gradients(8);
   for (const int what : {0, 1, 2, 3}) {
     Plan plan = usual_plan(gradients);
@@ -145,7 +144,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("compacted plan: whatever a plan decides, the short one decides, too") {
+TEST_CASE("compacted plan: the short one decides as the plan does") {
   std::mt19937 random(5);
   const CodecChoice codecs[] = {{}, {"int4", {}}, {"int8", {{"block", 64}}}, {"topk", {{"ratio", 0.01}}}};
   for (int round = 0; round < 60; ++round) {

@@ -73,7 +73,7 @@ TEST_CASE("decide: the first rule that matches is the only one") {
   CHECK(decided(plan, "x").priority == 7);
 }
 
-TEST_CASE("decide: who names a codec and no second_hop means it for both hops") {
+TEST_CASE("decide: a codec without a second_hop is meant for both hops") {
   const Choice both{.codec = codec("coarse"), .second_hop = codec("fine")};
   CHECK(decided(plan_of({.codec = codec("a")}, {}, {}), "x").second_hop.name == "a");
   CHECK(decided(plan_of(both, {}, {}), "x").second_hop.name == "fine");
@@ -82,7 +82,7 @@ TEST_CASE("decide: who names a codec and no second_hop means it for both hops") 
         Decision{.codec = codec("coarse"), .second_hop = codec("b"), .partitions = 1, .priority = 7});
 }
 
-TEST_CASE("decide: who sets limits and no codec leaves it to the planner, whatever anybody weaker names") {
+TEST_CASE("decide: limits without a codec leave it to the planner, over codecs of weaker sources") {
   const Choice budget{.max_error = 0.1}, list{.allowed = {codec("a"), codec("b")}}, fixed{.codec = codec("c")};
   const auto limits = [](const Plan& plan) { return codec_limits(plan, "x"); };
   CHECK_FALSE(limits({}).is_open);

@@ -53,7 +53,7 @@ TEST_CASE("planner: one codec that costs nothing on a link that costs much: a qu
   CHECK(report->step.decisions[0].codec.name == "byte");
 }
 
-TEST_CASE("planner: where messages take a rank's one processor from its training, it compresses beside an idle link") {
+TEST_CASE("planner: it compresses on an idle link, too, if messages take a rank's one processor from its training") {
   PlanRequest request = by_hand(1e-9);
   request.profile.inside.wire = request.profile.between.wire = Curve::affine(0, 1e-9);
   request.profile.contention = Contention::of_all(2);

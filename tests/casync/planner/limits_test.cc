@@ -181,7 +181,7 @@ TEST_CASE("planner: more servers than ranks are refused with the gradient's name
         "PlanError: gradient layer5: 5 servers in a group of 4 ranks, expected 1 to 4");
 }
 
-TEST_CASE("planner: what is fixed and does not go together is refused with the gradient's name") {
+TEST_CASE("planner: fixed choices that do not go together are refused with the gradient's name") {
   PlanRequest request = test::request(4, 1, slow_network());
   Limits limits;
   limits.codec = CodecChoice{"byte", {}};

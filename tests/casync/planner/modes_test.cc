@@ -39,7 +39,7 @@ std::vector<ModePlan> better(const PlanRequest& request, const std::vector<ModeO
 
 }  // namespace
 
-TEST_CASE("modes: those that take less time to the same loss, the least first, as they are searched alone") {
+TEST_CASE("modes: the ones that take less time to the same loss come, the least first, as they are searched alone") {
   const PlanRequest slow = slow_request();
   const PlanReport bulk = found(slow);
   const std::vector<ModePlan> plans = better(slow, offers());
@@ -61,7 +61,7 @@ TEST_CASE("modes: those that take less time to the same loss, the least first, a
   CHECK(plans.front().mode == local(8));
 }
 
-TEST_CASE("modes: what comes late makes the same step however late, so that only the steps to the loss decide") {
+TEST_CASE("modes: a late result makes the same step however late, so that only the steps to the loss decide") {
   std::vector<ModePlan> plans = better(slow_request(), {{late(2), 0}, {late(1), 0}});
   REQUIRE(plans.size() == 2);
   CHECK(plans[0].mode == late(2));  // the earlier offer

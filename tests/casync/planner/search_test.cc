@@ -82,7 +82,7 @@ TEST_CASE("planner: never worse than any reference plan, whatever training and c
   }
 }
 
-TEST_CASE("planner: what it says a step takes is what the simulator says of the plan it writes") {
+TEST_CASE("planner: its time of a step is the simulator's of the plan it writes") {
   for (const PlanRequest& request : requests()) {
     const PlanReport report = found(request);
     Scenario scenario{request.topology,         request.profile, request.training, report.step.decisions,
@@ -253,7 +253,7 @@ TEST_CASE("planner: nonsense is refused, and says what it is") {
   CHECK(refused(wrong) == "nodes of 4 ranks, and there are 5");
 }
 
-TEST_CASE("planner: whatever is asked, an answer that is not worse than the references, or a refusal") {
+TEST_CASE("planner: any question has an answer that is not worse than the references, or a refusal") {
   std::mt19937_64 random(7);
   const auto one_of = [&](const auto& values) { return values[random() % std::size(values)]; };
   const double seconds[] = {0, 1e-9, 1e-6, 1e-3, 1, 1e6};

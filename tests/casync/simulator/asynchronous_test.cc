@@ -81,7 +81,7 @@ TEST_CASE("asynchronous: bound 0, and all ranks as the first, are bulk synchrono
   CHECK(simulated(of_paces(factors, {.bound = std::nullopt, .first = 3})).step_s == Approx(step_s));
 }
 
-TEST_CASE("asynchronous: of equal ranks with bound 0, messages and codecs take what they take under ps") {
+TEST_CASE("asynchronous: equal ranks with bound 0 pay for messages and codecs as under ps") {
   for (const double seconds_per_byte : {1e-9, 1e-7}) {
     Scenario scenario = several(4, 1, {{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 4, 0}, awkward());
     scenario.profile.contention = Contention::of_all(1);
@@ -194,7 +194,7 @@ TEST_CASE("asynchronous: each rank is told every contribution once") {
   for (Rank rank = 0; rank < 4; ++rank) CHECK(owners.untold(partition, rank) == static_cast<std::uint64_t>(3 - rank));
 }
 
-TEST_CASE("asynchronous: what a session refuses is refused with the gradient's name") {
+TEST_CASE("asynchronous: gradients that a session refuses are refused by name") {
   Scenario scenario = of_paces({1, 2}, {});
   scenario.decisions[0].strategy = StrategyKind::kRing;
   CHECK(refusal(scenario) ==

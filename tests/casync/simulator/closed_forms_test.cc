@@ -189,7 +189,7 @@ TEST_CASE("simulator: each kind of codec work, and training, has a contention of
   CHECK(near(simulation.step_s, 100 + 9 / 2.0));
 }
 
-TEST_CASE("simulator: what tasks cost is paid for each, one after the other on a rank") {
+TEST_CASE("simulator: the cost of tasks is paid for each, one after the other on a rank") {
   for (const StrategyKind strategy : {StrategyKind::kPs, StrategyKind::kAllGather, StrategyKind::kRing}) {
     for (const int ranks : {1, 2, 5}) {
       CAPTURE(ranks, name_of(strategy));
@@ -231,7 +231,7 @@ TEST_CASE("simulator: a message is through when its port and both ranks' process
   CHECK(near(step_with(0, 5).step_s, 2 * 6 * wire));
 }
 
-TEST_CASE("simulator: what messages take of a rank's one processor, training and codecs lose") {
+TEST_CASE("simulator: training and codecs lose the time that messages take of a rank's one processor") {
   Profile profile = ideal(0);
   profile.processors = 1;
   profile.contention = Contention::of_all(2);

@@ -19,7 +19,7 @@ TEST_CASE("curve: lines between points, constant below the first, the last slope
   CHECK(Curve::affine(2, 0.5).at(10) == Approx(7));
 }
 
-TEST_CASE("curve: what a point must not be") {
+TEST_CASE("curve: wrong points are refused") {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   const auto fault = [](Curve::Point point) { return fault_of_point({{1, 1}, point}, 1); };
   CHECK(fault({2, 1}).empty());

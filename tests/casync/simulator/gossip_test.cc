@@ -131,7 +131,7 @@ TEST_CASE("gossip: everything that a profile may say is paid with codes, too") {
   CHECK(simulated(scenario).parts.copies_s > 0);
 }
 
-TEST_CASE("gossip: what a session refuses is refused with the gradient's name") {
+TEST_CASE("gossip: gradients that a session refuses are refused by name") {
   Scenario scenario = gossiping(4, Neighbours::kPairs, "byte");
   CHECK(refusal(scenario).find("gradient g: gossip in pairs averages parameters as they are") == 0);
   scenario = gossiping(4, Neighbours::kRing, "byte");

@@ -55,7 +55,7 @@ TEST_CASE("model: gradients that are needed at once keep the file's order") {
   CHECK(priorities("0.05", "0.1") == std::pair(0, 1));
 }
 
-TEST_CASE("model: what is written reads back to the same") {
+TEST_CASE("model: a written one reads back to the same") {
   const std::string text = model_text(*parse_model("name: \"n\" source: \"s\" " + kLeast, "m"));
   const Result<Training> again = parse_model(text, "again");
   REQUIRE(again.status().text() == "OK");
@@ -110,7 +110,7 @@ TEST_CASE("model: each mistake is refused with its place") {
   }
 }
 
-TEST_CASE("model: those shipped as examples are read") {
+TEST_CASE("model: shipped examples are read") {
   const auto models = plans_in(std::filesystem::path(CASYNC_SOURCE_DIR) / "examples/models");
   CHECK(models.size() >= 4);
   for (const auto& path : models) {

@@ -75,7 +75,7 @@ TEST_CASE("one rank: as the simulation of all ranks says, where ranks own as man
   }
 }
 
-TEST_CASE("one rank: what tasks cost, contention and fans are those of all ranks") {
+TEST_CASE("one rank: costs of tasks, contention and fans are those of all ranks") {
   for (const Way& way : ways()) {
     if (is_rough(way)) continue;
     for (const int ranks : {2, 4, 8, 16}) {
@@ -93,7 +93,7 @@ TEST_CASE("one rank: what tasks cost, contention and fans are those of all ranks
   }
 }
 
-TEST_CASE("one rank: what messages take of processors is that of all ranks") {
+TEST_CASE("one rank: processor time of messages is that of all ranks") {
   for (const Way& way : ways()) {
     if (is_rough(way)) continue;
     for (const int ranks : {2, 4, 8, 16, 32, 64}) {
@@ -237,7 +237,7 @@ TEST_CASE("one rank: 4096 ranks with 400 gradients") {
   CHECK(simulation->wire_bytes_per_rank == Approx(400.0 * 2 * 4095 / 4096 * (1 << 20)).epsilon(0.01));
 }
 
-TEST_CASE("one rank: what one cannot stand for is refused") {
+TEST_CASE("one rank: ranks that one cannot stand for are refused") {
   const auto refused = [](const Scenario& scenario, const SimulationOptions& options) {
     return simulate_one_rank(scenario, options).status().message();
   };

@@ -31,7 +31,7 @@ TEST_CASE("profile: three lines are enough, and what they leave out has its mean
   CHECK(profile->between.receive_work.empty());
 }
 
-TEST_CASE("profile: what is written reads back to the same") {
+TEST_CASE("profile: a written one reads back to the same") {
   const Result<Profile> profile = parse_profile(
       kLeast +
           "name: \"n\" source: \"s\" launch_seconds: 5e-6 contention: 1.25 node_shares_port: true processors: 3\n"
@@ -128,7 +128,7 @@ TEST_CASE("profile: each mistake is refused with its place") {
   }
 }
 
-TEST_CASE("profile: those shipped as examples are read") {
+TEST_CASE("profile: shipped examples are read") {
   const auto profiles = plans_in(std::filesystem::path(CASYNC_SOURCE_DIR) / "examples/profiles");
   CHECK(profiles.size() >= 5);
   for (const auto& path : profiles) {

@@ -182,7 +182,7 @@ TEST_CASE("simulator: training loses as much as the messages of its one processo
   }
 }
 
-TEST_CASE("simulator: whatever costs more makes no step shorter, up to another order of tasks") {
+TEST_CASE("simulator: a higher cost makes no step shorter, up to another order of tasks") {
   const auto changed = [](auto change) {
     Profile profile = crowded();
     change(profile);
@@ -329,7 +329,7 @@ TEST_CASE("simulator: gradients without elements and steps without gradients") {
   CHECK(simulated(scenario).step_s == 2);
 }
 
-TEST_CASE("simulator: what does not fit together is refused and named") {
+TEST_CASE("simulator: parts that do not fit together are refused and named") {
   const auto refused = [](auto change) {
     Scenario scenario = several(4, 2, decisions()[0], awkward());
     SimulationOptions options;

@@ -164,7 +164,7 @@ TEST_CASE("rounds: one rank for all is near the simulation of all ranks") {
   }
 }
 
-TEST_CASE("rounds: beside other gradients a whole step comes to its end") {
+TEST_CASE("rounds: a whole step with other gradients comes to its end") {
   for (const int ranks : {2, 4, 8}) {
     Scenario scenario = several(ranks, 2, {{"byte", {}}, {"byte", {}}, StrategyKind::kPs, ranks, 0, 0}, awkward());
     scenario.facts_of = with_low;

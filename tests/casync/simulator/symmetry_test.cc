@@ -101,7 +101,7 @@ TEST_CASE("symmetry: one rank stands for all, whatever their processors, codecs 
   }
 }
 
-TEST_CASE("symmetry: of 64 ranks, too") {
+TEST_CASE("symmetry: the same holds for 64 ranks") {
   for (const Way& way : ways()) {
     for (const int ranks : {24, 32, 48, 64}) {
       for (const int processors : {0, 1}) {
@@ -178,7 +178,7 @@ TEST_CASE("symmetry: ranks that are alike end at the same moment, whatever their
   }
 }
 
-TEST_CASE("symmetry: which ranks are alike") {
+TEST_CASE("symmetry: alike ranks are found") {
   const auto period = [](const Scenario& scenario, const SimulationOptions& options = {}) {
     const Result<Symmetry> found = symmetry_of(scenario, options);
     REQUIRE(found.status().text() == "OK");
@@ -227,7 +227,7 @@ TEST_CASE("symmetry: which ranks are alike") {
   }
 }
 
-TEST_CASE("symmetry: what is to be simulated is no more than was counted") {
+TEST_CASE("symmetry: the tasks to be simulated are no more than were counted") {
   std::vector<Way> all = ways();
   all.push_back({{{"none", {}}, {"none", {}}, StrategyKind::kTree, 1, 0}, 1, "tree"});
   all.push_back({{{"byte", {}}, {"half", {}}, StrategyKind::kHierarchical, 1, 0}, 1, "hierarchical"});

@@ -226,7 +226,7 @@ TEST_CASE("all_gather: each rank sends N - 1 times the gradient") {
   }
 }
 
-TEST_CASE("hierarchical: what leaves a node is the code of its sum, once, and the result where it owns") {
+TEST_CASE("hierarchical: a node sends the code of its sum, once, and the result where it owns") {
   constexpr int kNodes = 3, kSize = 4, kRanks = kNodes * kSize;
   Topology topology = Topology::flat(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) topology.node_of.push_back(rank / kSize);

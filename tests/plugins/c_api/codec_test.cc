@@ -79,7 +79,7 @@ TEST_CASE("c codec: one of rounds describes itself, and refuses to encode outsid
   CHECK(last_error() == why);
 }
 
-TEST_CASE("c codec: of a patch the result is the version that was encoded, and a merge is refused by name") {
+TEST_CASE("c codec: a patch gives the version that was encoded, and its merge is refused by name") {
   const Codec codec("patch");
   CHECK(codec.info().at("has_result") == true);
   const std::size_t n = 1000;

@@ -57,7 +57,7 @@ TEST_CASE("options: rank 0 of one is told from a zeroed struct") {
   CHECK(!session_options(&options)->launch.ranks);
 }
 
-TEST_CASE("options: what no argument says comes from the environment") {
+TEST_CASE("options: unset arguments come from the environment") {
   const CleanEnvironment clean;
   const ScopedVariable codec("CASYNC_CODEC", "int4:block=64"), transport("CASYNC_TRANSPORT", "loopback"),
       timeout("CASYNC_TIMEOUT_SEC", "7.5"), trace("CASYNC_TRACE", "/tmp/t");
@@ -125,7 +125,7 @@ TEST_CASE("options: parameters join those in the codec's text and belong to noth
   CHECK(refusal(options) == "InvalidArgument: `parameters` is NULL");
 }
 
-TEST_CASE("options: what cannot be is refused with the value seen") {
+TEST_CASE("options: impossible values are refused by value") {
   const CleanEnvironment clean;
   CHECK(session_options(nullptr).status().text() == "InvalidArgument: `options` is NULL");
   auto options = zeroed();

@@ -239,7 +239,7 @@ TEST_CASE("c session: a forked child gets Unavailable from everything and frees 
   CHECK(session.reduce(id, &values));  // the parent goes on
 }
 
-TEST_CASE("c session: what is exposed is what the program stood still for") {
+TEST_CASE("c session: the exposed time is that for which the program stood still") {
   const casync::test::TemporaryDirectory folder;
   {
     const TraceFolder variable(folder.path());

@@ -72,7 +72,7 @@ TEST_CASE("paced: messages leave one after the other") {
   CHECK(ranks.time_until([&] { return ranks.probes[0]->all_sent(); }) >= 0.0295);
 }
 
-TEST_CASE("paced: what several peers send to one rank arrives one after the other") {
+TEST_CASE("paced: messages of several peers to one rank arrive one after the other") {
   Ranks ranks(4, "80mbit");
   for (Rank from : {1, 2, 3}) ranks.probes[static_cast<std::size_t>(from)]->send(0, 0, kTenMilliseconds);
   CHECK(ranks.time_until([&] { return ranks.probes[0]->received_count() == 3; }) >= 0.0295);

@@ -52,7 +52,7 @@ TEST_CASE("ucx: the description names networks, interface and buffers") {
                                               Catch::Contains("checksum=xxh3"));
 }
 
-TEST_CASE("ucx: what the user set as UCX_* stays") {
+TEST_CASE("ucx: the user's UCX_* variables stay") {
   setenv("UCX_TCP_SNDBUF", "2m", 1);
   const auto transport = make_transport("ucx:tcp", {.ranks = 2, .epoch = 1});
   unsetenv("UCX_TCP_SNDBUF");
@@ -60,7 +60,7 @@ TEST_CASE("ucx: what the user set as UCX_* stays") {
   CHECK_THAT((*transport)->description(), Catch::Contains("TCP_SNDBUF=2m") && Catch::Contains("TCP_RCVBUF=4m"));
 }
 
-TEST_CASE("ucx: which payloads ask their receiver first") {
+TEST_CASE("ucx: payloads that ask their receiver first") {
   const auto announced = [](const char* name, const char* threshold) {
     if (threshold != nullptr) setenv("UCX_RNDV_THRESH", threshold, 1);
     const auto transport = make_transport(name, {.ranks = 2, .epoch = 1});

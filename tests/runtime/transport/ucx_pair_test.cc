@@ -150,7 +150,7 @@ TEST_CASE("ucx: parts of an announced fused message wait until they have a place
   CHECK(pair.clients[1].memory_is_whole());
 }
 
-TEST_CASE("ucx: what nobody waits for yet fills memory up to a limit, and waits at its sender beyond") {
+TEST_CASE("ucx: messages that nobody waits for yet fill memory up to a limit, and wait at their sender beyond") {
   const bool fused = GENERATE(false, true);
   INFO((fused ? "fused" : "one by one"));
   Pair pair(64_KiB, 256_KiB);
@@ -213,7 +213,7 @@ TEST_CASE("ucx: a rank connects to peers that it talks to, and to no others") {
   CHECK(Clock::now() < deadline);
 }
 
-TEST_CASE("ucx: what the client throws fails the peer, and never passes through UCX") {
+TEST_CASE("ucx: an exception of the client fails the peer, and never passes through UCX") {
   const bool when_asked = GENERATE(true, false);
   const std::vector<Bytes> sizes =
       GENERATE(std::vector<Bytes>{100}, std::vector<Bytes>{1_MiB}, std::vector<Bytes>{9, 9});

@@ -105,7 +105,7 @@ TEST_CASE("gradient samples: a whole gradient is sampled where it is read") {
   CHECK(samples->values[2] == wanted);
 }
 
-TEST_CASE("gradient samples: what is not safetensors is refused, and why") {
+TEST_CASE("gradient samples: files that are not safetensors are refused, with the reason") {
   Folder folder;
   CHECK(folder.refusal("") == "cut off: 0 bytes, expected the header's length");
   CHECK(folder.refusal(eight_bytes(100) + "{}") == "cut off: a header of 100 bytes in a file of 10");
@@ -166,7 +166,7 @@ TEST_CASE("gradient samples: a file beyond 4 GiB is refused before anything of i
         path + ": 4294967297 bytes, expected at most 4 GiB");
 }
 
-TEST_CASE("losses: of typical values without a sample, of the sample where there is one") {
+TEST_CASE("losses: they are of the sample if there is one, else of typical values") {
   // Both signs of one size: one bit says it all. One element far above the others: a few bits do not.
   std::vector<float> signs(4096), spike(4096, 1e-3f);
   for (std::size_t i = 0; i < signs.size(); ++i) signs[i] = i % 3 == 0 ? -0.5f : 0.5f;

@@ -25,7 +25,7 @@ TEST_CASE("profile: a bend is found, and a point that was disturbed does not ben
   CHECK(disturbed.worst > 0.9);
 }
 
-TEST_CASE("profile: whatever is measured, the curve is one that a profile may have") {
+TEST_CASE("profile: any measurement gives a curve that a profile may have") {
   const std::vector<std::vector<Curve::Point>> cases{
       {}, {{5, 1}}, {{1, 3}, {2, 2}, {3, 1}}, {{1, 0}, {2, 0}}, {{1, 1e-9}, {2, 5}, {3, 1e-9}, {4, 6}}};
   for (const std::vector<Curve::Point>& measured : cases) {

@@ -83,7 +83,7 @@ TEST_CASE("report: a run that goes as predicted has each term as predicted") {
   }
 }
 
-TEST_CASE("report: what the network, or messages, took longer is to blame, and nothing else") {
+TEST_CASE("report: the longer time of the network, or of messages, is to blame, and nothing else") {
   Profile slow = with_work();
   for (Link* link : {&slow.inside, &slow.between}) link->wire.points = Curve::affine(0, 6e-9).points;
   const Comparison network = compared(ran(slow), with_work());
@@ -106,7 +106,7 @@ TEST_CASE("report: what the network, or messages, took longer is to blame, and n
   CHECK_THAT(nobody.verdict, Catch::Contains("neither codecs nor messages explain that"));
 }
 
-TEST_CASE("report: what was not measured is left out, what is not predicted is said to be and blamed for nothing") {
+TEST_CASE("report: unmeasured terms are left out, unpredicted ones are marked and blamed for nothing") {
   MeasuredRun older = ran(with_work());
   older.messages_s.reset();
   const std::vector<std::string> known = names(compared(older, with_work()));
@@ -126,7 +126,7 @@ TEST_CASE("report: what was not measured is left out, what is not predicted is s
   CHECK(json["terms"][5]["predicted_ms"].is_number());
 }
 
-TEST_CASE("report: of more tasks than there is memory for, sending and receiving are not predicted") {
+TEST_CASE("report: sending and receiving are not predicted for more tasks than there is memory for") {
   const Comparison comparison = compared(ran(with_work()), with_work(), 10);
   CHECK_FALSE(term(comparison, "send").predicted_s);
   CHECK_FALSE(term(comparison, "recv").predicted_s);
@@ -212,7 +212,7 @@ TEST_CASE("report: a correction takes each hop's tasks for its own codec") {
   CHECK(correction->changes[1] == "half: encode x 2.00, merge x 2.00, decode x 4.00");
 }
 
-TEST_CASE("report: where links do not explain a step, they change no more than what helps") {
+TEST_CASE("report: links that do not explain a step change no more than what helps") {
   const Profile profile = with_work();
   Profile compute_bound = profile;  // links that nobody waits for
   for (Link* link : {&compute_bound.inside, &compute_bound.between}) {

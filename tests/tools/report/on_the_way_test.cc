@@ -75,7 +75,7 @@ TEST_CASE("report: clocks of different hosts are put so that the way there is as
   CHECK(together.at({1, 5}).in_s == 15);
 }
 
-TEST_CASE("report: of a simulation, what the wire takes, and the latency") {
+TEST_CASE("report: a simulation has the time on the wire, and the latency") {
   Profile profile = test::ideal(1e-9);
   profile.between.latency_s = profile.inside.latency_s = 1e-6;
   // Rank 1 sends its partition to the owner, and the owner sends it back.

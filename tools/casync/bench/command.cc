@@ -104,7 +104,7 @@ void add_all_reduce(CLI::App* bench, Invocation& invocation) {
   command->add_option("-n,--iterations", options.iterations, "Measured iterations per size")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  command->add_option("-w,--warm-up", options.warm_up, "Iterations before them")
+  command->add_option("-w,--warm-up", options.warm_up, "Unmeasured iterations at the start")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   command->add_option("-r,--ranks", flags->ranks, "Local ranks to start when no launcher did")
@@ -223,11 +223,11 @@ void add_step(CLI::App* bench, Invocation& invocation) {
   command->add_option("--model", options.model, "Gradients and when they are ready and needed (examples/models)")
       ->required();
   command->add_option("--plan", options.plans, "A plan file, one row each (default: nothing is encoded)");
-  command->add_option("--profile", options.profile, "Print beside it what is predicted from this profile");
+  command->add_option("--profile", options.profile, "Also print the prediction from this profile");
   command->add_option("--seconds", options.seconds, "Measured for each plan")
       ->check(CLI::Range(0.001, 3600.0))
       ->capture_default_str();
-  command->add_option("-w,--warm-up", options.warm_up, "Steps before them")
+  command->add_option("-w,--warm-up", options.warm_up, "Unmeasured steps at the start")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   command->add_option("-r,--ranks", flags->ranks, "Local ranks to start when no launcher did")

@@ -142,7 +142,7 @@ void add_codec(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(0.0, 60.0))
       ->capture_default_str();
   auto device = std::make_shared<std::string>("auto");
-  tried->add_option("--device", *device, "Where: cpu, cuda, all, or auto: on a GPU, too, where this machine has one")
+  tried->add_option("--device", *device, "Device: cpu, cuda, all, or auto: a GPU, too, if this machine has one")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "all"}))
       ->capture_default_str();
   tried->add_flag("--json", wanted->as_json, "As a JSON object");

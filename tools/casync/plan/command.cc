@@ -296,7 +296,7 @@ void add_plan(CLI::App& app, Invocation& invocation) {
       ->excludes("--allow-modes");
   command->add_option("--check", options->check, "Only check this plan; with --model, against its gradients");
   command->add_flag("--entries", options->entries, "An entry for each gradient, with its reason, instead of rules");
-  command->add_flag("--json", options->json, "What was found, and what it was compared with, as a JSON object");
+  command->add_flag("--json", options->json, "The result, and the plans that it was compared with, as a JSON object");
   command->callback([=, &invocation] { invocation.exit_code = run(*options); });
 }
 

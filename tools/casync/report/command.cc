@@ -122,8 +122,8 @@ void add_report(CLI::App& app, Invocation& invocation) {
                       "FIRST..LAST: the steps of the timeline (default: as many as fit, from the middle)");
   command->add_option("--trace", options->trace, "Write all ranks' events as one Chrome trace for Perfetto");
   command->add_option("--profile", options->profile,
-                      "Compare with what is predicted from this; DIRECTORY is CASYNC_RECORD, too");
-  command->add_option("--beside", options->beside, "The traces of another run, which this one is shown beside");
+                      "Compare with the prediction from this profile; DIRECTORY is CASYNC_RECORD, too");
+  command->add_option("--beside", options->beside, "The traces of another run, to compare this one with");
   command->add_flag("--json", options->json, "Print the merged numbers; no page unless -o is given");
   command->callback([=, &invocation] { invocation.exit_code = run(*options); });
 }

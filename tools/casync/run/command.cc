@@ -44,7 +44,7 @@ void add_run(CLI::App& app, Invocation& invocation) {
   auto json = std::make_shared<bool>(false);
   auto plain = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("run", "Start local ranks of a program and stop all when one dies");
-  command->add_option("-n,--ranks", options->ranks, "How many ranks")->required()->check(CLI::Range(1, 1024));
+  command->add_option("-n,--ranks", options->ranks, "Number of ranks")->required()->check(CLI::Range(1, 1024));
   command->add_option("--rendezvous", options->rendezvous,
                       "host:port or file:DIRECTORY where ranks meet (default: a private directory)");
   command->add_option("--token", options->token, "The job token (default: CASYNC_TOKEN, else 32 random bytes)");

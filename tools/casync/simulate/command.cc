@@ -82,13 +82,12 @@ int run(const SimulateOptions& options) {
 void add_simulate(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "Predict a step's time, and its parts, on any cluster");
-  command->add_option("--profile", options->profile, "What its machines and links cost (examples/profiles)")
-      ->required();
+  command->add_option("--profile", options->profile, "Costs of its machines and links (examples/profiles)")->required();
   command->add_option("--model", options->model, "Gradients and when they are ready and needed (examples/models)")
       ->required();
-  command->add_option("--plan", options->plan, "What happens to each gradient (default: nothing is encoded)");
-  command->add_option("-n,--ranks", options->ranks, "How many ranks")->required()->check(CLI::Range(1, kMostRanks));
-  command->add_option("--nodes", options->nodes, "How many machines they share (default: each rank has its own)")
+  command->add_option("--plan", options->plan, "The plan of its gradients (default: nothing is encoded)");
+  command->add_option("-n,--ranks", options->ranks, "Number of ranks")->required()->check(CLI::Range(1, kMostRanks));
+  command->add_option("--nodes", options->nodes, "Number of machines that they share (default: each rank has its own)")
       ->check(CLI::Range(1, kMostRanks));
   command->add_option("--steps", options->simulation.steps, "Mean over so many steps")
       ->check(CLI::Range(1, 10000))
@@ -99,7 +98,7 @@ void add_simulate(CLI::App& app, Invocation& invocation) {
                    "Each rank's training takes up to this part longer, drawn for each step")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
-  command->add_option("--seed", options->simulation.seed, "Of the jitter")->capture_default_str();
+  command->add_option("--seed", options->simulation.seed, "Seed of the jitter")->capture_default_str();
   command->add_option("--trace", options->trace, "Write all ranks' virtual time as one Chrome trace for Perfetto");
   command->add_flag("--one-rank", options->one_rank,
                     "Approximate: simulate one rank only, if all of them are more than 4 million tasks");

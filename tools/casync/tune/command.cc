@@ -262,7 +262,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   command->add_option("--steps", options->steps, "Steps of each measured training")
       ->check(CLI::Range(5, 100000))
       ->capture_default_str();
-  command->add_option("--codecs", options->codecs, "Single codecs to measure beside the plan")
+  command->add_option("--codecs", options->codecs, "Single codecs to measure in addition to the plan")
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--timeout", options->phase_s, "Seconds that one phase may take")

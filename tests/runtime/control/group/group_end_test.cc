@@ -116,7 +116,7 @@ TEST_CASE("group: once rank 0 has left, the others go on alone") {
   CHECK_THAT(text, Catch::StartsWith("Aborted: rank 2 (") && Catch::EndsWith("): of its own"));
 }
 
-TEST_CASE("group: what a watcher throws ends the group with an internal error everywhere, and not the process") {
+TEST_CASE("group: an exception of a watcher ends the group with an internal error everywhere, and not the process") {
   Ranks group(3);
   require_joined(group.joined);
   const Rank clumsy = GENERATE(0, 1);

@@ -189,7 +189,7 @@ TEST_CASE("group: impossible options and addresses are refused with what is wron
   CHECK_THAT(Group::join(options).status().message(), Contains("nonet0") && Contains("there are: ") && Contains("lo"));
 }
 
-TEST_CASE("group: what a dead job left in the store misleads nobody") {
+TEST_CASE("group: the entry of a dead job in the store misleads nobody") {
   TemporaryDirectory directory;
   const auto stale = make_file_store(directory.path());
   auto nobody = resolve({"127.0.0.1", 1});

@@ -143,7 +143,7 @@ TEST_CASE("tree: a rank that falls silent is named on all, whoever is its parent
   }
 }
 
-TEST_CASE("tree: what agreement moves through rank 0 grows with the number of ranks, and not with the facts") {
+TEST_CASE("tree: bytes of agreement through rank 0 grow with the number of ranks, and not with the facts") {
   const auto bytes_of_agreement = [](int ranks, std::size_t facts) {
     Ranks group(ranks, Seconds(4.5));  // beats are bytes, too
     for (const std::string& text : texts_of(group.joined)) REQUIRE(text == "");

@@ -108,7 +108,7 @@ TEST_CASE("launch: each launcher's variables are understood") {
   }
 }
 
-TEST_CASE("launch: what cannot be meant is refused with the variable and the value") {
+TEST_CASE("launch: contradictions are refused with the variable and the value") {
   const std::vector<std::tuple<const char*, Variables, std::vector<std::string>>> rows = {
       {"disagree on rank",
        kTorchrun + Variables{{"CASYNC_RANK", "2"}, {"CASYNC_SIZE", "8"}},

@@ -10,7 +10,8 @@ using namespace casync::runtime;
 using namespace casync::runtime::testing;
 using Catch::Matchers::Contains;
 
-TEST_CASE("pmix: what one store sets the next get finds, any bytes, and stores do not see each other's keys") {
+TEST_CASE(
+    "pmix: a key that one store sets is found by the next get, any bytes, and stores do not see each other's keys") {
   setenv("PMIX_DOUBLE_RANK", "0", 1);
   auto first = open_pmix_store(0, 2, after(Seconds(10)), PMIX_DOUBLE);
   REQUIRE(first.status().text() == "OK");

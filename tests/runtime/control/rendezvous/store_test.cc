@@ -30,7 +30,7 @@ TEST_CASE("file store: a value is seen by who waits for it, and replaced as a wh
   CHECK(*reader->get("key", Clock::now()) == binary);
 }
 
-TEST_CASE("file store: what it writes only its user can read, and it is gone with the store") {
+TEST_CASE("file store: its files can be read by its user only, and are gone with the store") {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/private";
   {

@@ -61,7 +61,7 @@ TEST_CASE("connection: a write that fails is seen at once, although the peer is 
   CHECK(ends.near->read(&frames).code() == StatusCode::kPeerFailure);
 }
 
-TEST_CASE("connection: what arrived before a write failed is still delivered") {
+TEST_CASE("connection: bytes that arrived ahead of a failed write are still delivered") {
   Ends ends;
   FrameSealer sealer("in");
   const Payload last_words("why");

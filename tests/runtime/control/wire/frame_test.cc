@@ -19,7 +19,7 @@ std::string sealed(FrameSealer& sealer, FrameType type, const std::string& bytes
 
 }  // namespace
 
-TEST_CASE("frame: what is sealed comes out again, in whatever pieces it arrives") {
+TEST_CASE("frame: a sealed payload comes out again, in whatever pieces it arrives") {
   const std::size_t piece = GENERATE(1u, 63u, 64u, 65u, 100000u);
   FrameSealer sealer("key");
   std::string stream;
