@@ -30,6 +30,14 @@ TEST_CASE("transports: an unknown name lists those there are") {
              Catch::Contains("carrier-pigeon") && Catch::Contains("ucx:tcp") && Catch::Contains("loopback"));
 }
 
+TEST_CASE("transports: texts with their names have all of the table") {
+  CHECK(runtime::transport_names() == "ucx, ucx:rdma, ucx:tcp or ucx:shm");
+  for (const runtime::NamedTransport& transport : runtime::transports()) {
+    const std::string name(transport.name);
+    CHECK_THAT(make_transport("carrier-pigeon", {}).status().message(), Catch::Contains(name));
+  }
+}
+
 TEST_CASE("transports: CASYNC_LINK paces any of them and a mistake in it is refused") {
   {
     const Variable link("CASYNC_LINK", "1gbit,1ms");

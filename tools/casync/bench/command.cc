@@ -10,6 +10,7 @@
 #include "casync/strategies/strategy.h"
 #include "compll/codec/rounds_codec.h"
 #include "runtime/control/launch/launch.h"
+#include "runtime/transport/transport.h"
 #include "tools/casync/bench/all_reduce.h"
 #include "tools/casync/bench/codec_table.h"
 #include "tools/casync/bench/sizes.h"
@@ -117,7 +118,7 @@ void add_all_reduce(CLI::App* bench, Invocation& invocation) {
       ->excludes(codec)
       ->excludes(strategy);
   command->add_option("--transport", options.transport,
-                      "ucx, ucx:tcp or ucx:shm (default: CASYNC_TRANSPORT, else ucx)");
+                      runtime::transport_names() + " (default: CASYNC_TRANSPORT, else ucx)");
   command->add_option("-c,--check", flags->check, "0 leaves out the check of the results")
       ->check(CLI::Range(0, 1))
       ->capture_default_str();
@@ -173,7 +174,7 @@ void add_transport(CLI::App* bench, Invocation& invocation) {
   auto no_checksum = std::make_shared<bool>(false);
   CLI::App* command = bench->add_subcommand("transport", "Latency and bandwidth between two processes on this machine");
   const auto sizes = add_sizes(command, "1K", "64M");
-  command->add_option("--transport", options->transport, "ucx, ucx:tcp or ucx:shm")->capture_default_str();
+  command->add_option("--transport", options->transport, runtime::transport_names())->capture_default_str();
   command->add_option("--interface", options->interface_name, "Network interface, such as eth0");
   command->add_option("--seconds", options->seconds_per_size, "For each size and measurement")
       ->check(CLI::Range(0.001, 60.0))
@@ -234,7 +235,7 @@ void add_step(CLI::App* bench, Invocation& invocation) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command->add_option("--transport", options.transport,
-                      "ucx, ucx:tcp or ucx:shm (default: CASYNC_TRANSPORT, else ucx)");
+                      runtime::transport_names() + " (default: CASYNC_TRANSPORT, else ucx)");
   command->add_option("--timeout", options.timeout_s, "Seconds of every wait (default: CASYNC_TIMEOUT_SEC, else 300)")
       ->check(CLI::Range(0.001, 1e6));
   CLI::Option* json = command->add_flag("--json", flags->json, "One JSON object at the end");
