@@ -84,7 +84,7 @@ Status check_numbers(const LaunchSource& source) {
 }
 
 Status check_rendezvous(const std::string& rendezvous) {
-  if (rendezvous.empty() || rendezvous == "torch" || rendezvous == "pmix") return Status::ok();
+  if (rendezvous.empty() || rendezvous == "store" || rendezvous == "pmix") return Status::ok();
   if (rendezvous.rfind("file:", 0) == 0 && rendezvous.size() > 5) return Status::ok();
   if (parse_host_port(rendezvous)) return Status::ok();
   return invalid_argument(fmt::format(

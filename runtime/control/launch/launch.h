@@ -18,7 +18,7 @@ struct Launch {
   int local_ranks = 1;
   std::string source;      ///< the source: "arguments", "CASYNC_*", "torchrun", "torch" (its variables set by hand),
                            ///< "mpirun", "mpiexec", "srun", "alone"
-  std::string rendezvous;  ///< "host:port" (rank 0 listens there), "file:DIRECTORY", "torch" (torch's own store),
+  std::string rendezvous;  ///< "host:port" (rank 0 listens there), "file:DIRECTORY", "store" (the program's own),
                            ///< "pmix" (the launcher's), ""
   int ports = 1;           ///< rank 0 takes the first free one of so many, from that of a "host:port" on
   std::string token;       ///< the job token; "": none was set

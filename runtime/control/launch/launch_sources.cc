@@ -69,7 +69,7 @@ LaunchSource read_torch(Variables& env) {
   // env:// and mp.spawn users set the same four variables by hand.
   source.name = env.has("TORCHELASTIC_RUN_ID") ? "torchrun" : "torch";
   env.read(source, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE");
-  source.rendezvous = "torch";
+  source.rendezvous = "store";
   source.job = env.text("TORCHELASTIC_RUN_ID") + "." + env.text("TORCHELASTIC_RESTART_COUNT");
   return source;
 }

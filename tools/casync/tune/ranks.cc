@@ -26,7 +26,7 @@ std::string host_of(const std::string& address) { return address.substr(0, addre
 
 Result<std::unique_ptr<TuneRanks>> TuneRanks::join(const runtime::Launch& launch, double patience_s) {
   if (launch.ranks < 2) return invalid_argument("one rank synchronizes nothing: expected at least two");
-  if (launch.rendezvous == "torch") {
+  if (launch.rendezvous == "store") {
     return invalid_argument("torch's store is reached from Python only: run `torchrun ... -m casync tune ...`");
   }
   std::unique_ptr<TuneRanks> ranks(new TuneRanks(launch, patience_s));
