@@ -2,10 +2,12 @@
 """Ranks that Open MPI's mpirun starts, with nothing set for CaSync. As a program: one of these ranks."""
 
 import os
+import pathlib
 import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 
 import launched
 import numpy
@@ -41,16 +43,21 @@ def test_two_sessions_that_meet_by_pmix():
         assert value["size"] == 3 and value["averages"] == [1.0, 2.0]
 
 
-def test_two_sessions_on_three_nodes(tmp_path):
-    """Each node has a PMIx server of its own: mpirun is told to start its daemons here, under three names."""
-    agent = tmp_path / "agent"
-    agent.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
-    agent.chmod(0o755)
-    hosts = "127.0.0.2:1,127.0.0.3:2,127.0.0.4:1"
-    command = MPIRUN + ["--mca", "plm_rsh_agent", str(agent), "--host", hosts, "-n", "4"]
-    command += ["-x", "TWICE=1", "-x", "CASYNC_INTERFACE=lo"]
-    for value in launched.values(command + [sys.executable], __file__):
-        assert value["size"] == 4 and value["averages"] == [1.5, 2.5]
+def test_two_sessions_on_three_nodes():
+    """Each node has a PMIx server of its own: mpirun is told to start its daemons here, under three names.
+
+    Each daemon gets a folder of its own for its files. Open MPI names the folder of a session after the machine, and
+    daemons that share it remove each other's files while they start: about one job in 14 dies of that.
+    """
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a short path: it becomes part of a socket's name
+        agent = pathlib.Path(folder, "agent")
+        agent.write_text(f'#!/bin/sh\nexport TMPDIR="{folder}/$1"\nmkdir "$TMPDIR"\nshift\nexec sh -c "$*"\n')
+        agent.chmod(0o755)
+        hosts = "127.0.0.2:1,127.0.0.3:2,127.0.0.4:1"
+        command = MPIRUN + ["--mca", "plm_rsh_agent", str(agent), "--host", hosts, "-n", "4"]
+        command += ["-x", "TWICE=1", "-x", "CASYNC_INTERFACE=lo"]
+        for value in launched.values(command + [sys.executable], __file__):
+            assert value["size"] == 4 and value["averages"] == [1.5, 2.5]
 
 
 def test_a_pmix_server_that_says_nothing_is_an_error_in_time():

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """casync tune: from a training program to a plan, a report and measured times, in one call."""
 import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -42,13 +44,37 @@ def test_one_call_measures_plans_and_measures_again():
               "and int4 an eighth", ways)
         claim(ways["uncompressed"]["error"] == 0 and 0.005 < ways["int4"]["error"] < 0.05, "errors of Gaussian values",
               ways)
-        claim(Path(result["plan"]).read_text().find("version: 1") >= 0, "a plan is left")
+        planned = (Path(folder) / "tuned/planned.txtpb").read_text()
+        claim("version: 1" in planned, "the planner's plan is left", planned)
         claim("<html" in Path(result["report"]).read_text(), "and a report")
         claim("3 of 5: plan" in first.stderr, "progress says how far it is", first.stderr)
+        claim(all(way["steps"] >= 1 for way in ways.values()), "all have trainings", ways)
+        is_chosen_by_its_cost(result, planned)
         again = tune(folder, "--json")
         ends_with(0, again, "tune again")
-        claim(again.stderr.count("kept from an earlier call") == 5, "nothing is measured twice", again.stderr)
-        claim(json.loads(again.stdout)["ways"] == result["ways"], "the same result")
+        phases = [line for line in first.stderr.splitlines() if " of " in line and line.startswith("casync tune:")]
+        claim(again.stderr.count("kept from an earlier call") == len(phases), "nothing is measured twice", again.stderr)
+        claim(json.loads(again.stdout) == result, "the same result")
+        other = tune(folder, "--json", "--goal", "step")
+        ends_with(0, other, "tune for another goal")
+        claim("kept" not in other.stderr, "another goal starts anew", other.stderr)
+        steps = {way["name"]: way["step_ms"] for way in json.loads(other.stdout)["ways"]}
+        claim(steps[json.loads(other.stdout)["chosen"]] <= 1.03 * min(steps.values()), "a fast way", other.stdout)
+
+
+def is_chosen_by_its_cost(result, planned):
+    """The plan to use is that of the way with the least time to the same loss, unless a simpler one is as good."""
+    costs = {way["name"]: way["step_ms"] * way["steps"] for way in result["ways"]}
+    least = min(costs, key=costs.get)
+    expected = next(way for way in ("uncompressed", "plan", least) if costs[way] <= 1.03 * costs[least])
+    claim(result["chosen"] == expected, f"{expected} is chosen", result)
+    text = Path(result["plan"]).read_text()
+    if expected == "plan":
+        claim(text == planned, "the planner's plan", text)
+    elif expected == "int4":
+        claim('name: "int4"' in text, "one codec for all gradients", text)
+    else:
+        claim('name: "int' not in text and "does not pay" in text, "no compression, and why", text)
 
 
 def test_a_failing_program_is_named_with_its_rank_and_last_words():
@@ -64,6 +90,21 @@ def test_a_program_that_names_its_codec_is_refused():
         result = tune(folder, arguments='codec="int8"')
         ends_with(3, result, "tune")
         claim("the program names its codec or plan itself" in result.stderr, "with what to do", result.stderr)
+
+
+def test_ranks_of_mpirun_that_meet_by_pmix():
+    """Such a job has no address of its own that the phases' processes could meet at."""
+    if not shutil.which("mpirun"):
+        return
+    with temporary_folder() as folder:
+        program = Path(folder) / "train.py"
+        program.write_text(PROGRAM.format(arguments="", body=""))
+        command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "-x", "CASYNC_RENDEZVOUS=pmix"]
+        command += [sys.argv[1], "tune", "--steps", "6", "--profile", PROFILE, "--codecs", "int4"]
+        command += ["-o", Path(folder) / "tuned", "--", sys.executable, program]
+        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
+        ends_with(0, ended, "tune")
+        claim("Use it: CASYNC_PLAN=" in ended.stdout, "a plan to use", ended.stdout)
 
 
 def test_usage():

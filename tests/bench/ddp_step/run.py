@@ -65,10 +65,9 @@ def run_ranks(command, ranks, timeout, more=None, hosts=2):
     return [(process.returncode, *output) for process, output in zip(processes, outputs)]
 
 
-def run_case(model, way, ranks, seconds, timeout, more=None, hosts=2):
-    """The results of all ranks, by rank; an empty list and the reason when one failed."""
-    command = [sys.executable, str(HERE / "worker.py"), model, way, "--seconds", str(seconds)]
-    ended = run_ranks(command, ranks, timeout, more, hosts)
+def run_workers(program, arguments, ranks, timeout, more=None, hosts=2):
+    """The results of a program beside this file on all ranks, by rank; an empty list and the reason when one failed."""
+    ended = run_ranks([sys.executable, str(HERE / program), *arguments], ranks, timeout, more, hosts)
     if ended is None:
         return [], f"no result in {timeout:.0f} s"
     results = []
@@ -78,6 +77,11 @@ def run_case(model, way, ranks, seconds, timeout, more=None, hosts=2):
             return [], (errors.strip().splitlines() or ["ended without a result"])[-1]
         results.append(json.loads(found[0].removeprefix("RESULT ")))
     return results, ""
+
+
+def run_case(model, way, ranks, seconds, timeout, more=None, hosts=2):
+    """As run_workers: training of a model with one way of synchronizing."""
+    return run_workers("worker.py", [model, way, "--seconds", str(seconds)], ranks, timeout, more, hosts)
 
 
 def crossing(results):

@@ -33,11 +33,12 @@ def synchronize(ddp, how):
         rank = int(how.removeprefix("powersgd"))
         state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=rank, start_powerSGD_iter=2)
         ddp.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
-    elif how.startswith("casync-"):
+    elif how.startswith("casync"):
         import casync.torch
 
-        codec, _, plan = how.removeprefix("casync-").partition("=")
-        state = casync.torch.State(plan=plan) if plan else casync.torch.State(codec=codec)
+        codec, _, plan = how.removeprefix("casync").removeprefix("-").partition("=")
+        # Without a codec: what CASYNC_CODEC or CASYNC_PLAN says.
+        state = casync.torch.State(plan=plan) if plan else casync.torch.State(codec=codec or None)
         ddp.register_comm_hook(state, casync.torch.comm_hook)
         return state
     return None

@@ -5,12 +5,15 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "runtime/control/join_job.h"
+#include "runtime/control/wire/address.h"
 
 namespace casync::tools {
 namespace {
@@ -19,8 +22,20 @@ constexpr const char* kFile = "file:";
 
 bool is_directory(const std::string& rendezvous) { return rendezvous.starts_with(kFile); }
 
-/// "host" of "host:port", with the brackets of an IPv6 address.
-std::string host_of(const std::string& address) { return address.substr(0, address.rfind(':')); }
+/// Rank 0's address for all ranks, as "host:port" has it: the rendezvous' own host, and where that is a directory or a
+/// service, this machine's address on the job's interface. Errors as interface_addresses.
+Result<std::string> address_of_rank_0(const runtime::Launch& launch, int nodes, int port) {
+  const std::string port_text = ":" + std::to_string(port);
+  if (runtime::parse_host_port(launch.rendezvous)) {
+    return launch.rendezvous.substr(0, launch.rendezvous.rfind(':')) + port_text;
+  }
+  if (nodes == 1) return "127.0.0.1" + port_text;
+  const std::optional<std::string> interface = env_text("CASYNC_INTERFACE");
+  if (!interface) return runtime::outward_addresses().front().with_port(static_cast<std::uint16_t>(port)).text();
+  const Result<std::vector<runtime::SocketAddress>> addresses = runtime::interface_addresses(*interface);
+  CASYNC_RETURN_IF_ERROR(addresses.status());
+  return addresses->front().with_port(static_cast<std::uint16_t>(port)).text();
+}
 
 }  // namespace
 
@@ -49,14 +64,16 @@ Result<std::string> TuneRanks::from_rank_0(const std::string& what, const std::s
 Status TuneRanks::meet(const std::string& what) { return from_rank_0(what, "").status(); }
 
 Result<std::string> TuneRanks::phase_rendezvous() {
-  if (!is_directory(launch_.rendezvous)) {
-    const Result<int> port = find_free_port();
-    CASYNC_RETURN_IF_ERROR(port.status());
-    return host_of(launch_.rendezvous) + ":" + std::to_string(*port);
-  }
+  if (!is_directory(launch_.rendezvous)) return free_address();
   const std::string path = launch_.rendezvous.substr(std::strlen(kFile)) + "/tune" + std::to_string(phases_);
   if (::mkdir(path.c_str(), 0700) != 0) return unavailable(path + " cannot be made: " + std::strerror(errno));
   return kFile + path;
+}
+
+Result<std::string> TuneRanks::free_address() const {
+  const Result<int> port = find_free_port();
+  CASYNC_RETURN_IF_ERROR(port.status());
+  return address_of_rank_0(launch_, nodes_, *port);
 }
 
 Result<JobPlace> TuneRanks::next_place() {
@@ -67,24 +84,22 @@ Result<JobPlace> TuneRanks::next_place() {
   place.local_ranks = launch_.local_ranks;
   Result<std::string> rendezvous = rank() == 0 ? phase_rendezvous() : std::string();
   Result<std::string> token = rank() == 0 ? make_token() : std::string();
-  Result<int> torch_port = rank() == 0 ? find_free_port() : 0;
-  for (const Status& status : {rendezvous.status(), token.status(), torch_port.status()}) {
+  Result<std::string> torch_address = rank() == 0 ? free_address() : std::string();
+  for (const Status& status : {rendezvous.status(), token.status(), torch_address.status()}) {
     if (!status) {
       give_up(status);
       return status;
     }
   }
-  const std::string torch_host = is_directory(launch_.rendezvous) ? "127.0.0.1" : host_of(launch_.rendezvous);
-  const Result<std::string> told =
-      from_rank_0("place", *rendezvous + "\n" + *token + "\n" + torch_host + "\n" + std::to_string(*torch_port));
+  const Result<std::string> told = from_rank_0("place", *rendezvous + "\n" + *token + "\n" + *torch_address);
   CASYNC_RETURN_IF_ERROR(told.status());
   std::istringstream lines(*told);
-  std::string port;
+  std::string torch;
   std::getline(lines, place.rendezvous);
   std::getline(lines, place.token);
-  std::getline(lines, place.torch_host);
-  std::getline(lines, port);
-  place.torch_port = std::stoi(port);
+  std::getline(lines, torch);
+  place.torch_host = torch.substr(0, torch.rfind(':'));
+  place.torch_port = std::stoi(torch.substr(torch.rfind(':') + 1));
   place.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, place.local_ranks));
   return place;
 }

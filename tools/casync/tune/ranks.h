@@ -16,8 +16,7 @@ namespace casync::tools {
 /// phase together and a failure on one rank ends the phase on all. All calls but failure() are collective.
 class TuneRanks {
  public:
-  /// Joins the ranks of this job. InvalidArgument: fewer than two ranks, or a rendezvous that is neither host:port nor
-  /// a directory. Else errors as join_job.
+  /// Joins the ranks of this job. InvalidArgument: fewer than two ranks, or torch's store. Else errors as join_job.
   static Result<std::unique_ptr<TuneRanks>> join(const runtime::Launch& launch, double patience_s);
 
   Rank rank() const { return launch_.rank; }
@@ -33,7 +32,7 @@ class TuneRanks {
   Status meet(const std::string& what);
 
   /// The place of the next phase's processes: a rendezvous and a token of their own, and torch's variables.
-  /// Unavailable: no free port, or a directory that cannot be made.
+  /// Unavailable: no free port, or a directory that cannot be made. InvalidArgument: no interface CASYNC_INTERFACE.
   Result<JobPlace> next_place();
 
   /// Ends the phase on every rank with this cause.
@@ -46,6 +45,8 @@ class TuneRanks {
  private:
   TuneRanks(runtime::Launch launch, double patience_s) : launch_(std::move(launch)), patience_s_(patience_s) {}
   Result<std::string> phase_rendezvous();
+  /// Where rank 0 may listen, as all ranks reach it.
+  Result<std::string> free_address() const;
 
   runtime::Launch launch_;
   double patience_s_;

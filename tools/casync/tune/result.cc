@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 
 #include "casync/model/codec_choice.h"
 #include "casync/planner/decide.h"
+#include "casync/planner/loss_table.h"
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_file.h"
 #include "tools/casync/plan/gradient_samples.h"
@@ -15,27 +17,45 @@
 namespace casync::tools {
 namespace {
 
-constexpr const char* kPlan = "plan";
 constexpr int kFewestSteps = 3;
 
-/// The larger error of the two hops, mean over elements.
-Result<double> mean_error(const Training& training, Losses& losses,
-                          const std::function<Decision(const GradientSpec&)>& decide_for) {
+using Decide = std::function<Decision(const GradientSpec&)>;
+
+/// The larger error of the two hops.
+Result<double> error_of(const Decision& decision, std::size_t gradient, Losses& losses) {
+  double error = 0;
+  for (const CodecChoice& choice : {decision.codec, decision.second_hop}) {
+    if (choice.name == "none") continue;
+    const Result<CodecOffer> offer = losses.of(choice);
+    CASYNC_RETURN_IF_ERROR(offer.status());
+    error = std::max(error, offer->error_of(gradient));
+  }
+  return error;
+}
+
+std::optional<double> more_steps_of(const Decision& decision) {
+  const bool compressed = decision.codec.name != "none" || decision.second_hop.name != "none";
+  return compressed ? more_steps(decision.codec, decision.second_hop) : 0;
+}
+
+/// Means over elements.
+Status add_losses(TunedWay& way, const Training& training, Losses& losses, const Decide& decide_for) {
   double lost = 0, elements = 0;
+  std::optional<double> more = 0;
   for (std::size_t i = 0; i < training.gradients.size(); ++i) {
     const GradientSpec& spec = training.gradients[i].spec;
     const Decision decision = decide_for(spec);
-    double error = 0;
-    for (const CodecChoice& choice : {decision.codec, decision.second_hop}) {
-      if (choice.name == "none") continue;
-      const Result<CodecOffer> offer = losses.of(choice);
-      CASYNC_RETURN_IF_ERROR(offer.status());
-      error = std::max(error, offer->error_of(i));
-    }
-    lost += error * static_cast<double>(spec.elements());
-    elements += static_cast<double>(spec.elements());
+    const Result<double> error = error_of(decision, i, losses);
+    CASYNC_RETURN_IF_ERROR(error.status());
+    const double count = static_cast<double>(spec.elements());
+    const std::optional<double> steps = more_steps_of(decision);
+    more = more && steps ? std::optional(*more + *steps * count) : std::nullopt;
+    lost += *error * count;
+    elements += count;
   }
-  return elements > 0 ? lost / elements : 0;
+  way.error = elements > 0 ? lost / elements : 0;
+  way.steps = more ? std::optional(1 + (elements > 0 ? *more / elements : 0)) : std::nullopt;
+  return Status::ok();
 }
 
 std::string line(const char* format, auto... arguments) {
@@ -44,9 +64,8 @@ std::string line(const char* format, auto... arguments) {
   return text;
 }
 
-}  // namespace
-
-Result<TunedWay> measured_way(const std::string& name, const std::string& folder, const std::string& codec) {
+/// One run of a way.
+Result<TunedWay> measured_run(const std::string& name, const std::string& folder, const std::string& codec) {
   const Result<TraceFolder> traces = read_trace_folder(folder);
   CASYNC_RETURN_IF_ERROR(traces.status());
   const nlohmann::ordered_json numbers = report_numbers(*traces);
@@ -64,10 +83,26 @@ Result<TunedWay> measured_way(const std::string& name, const std::string& folder
     }
   }
   const auto number = [&](const char* field) { return numbers[field].is_number() ? numbers[field].get<double>() : 0; };
-  return TunedWay{name, number("ms_per_step"), number("exposed_ms_per_step"), number("payload_bytes_per_rank_step"), 0};
+  return TunedWay{name, number("ms_per_step"), number("exposed_ms_per_step"), number("payload_bytes_per_rank_step")};
 }
 
-Status add_errors(std::vector<TunedWay>& ways, const std::string& record, const std::string& plan_path, int ranks) {
+}  // namespace
+
+Result<TunedWay> measured_way(const std::string& name, const std::vector<std::string>& folders,
+                              const std::string& codec) {
+  TunedWay mean{name};
+  const double share = 1.0 / static_cast<double>(folders.size());
+  for (const std::string& folder : folders) {
+    const Result<TunedWay> run = measured_run(name, folder, codec);
+    CASYNC_RETURN_IF_ERROR(run.status());
+    mean.step_ms += share * run->step_ms;
+    mean.exposed_ms += share * run->exposed_ms;
+    mean.sent_bytes += share * run->sent_bytes;
+  }
+  return mean;
+}
+
+Status add_losses(std::vector<TunedWay>& ways, const std::string& record, const std::string& plan_path, int ranks) {
   const Result<Training> training = read_model_file(record + "/model.txtpb");
   CASYNC_RETURN_IF_ERROR(training.status());
   Result<GradientSamples> samples = read_gradient_samples(record + "/gradients.safetensors", *training);
@@ -77,31 +112,27 @@ Status add_errors(std::vector<TunedWay>& ways, const std::string& record, const 
   Losses losses(std::move(samples->values));
   for (TunedWay& way : ways) {
     const Result<CodecChoice> codec = parse_codec_choice(way.name);
-    const Result<double> error = mean_error(*training, losses, [&](const GradientSpec& spec) {
-      if (way.name == kPlan) return decide(*plan, spec, ranks);
+    const Decide decide_for = [&](const GradientSpec& spec) {
+      if (way.name == kPlanned) return decide(*plan, spec, ranks);
       Decision decision;
-      if (way.name != "uncompressed" && codec) decision.codec = decision.second_hop = *codec;
+      if (way.name != kUncompressed && codec) decision.codec = decision.second_hop = *codec;
       return decision;
-    });
-    CASYNC_RETURN_IF_ERROR(error.status());
-    way.error = *error;
+    };
+    CASYNC_RETURN_IF_ERROR(add_losses(way, *training, losses, decide_for));
   }
   return Status::ok();
 }
 
 std::string text_of(const std::vector<TunedWay>& ways) {
   std::string text =
-      line("%-14s %10s %10s %9s %12s %9s\n", "", "ms a step", "exposed", "speed-up", "KiB sent", "error");
+      line("%-14s %10s %10s %9s %12s %9s %8s\n", "", "ms a step", "exposed", "speed-up", "KiB sent", "error", "steps");
   const TunedWay& reference = ways.front();
   for (const TunedWay& way : ways) {
-    text += line("%-14.60s %10.1f %10.1f %8.2fx %12.0f %9.2g\n", way.name.c_str(), way.step_ms, way.exposed_ms,
-                 way.step_ms > 0 ? reference.step_ms / way.step_ms : 0, way.sent_bytes / 1024, way.error);
+    text += line("%-14.60s %10.1f %10.1f %8.2fx %12.0f %9.2g %8s\n", way.name.c_str(), way.step_ms, way.exposed_ms,
+                 way.step_ms > 0 ? reference.step_ms / way.step_ms : 0, way.sent_bytes / 1024, way.error,
+                 way.steps ? line("%.2fx", *way.steps).c_str() : "?");
   }
-  const TunedWay& best =
-      *std::min_element(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.step_ms < b.step_ms; });
-  if (&best == &reference) return text + "Compression does not pay here: the uncompressed step is the fastest.\n";
-  return text + line("The fastest is %s: %.2f x, %.1f ms a step uncompressed, %.1f ms with it.\n", best.name.c_str(),
-                     reference.step_ms / best.step_ms, reference.step_ms, best.step_ms);
+  return text;
 }
 
 nlohmann::ordered_json json_of(const std::vector<TunedWay>& ways) {
@@ -111,7 +142,8 @@ nlohmann::ordered_json json_of(const std::vector<TunedWay>& ways) {
                    {"step_ms", way.step_ms},
                    {"exposed_ms", way.exposed_ms},
                    {"payload_bytes_per_rank_step", way.sent_bytes},
-                   {"error", way.error}});
+                   {"error", way.error},
+                   {"steps", way.steps ? nlohmann::ordered_json(*way.steps) : nlohmann::ordered_json()}});
   }
   return all;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,24 +10,32 @@
 
 namespace casync::tools {
 
+inline constexpr const char* kUncompressed = "uncompressed";
+inline constexpr const char* kPlanned = "plan";
+
 /// One way to synchronize, as its traced steps measured it.
 struct TunedWay {
-  std::string name;       ///< "uncompressed", "plan", or a codec
+  std::string name;       ///< kUncompressed, kPlanned, or a codec
   double step_ms = 0;     ///< median over steps without the first, mean over this machine's ranks
   double exposed_ms = 0;  ///< of it, the program waited for gradients
   double sent_bytes = 0;  ///< payload of one rank in a step
   double error = 0;       ///< squared error over squared values of one encoding, mean over elements
+  /// Steps to the same loss beside those without compression, mean over elements (more_steps()). Empty: the way has a
+  /// codec without trainings.
+  std::optional<double> steps = 1;
 };
 
-/// Reads the step times of the traces in `folder`. Errors as read_trace_folder; InvalidArgument: fewer than three
-/// traced steps, or gradients that did not use `codec` (empty: any), because the program names its codec itself.
-Result<TunedWay> measured_way(const std::string& name, const std::string& folder, const std::string& codec);
+/// Reads the step times of the traces in `folders`, one for each run of the way: the mean over runs. Errors as
+/// read_trace_folder; InvalidArgument: fewer than three traced steps, or gradients that did not use `codec` (empty:
+/// any), because the program names its codec itself.
+Result<TunedWay> measured_way(const std::string& name, const std::vector<std::string>& folders,
+                              const std::string& codec);
 
-/// Fills in each way's error: of the codec called like the way, of the plan in `plan`, or 0. Recorded gradients are
-/// read from `record`. Errors as read_model_file, read_gradient_samples, read_plan_file, make_codec.
-Status add_errors(std::vector<TunedWay>& ways, const std::string& record, const std::string& plan, int ranks);
+/// Fills in each way's error and steps: of the codec called like the way, of the plan in `plan`, or none. Recorded
+/// gradients are read from `record`. Errors as read_model_file, read_gradient_samples, read_plan_file, make_codec.
+Status add_losses(std::vector<TunedWay>& ways, const std::string& record, const std::string& plan, int ranks);
 
-/// A table with the first way as the reference, and one sentence that names the fastest.
+/// A table with the first way as the reference.
 std::string text_of(const std::vector<TunedWay>& ways);
 nlohmann::ordered_json json_of(const std::vector<TunedWay>& ways);
 

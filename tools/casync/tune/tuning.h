@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "tools/casync/tune/ranks.h"
+
+namespace casync::tools {
+
+/// The arguments of `casync tune`.
+struct TuneOptions {
+  int ranks = 0;
+  int steps = 20;
+  double phase_s = 600;
+  std::string directory = "tuned";
+  std::string profile;  ///< "": measured
+  std::string device;   ///< as casync profile's
+  std::vector<std::string> codecs = {"int8", "int4"};
+  std::string goal = "loss";
+  bool fresh = false, json = false;
+  std::vector<std::string> program;
+};
+
+/// Path of the running command.
+std::string own_path();
+
+/// Runs all phases on this rank; rank 0 prints the result. Collective. Errors as run_phase, measured_way, add_losses,
+/// text_of_plan; Unavailable: a file in the folder cannot be written.
+Status run_tuning(const TuneOptions& options, TuneRanks& ranks);
+
+}  // namespace casync::tools
