@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "casync/planner/decide.h"
-#include "casync/planner/plan_io.h"
+#include "casync/planner/plan_module/plan_io.h"
 #include "tests/casync/plan/plan_texts.h"
 
 namespace casync {

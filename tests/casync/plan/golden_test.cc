@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
-#include "casync/planner/plan_io.h"
+#include "casync/planner/plan_module/plan_io.h"
 #include "casync/strategies/strategy.h"
 #include "tests/casync/plan/plan_texts.h"
 

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "casync/planner/plan_io.h"
+#include "casync/planner/plan_module/plan_io.h"
 
 namespace casync {
 namespace {

@@ -2,7 +2,7 @@
 #include <bit>
 #include <catch2/catch.hpp>
 
-#include "casync/planner/plan_io.h"
+#include "casync/planner/plan_module/plan_io.h"
 #include "tests/casync/plan/random_plans.h"
 
 namespace casync {

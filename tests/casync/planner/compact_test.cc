@@ -5,7 +5,7 @@
 #include <random>
 
 #include "casync/planner/decide.h"
-#include "casync/planner/plan_io.h"
+#include "casync/planner/plan_module/plan_io.h"
 #include "casync/planner/search/compact.h"
 #include "casync/planner/search/measured.h"
 #include "casync/planner/search/reasons.h"

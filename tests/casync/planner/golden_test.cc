@@ -7,7 +7,7 @@
 #include <set>
 
 #include "casync/planner/decide.h"
-#include "casync/planner/plan_io.h"
+#include "casync/planner/plan_module/plan_io.h"
 #include "casync/planner/search/alternatives.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/references.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <random>
 
-#include "casync/planner/model_io.h"
-#include "casync/planner/profile_io.h"
+#include "casync/planner/plan_module/model_io.h"
+#include "casync/planner/plan_module/profile_io.h"
 #include "casync/simulator/simulate.h"
 
 namespace casync {

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "casync/planner/profile_io.h"
+#include "casync/planner/plan_module/profile_io.h"
 #include "tests/casync/plan/plan_texts.h"
 
 namespace casync {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "casync/planner/model_io.h"
+#include "casync/planner/plan_module/model_io.h"
 #include "casync/simulator/utility_model.h"
 #include "tests/casync/plan/plan_texts.h"
 #include "tests/casync/simulator/scenarios.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "casync/planner/plan_io.h"
+#include "casync/planner/plan_module/plan_io.h"
 
 #include <cmath>
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 #include "base/codec_file.h"
 #include "casync/planner/group_faults.h"
-#include "casync/planner/read_mode.h"
+#include "casync/planner/plan_module/read_mode.h"
 #include "casync/planner/server_faults.h"
 #include "casync/strategies/strategy.h"
 #include "proto/checked_numbers.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "casync/planner/read_mode.h"
+#include "casync/planner/plan_module/read_mode.h"
 
 #include <string>
 

@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "casync/planner/model_io.h"
-#include "casync/planner/plan_io.h"
-#include "casync/planner/profile_io.h"
+#include "casync/planner/plan_module/model_io.h"
+#include "casync/planner/plan_module/plan_io.h"
+#include "casync/planner/plan_module/profile_io.h"
 
 namespace casync {
 namespace {

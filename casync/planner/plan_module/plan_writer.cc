@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/check.h"
 #include "base/codec_file.h"
-#include "casync/planner/plan_io.h"
+#include "casync/planner/plan_module/plan_io.h"
 #include "casync/strategies/strategy.h"
 #include "proto/plan.pb.h"
 #include "proto/text_writer.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "casync/planner/model_io.h"
+#include "casync/planner/plan_module/model_io.h"
 
 #include <algorithm>
 #include <map>

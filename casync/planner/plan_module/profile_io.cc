@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "casync/planner/profile_io.h"
+#include "casync/planner/plan_module/profile_io.h"
 
 #include <limits>
 
