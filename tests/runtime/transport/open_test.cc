@@ -31,10 +31,12 @@ TEST_CASE("transports: an unknown name lists those there are") {
 }
 
 TEST_CASE("transports: texts with their names have all of the table") {
-  CHECK(runtime::transport_names() == "ucx, ucx:rdma, ucx:tcp or ucx:shm");
+  const std::string error = make_transport("carrier-pigeon", {}).status().message(), help = runtime::transport_names();
+  CHECK_THAT(help, Catch::StartsWith("ucx, ") && Catch::Contains(" or "));
   for (const runtime::NamedTransport& transport : runtime::transports()) {
     const std::string name(transport.name);
-    CHECK_THAT(make_transport("carrier-pigeon", {}).status().message(), Catch::Contains(name));
+    CHECK_THAT(error, Catch::Contains(name));
+    CHECK((help.find(name) != std::string::npos) == transport.joins_processes);
   }
 }
 
