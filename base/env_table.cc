@@ -12,7 +12,7 @@ constexpr EnvironmentVariable kTable[] = {
     {"CASYNC_CODEC", Type::kText, "none",
      "Codec of every gradient, instead of a plan: `int4`, or with parameters `int4:block=64,feedback=0`."},
     {"CASYNC_TRANSPORT", Type::kText, "ucx",
-     "Network: `ucx`, `ucx:rdma`, `ucx:tcp`, `ucx:shm`, `loopback`, or on GPUs `nccl`."},
+     "Network: the name of a transport, such as `ucx`, `ucx:tcp` or `loopback`; on GPUs also `nccl`."},
     {"CASYNC_TIMEOUT_SEC", Type::kNumber, "300", "Deadline of every wait for another rank, in seconds.", 0.001, 1e6},
     {"CASYNC_TRACE", Type::kDirectory, "no timeline",
      "Each rank writes its timeline into this folder, for `casync report`."},

@@ -7,7 +7,8 @@
 
 namespace casync {
 
-/// A file descriptor with one owner.
+/// A file descriptor with one owner. A forked child inherits it, unlike runtime::Fd (runtime/control/wire/fd.h), which
+/// is for connections of a job.
 class UniqueFd {
  public:
   UniqueFd() = default;

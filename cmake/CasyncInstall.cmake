@@ -32,7 +32,7 @@ endif()
 # See compll/load/headers.h.
 set(codec_headers ${CMAKE_INSTALL_LIBDIR}/casync/include)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/compll/ops DESTINATION ${codec_headers}/compll
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN reference EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
 install(FILES ${PROJECT_SOURCE_DIR}/base/units.h DESTINATION ${codec_headers}/base)
 install(DIRECTORY ${CASYNC_HIGHWAY}/hwy DESTINATION ${codec_headers}
   FILES_MATCHING PATTERN "*.h" PATTERN contrib EXCLUDE PATTERN tests EXCLUDE)

@@ -7,7 +7,7 @@
 
 #include "casync/simulator/asynchronous_tasks.h"
 #include "casync/simulator/checks.h"
-#include "casync/simulator/engine.h"
+#include "casync/simulator/engine/engine.h"
 #include "casync/simulator/flat_tasks.h"
 #include "casync/simulator/gossip_tasks.h"
 #include "casync/simulator/outline.h"
@@ -93,7 +93,7 @@ Result<Simulation> simulate_exchanges(const Scenario& scenario, const Simulation
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
     CASYNC_RETURN_IF_ERROR(add_gradient(scenario, g, owners[g], flat));
   }
-  return Engine(scenario, options, flat, {}).run();
+  return engine::Engine(scenario, options, flat, {}).run();
 }
 
 /// Simulates ranks that exchange with their neighbours.
@@ -104,7 +104,7 @@ Result<Simulation> simulate_gossip(const Scenario& scenario, const SimulationOpt
   CASYNC_RETURN_IF_ERROR(add_gossip_tasks(scenario, flat));
   Drift drift;
   drift.pairings = gossip_pairings(scenario, options.steps);
-  return Engine(scenario, options, flat, std::move(drift)).run();
+  return engine::Engine(scenario, options, flat, std::move(drift)).run();
 }
 
 Result<Simulation> simulate_asynchronous(const Scenario& scenario, const SimulationOptions& options) {
@@ -116,7 +116,7 @@ Result<Simulation> simulate_asynchronous(const Scenario& scenario, const Simulat
   Drift drift;
   drift.owners = &owners;
   drift.contributes = contributing_ranks(scenario);
-  return Engine(scenario, options, flat, std::move(drift)).run();
+  return engine::Engine(scenario, options, flat, std::move(drift)).run();
 }
 
 bool ranks_differ(const Scenario& scenario, const SimulationOptions& options) {

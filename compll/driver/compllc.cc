@@ -14,10 +14,10 @@
 #include "compll/codegen/cuda/codec_text.h"
 #include "compll/codegen/explain.h"
 #include "compll/codegen/ir_text.h"
-#include "compll/lang/checker.h"
-#include "compll/lang/lexer.h"
+#include "compll/lang/check/checker.h"
 #include "compll/lang/operators.h"
-#include "compll/lang/parser.h"
+#include "compll/lang/syntax/lexer.h"
+#include "compll/lang/syntax/parser.h"
 
 namespace casync::compll {
 namespace {

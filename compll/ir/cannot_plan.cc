@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/ir/cannot_plan.h"
 
-#include "compll/lang/diagnostic.h"
+#include "compll/lang/syntax/diagnostic.h"
 
 namespace casync::compll {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "compll/lang/lexer.h"
-#include "compll/lang/parser.h"
+#include "compll/lang/syntax/lexer.h"
+#include "compll/lang/syntax/parser.h"
 
 namespace casync::compll {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "compll/lang/checker.h"
+#include "compll/lang/check/checker.h"
 #include "compll/lang/program.h"
 
 namespace casync::compll {

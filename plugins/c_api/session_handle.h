@@ -11,7 +11,7 @@
 
 #include "plugins/c_api/casync.h"
 #include "plugins/c_api/error.h"
-#include "runtime/control/fd.h"
+#include "runtime/control/wire/fd.h"
 #include "runtime/session/completions.h"
 #include "runtime/session/session.h"
 

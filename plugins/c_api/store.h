@@ -2,7 +2,7 @@
 #pragma once
 
 #include "plugins/c_api/casync.h"
-#include "runtime/control/store.h"
+#include "runtime/control/rendezvous/store.h"
 
 namespace casync::c_api {
 

@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "runtime/control/deadline.h"
 #include "runtime/device/device_memory.h"
 
 namespace casync::runtime {

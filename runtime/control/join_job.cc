@@ -3,8 +3,8 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "runtime/control/identity.h"
-#include "runtime/control/pmix_store.h"
+#include "runtime/control/rendezvous/pmix_store.h"
+#include "runtime/control/wire/identity.h"
 
 namespace casync::runtime {
 
@@ -42,9 +42,11 @@ Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctio
     auto pmix = open_pmix_store(launch.rank, launch.ranks, after(timeout));
     if (!pmix) return pmix.status();
     store = std::move(*pmix);
-  } else if (launch.rendezvous == "torch") {
+  } else if (launch.rendezvous == "store") {
     return unavailable(
-        "torch's own store is reached from Python only: open the session there, or set CASYNC_RENDEZVOUS");
+        "the program's own store is reached by its functions only: give them to the session (Python does, under "
+        "torchrun), or "
+        "set CASYNC_RENDEZVOUS");
   }
   GroupOptions options;
   options.job = launch.job;

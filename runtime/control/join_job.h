@@ -5,10 +5,10 @@
 #include <string>
 
 #include "base/status.h"
-#include "runtime/control/group.h"
-#include "runtime/control/launch.h"
-#include "runtime/control/pulse.h"
-#include "runtime/control/store.h"
+#include "runtime/control/group/group.h"
+#include "runtime/control/group/pulse.h"
+#include "runtime/control/launch/launch.h"
+#include "runtime/control/rendezvous/store.h"
 
 namespace casync::runtime {
 
@@ -16,8 +16,8 @@ namespace casync::runtime {
 Result<Pulse> read_pulse();
 
 /// Joins the ranks of the job that `launch` names, through `functions` where both are set, else by the launch's
-/// rendezvous. Beats as read_pulse() says. Errors as Group::join; Unavailable: the rendezvous is torch's, and
-/// `functions` are not set.
+/// rendezvous. Beats as read_pulse() says. Errors as Group::join; Unavailable: the rendezvous is the program's own
+/// store, and `functions` are not set.
 Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctions& functions, Seconds timeout);
 
 /// The network interface that CASYNC_INTERFACE names; else the machine's own for a job that is on one, else "".

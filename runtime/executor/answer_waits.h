@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/control/deadline.h"
+#include "base/clock.h"
 #include "runtime/executor/ended_ranks.h"
 #include "runtime/executor/executor_options.h"
 #include "runtime/executor/gradient_run.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
-#include "runtime/control/deadline.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/executor/round_order.h"

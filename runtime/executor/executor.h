@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "casync/model/topology.h"
-#include "runtime/control/deadline.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/comparisons.h"
 #include "runtime/executor/device_rounds.h"

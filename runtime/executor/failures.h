@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/clock.h"
 #include "base/status.h"
-#include "runtime/control/deadline.h"
 #include "runtime/executor/executor_options.h"
 #include "runtime/executor/requests.h"
 #include "runtime/executor/waiters.h"

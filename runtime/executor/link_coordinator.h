@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "base/clock.h"
 #include "base/units.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "base/clock.h"
 #include "base/units.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 

@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/thread.h"
-#include "runtime/control/deadline.h"
 #include "runtime/executor/failures.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/executor/progress_parts.h"

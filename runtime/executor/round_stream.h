@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "runtime/collective/round_transport.h"
-#include "runtime/control/deadline.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/bell.h"
 

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "base/view.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 

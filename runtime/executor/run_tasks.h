@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/clock.h"
 #include "casync/graph/task_graph.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/units.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <span>
 
+#include "base/clock.h"
 #include "base/status.h"
-#include "runtime/control/deadline.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/executor/requests.h"
 #include "runtime/executor/waiters.h"

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
-#include "runtime/control/deadline.h"
 #include "runtime/device/work_queue.h"
 #include "runtime/executor/ready_queue.h"
 #include "runtime/executor/task_runner.h"

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "casync/primitives/primitive.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/status.h"
-#include "runtime/control/deadline.h"
 #include "runtime/transport/transport.h"
 
 namespace casync::runtime {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
 #include "base/thread.h"
-#include "runtime/control/deadline.h"
 #include "runtime/executor/executor_options.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/executor/timeline.h"

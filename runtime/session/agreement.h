@@ -5,7 +5,7 @@
 
 #include "casync/model/gradient.h"
 #include "casync/model/plan.h"
-#include "runtime/control/facts.h"
+#include "runtime/control/group/facts.h"
 
 namespace casync::runtime {
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/control/fd.h"
+#include "runtime/control/wire/fd.h"
 #include "runtime/session/session.h"
 
 namespace casync::runtime {

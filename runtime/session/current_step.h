@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "casync/model/plan.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "runtime/control/tree.h"
+#include "runtime/control/group/tree.h"
 
 namespace casync::runtime {
 namespace {

@@ -4,8 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/clock.h"
 #include "casync/patterns/sampled.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 namespace {

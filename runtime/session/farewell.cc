@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "runtime/control/frame.h"
-#include "runtime/control/wire.h"
+#include "runtime/control/wire/frame.h"
+#include "runtime/control/wire/wire.h"
 
 namespace casync::runtime {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/control/facts.h"
+#include "runtime/control/group/facts.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/session/declarations.h"
 #include "runtime/session/session.h"

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
-#include "runtime/control/deadline.h"
 #include "runtime/session/group_table.h"
 #include "runtime/session/grouped_step.h"
 #include "runtime/session/run_record.h"

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
-#include "runtime/control/deadline.h"
 #include "runtime/session/late_failure.h"
 #include "runtime/session/late_gradients.h"
 #include "runtime/session/late_steps.h"

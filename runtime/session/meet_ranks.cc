@@ -9,7 +9,7 @@
 
 #include "base/env.h"
 #include "casync/strategies/strategy.h"
-#include "runtime/control/descriptors.h"
+#include "runtime/control/group/descriptors.h"
 #include "runtime/control/join_job.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/session_nccl.h"

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "casync/strategies/owners.h"
-#include "runtime/control/deadline.h"
 #include "runtime/session/job_end.h"
 #include "runtime/session/late_names.h"
 #include "runtime/session/session.h"

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "casync/model/gradient.h"
 #include "casync/simulator/training.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
-#include "runtime/control/deadline.h"
 #include "runtime/session/job_end.h"
 #include "runtime/session/openings.h"
 #include "runtime/session/session.h"

@@ -16,8 +16,8 @@
 #include "casync/model/gradient.h"
 #include "casync/model/plan.h"
 #include "casync/model/topology.h"
-#include "runtime/control/launch.h"
-#include "runtime/control/store.h"
+#include "runtime/control/launch/launch.h"
+#include "runtime/control/rendezvous/store.h"
 #include "runtime/device/device.h"
 #include "runtime/transport/transport.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/control/fd.h"
+#include "runtime/control/wire/fd.h"
 #include "runtime/session/departure.h"
 #include "runtime/session/gone_ranks.h"
 #include "runtime/session/job_end.h"

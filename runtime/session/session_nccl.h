@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "casync/model/plan.h"
 #include "runtime/collective/round_transport.h"
-#include "runtime/control/group.h"
+#include "runtime/control/group/group.h"
 #include "runtime/device/device.h"
 #include "runtime/session/session.h"
 

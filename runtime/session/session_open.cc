@@ -65,7 +65,7 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) { 
 
 Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options) {
   LaunchArguments arguments = options.launch;
-  if (options.store.get && !arguments.rendezvous) arguments.rendezvous = "torch";  // the program's own store
+  if (options.store.get && !arguments.rendezvous) arguments.rendezvous = "store";
   Result<Launch> launch = read_launch(arguments, foreign_env_text);
   if (!launch) return launch.status();
   Result<Plan> plan = plan_of(options);

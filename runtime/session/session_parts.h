@@ -3,11 +3,11 @@
 
 #include <memory>
 
+#include "base/clock.h"
 #include "casync/model/plan.h"
 #include "casync/model/topology.h"
-#include "runtime/control/deadline.h"
-#include "runtime/control/group.h"
-#include "runtime/control/launch.h"
+#include "runtime/control/group/group.h"
+#include "runtime/control/launch/launch.h"
 #include "runtime/device/device.h"
 #include "runtime/device/pinned_bound.h"
 #include "runtime/executor/executor.h"

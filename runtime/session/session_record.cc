@@ -8,7 +8,7 @@
 namespace casync::runtime {
 namespace {
 
-/// The first step in which everything is compressed that the plan wants so.
+/// The step from which on every gradient has the codec of its plan: the longest warm-up.
 std::uint32_t warm_up_of(const Plan& plan) {
   std::uint32_t steps = std::max(plan.mode.from_step, plan.defaults.warm_up_steps.value_or(0));
   for (const Rule& rule : plan.rules) steps = std::max(steps, rule.choice.warm_up_steps.value_or(0));

@@ -6,9 +6,9 @@
 #include <optional>
 #include <span>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "casync/model/gradient.h"
-#include "runtime/control/deadline.h"
 #include "runtime/session/prediction_watch.h"
 #include "runtime/session/ready_events.h"
 #include "runtime/session/run_record.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/control/deadline.h"
+#include "base/clock.h"
 #include "runtime/session/ready_events.h"
 #include "runtime/session/session.h"
 #include "runtime/session/session_parts.h"

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
-#include "runtime/control/deadline.h"
 #include "runtime/device/device.h"
 #include "runtime/session/current_step.h"
 #include "runtime/session/declarations.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "runtime/control/fd.h"
+#include "runtime/control/wire/fd.h"
 #include "runtime/session/session.h"
 #include "runtime/session/session_lock.h"
 

@@ -3,8 +3,8 @@
 
 #include <atomic>
 
+#include "base/clock.h"
 #include "base/status.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 

@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -15,11 +16,38 @@
 namespace casync::runtime {
 namespace {
 
+using Found = NamedTransport::Found;
+
+Result<std::unique_ptr<Transport>> open_loopback(const std::string&, const TransportOptions& options) {
+  return make_loopback(options);
+}
+
+// The one list of transports: a new one is a folder and a row here.
+constexpr NamedTransport kTransports[] = {
+    {.name = "ucx", .open = &make_ucx},
+    {.name = "ucx:rdma", .open = &make_ucx, .found = Found::kWithHardware},
+    {.name = "ucx:tcp", .open = &make_ucx},
+    {.name = "ucx:shm", .open = &make_ucx, .found = Found::kMostly},
+    {.name = "loopback", .open = &open_loopback, .joins_processes = false},
+};
+
+/// "a, b and c".
+std::string list_of(const std::vector<std::string_view>& names, std::string_view last) {
+  std::string text;
+  for (const std::string_view& name : names) {
+    text += text.empty() ? "" : &name == &names.back() ? last : ", ";
+    text += name;
+  }
+  return text;
+}
+
 Result<std::unique_ptr<Transport>> open_bare(const std::string& name, const TransportOptions& options) {
-  if (name == "loopback") return make_loopback(options);
-  if (name == "ucx" || name.starts_with("ucx:")) return make_ucx(name, options);
-  return invalid_argument(
-      fmt::format("there is no transport \"{}\"; there are ucx, ucx:rdma, ucx:tcp, ucx:shm and loopback", name));
+  std::vector<std::string_view> names;
+  for (const NamedTransport& transport : kTransports) {
+    if (transport.name == name) return transport.open(name, options);
+    names.push_back(transport.name);
+  }
+  return invalid_argument(fmt::format("there is no transport \"{}\"; there are {}", name, list_of(names, " and ")));
 }
 
 // Fills the options that the program left open from the environment.
@@ -32,6 +60,16 @@ Result<TransportOptions> with_environment(TransportOptions options) {
 }
 
 }  // namespace
+
+std::span<const NamedTransport> transports() { return kTransports; }
+
+std::string transport_names() {
+  std::vector<std::string_view> names;
+  for (const NamedTransport& transport : kTransports) {
+    if (transport.joins_processes) names.push_back(transport.name);
+  }
+  return list_of(names, " or ");
+}
 
 Result<std::unique_ptr<Transport>> make_transport(const std::string& name, const TransportOptions& options) {
   const Result<TransportOptions> complete = with_environment(options);

@@ -7,11 +7,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "base/view.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 
@@ -142,9 +143,24 @@ struct TransportOptions {
   std::chrono::microseconds spin{50};  ///< how long wait() polls before it sleeps
 };
 
-/// Opens the transport called `name`: "ucx", "ucx:rdma", "ucx:tcp", "ucx:shm", "loopback", with CASYNC_LINK pacing
-/// around it where that is set. InvalidArgument: no such transport (lists those there are), or a CASYNC_LINK that is no
-/// rate. Unavailable, Unimplemented: this machine or build does not have it, and what to install.
+/// A row of the table of transports.
+struct NamedTransport {
+  /// The machines on which it can be opened, in a build that has it.
+  enum class Found : std::uint8_t { kEverywhere, kMostly, kWithHardware };
+
+  std::string_view name;
+  Result<std::unique_ptr<Transport>> (*open)(const std::string& name, const TransportOptions& options) = nullptr;
+  bool joins_processes = true;  ///< else ranks have to be threads of one process
+  Found found = Found::kEverywhere;
+};
+/// All transports: the one list of them.
+std::span<const NamedTransport> transports();
+/// The names of transports that join processes, for help texts: "ucx, ucx:tcp or ucx:shm".
+std::string transport_names();
+
+/// Opens the transport called `name`, with CASYNC_LINK pacing around it where that is set.
+/// InvalidArgument: no such transport (lists those there are), or a CASYNC_LINK that is no rate. Unavailable,
+/// Unimplemented: this machine or build does not have it, and what to install.
 Result<std::unique_ptr<Transport>> make_transport(const std::string& name, const TransportOptions& options);
 
 }  // namespace casync::runtime

@@ -20,7 +20,7 @@ void compute_for(double seconds) {
 
 }  // namespace
 
-TEST_CASE("thread: what started threads take of processors is counted while they run, and stays counted") {
+TEST_CASE("thread: processor time of started threads is counted while they run, and stays counted") {
   const double before = seconds_of_started_threads();
   std::atomic<bool> computed{false}, go_on{false};
   Result<std::thread> thread = start_thread("casync-test", [&] {

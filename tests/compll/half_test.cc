@@ -5,8 +5,8 @@
 #include <random>
 
 #include "compll/ops/cpu/convert.h"
-#include "compll/ops/reference/half.h"
 #include "tests/compll/support/instruction_sets.h"
+#include "tests/compll/support/reference/half.h"
 
 namespace casync::compll {
 namespace {

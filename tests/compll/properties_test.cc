@@ -31,7 +31,7 @@ TEST_CASE("properties: the size is the bound, and no elements are no codes") {
   CHECK(codec_of("onebit")->encoded_bound(4099) == 16 + 32 + 513);
 }
 
-TEST_CASE("properties: what has been decoded encodes to the same bytes") {
+TEST_CASE("properties: decoded elements encode to the same bytes") {
   for (Elements n : sizes()) {
     for (const Input& input : inputs(n)) {
       if (!input.finite) continue;

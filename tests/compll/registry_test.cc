@@ -75,7 +75,7 @@ TEST_CASE("registry: the codecs of this version, with numbers of their own") {
   }
 }
 
-TEST_CASE("registry: what codecs declare") {
+TEST_CASE("registry: declarations of codecs") {
   CHECK(codec_of("none")->info().identity);
   CHECK_FALSE(codec_of("bf16")->info().feedback);
   CHECK(codec_of("bf16", {{"feedback", 1}})->info().feedback);

@@ -7,13 +7,10 @@
 
 namespace casync::test {
 
-using runtime::after;
-using runtime::Clock;
 using runtime::DeviceView;
 using runtime::Memory;
 using runtime::Reduction;
 using runtime::RoundPiece;
-using runtime::Seconds;
 
 namespace {
 

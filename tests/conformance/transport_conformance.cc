@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kScenario = "CASYNC_TEST_SCENARIO";
 constexpr const char* kTransport = "CASYNC_TEST_TRANSPORT";
-constexpr runtime::Seconds kLimit{60};  // limit of one scenario; each takes about a second
+constexpr Seconds kLimit{60};  // limit of one scenario; each takes about a second
 
 // all_gather among threads.
 class Meeting {

@@ -18,7 +18,7 @@ Rank other(const TransportRig& rig) { return 1 - rig.rank; }
 void finish(TransportRig& rig, TransportProbe& probe) {
   rig.expect(probe.until([&] { return probe.all_sent(); }), "all is sent in time");
   probe.meet();
-  probe.transport().close(runtime::after(runtime::Seconds(5)));
+  probe.transport().close(after(Seconds(5)));
   probe.check_everything();
 }
 
@@ -136,7 +136,7 @@ void damaged_on_the_way(TransportRig& rig) {
     rig.expect(received.guards_are_whole(), "and nothing was written outside its memory");
   }
   probe.meet();
-  probe.transport().close(runtime::after(runtime::Seconds(5)));
+  probe.transport().close(after(Seconds(5)));
 }
 
 // The third rank is sent nothing, and does not move before the end.
@@ -150,7 +150,7 @@ void leaves_as_soon_as_it_is_settled(TransportRig& rig) {
     probe.until([&] { return probe.all_sent(); });
     probe.transport().settle();
     rig.expect(probe.until([&] { return probe.transport().settled(); }), "it is settled");
-    probe.transport().close(runtime::Clock::now());
+    probe.transport().close(Clock::now());
     probe.destroy();
   } else if (rig.rank == 1) {
     rig.expect(probe.until([&] { return probe.received_count() == kSizes.size(); }), "everything arrives");
@@ -159,7 +159,7 @@ void leaves_as_soon_as_it_is_settled(TransportRig& rig) {
     rig.expect(probe.failed_.empty(), "and that its sender left is no failure");
   }
   rig.all_gather("");
-  if (rig.rank != 0) probe.transport().close(runtime::after(runtime::Seconds(1)));
+  if (rig.rank != 0) probe.transport().close(after(Seconds(1)));
 }
 
 constexpr TransportScenario kScenarios[] = {

@@ -12,11 +12,8 @@
 namespace casync::test {
 namespace {
 
-using runtime::after;
-using runtime::Clock;
 using runtime::Message;
 using runtime::Placement;
-using runtime::Seconds;
 
 double seconds_since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
 

@@ -8,7 +8,6 @@
 
 namespace casync::test {
 
-using runtime::Clock;
 using runtime::Message;
 using runtime::MessageKey;
 using runtime::Placement;
@@ -49,7 +48,7 @@ std::vector<std::string> all_gather_while_moving(TransportRig& rig, runtime::Tra
     transport.wake();
   });
   while (!met) {
-    if (!transport.progress()) transport.wait(runtime::after(runtime::Seconds(1)));
+    if (!transport.progress()) transport.wait(after(Seconds(1)));
   }
   waiter.join();
   return blobs;
@@ -101,7 +100,7 @@ void TransportProbe::send_together(Rank to, const std::vector<SentMessage*>& mes
 }
 
 bool TransportProbe::until(const std::function<bool()>& done, double seconds) {
-  const Clock::time_point deadline = runtime::after(runtime::Seconds(seconds));
+  const Clock::time_point deadline = after(Seconds(seconds));
   while (!done()) {
     if (transport_->progress()) continue;
     if (Clock::now() >= deadline) return false;

@@ -13,11 +13,8 @@
 namespace casync::test {
 namespace {
 
-using runtime::after;
-using runtime::Clock;
 using runtime::Message;
 using runtime::Placement;
-using runtime::Seconds;
 
 double cpu_seconds(clockid_t clock) {
   timespec now{};

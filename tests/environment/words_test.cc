@@ -27,7 +27,7 @@ TEST_CASE("nearest: a close word is found, a distant one is not offered") {
   CHECK(hint("zzz", known).empty());
 }
 
-TEST_CASE("nearest: of equally close words the first is taken") {
+TEST_CASE("nearest: the first of equally close words is taken") {
   constexpr std::array<std::string_view, 2> known = {"int4", "int8"};
   CHECK(nearest("int3", known) == "int4");
 }

@@ -41,7 +41,7 @@ std::vector<std::string> corpus() {
 
 }  // namespace
 
-TEST_CASE("mutations: whatever text is compiled, and run where it compiles, nothing breaks") {
+TEST_CASE("mutations: any text is compiled, and run if it compiles, and nothing breaks") {
   constexpr std::size_t kTexts = 4000;
   const std::vector<std::string> texts = corpus();
   REQUIRE(texts.size() > 10);
@@ -56,7 +56,7 @@ TEST_CASE("mutations: whatever text is compiled, and run where it compiles, noth
   CHECK(ran < kTexts / 2);
 }
 
-TEST_CASE("mutations: what broke the compiler or the interpreter once does not again") {
+TEST_CASE("mutations: texts that broke the compiler or the interpreter once do not again") {
   const auto found = programs_in(CASYNC_FOUND);
   REQUIRE(!found.empty());
   for (const auto& [name, text] : found) {

@@ -14,8 +14,8 @@
 #include "compll/interpreter/program_codec.h"
 #include "compll/interpreter/rounds_program.h"
 #include "compll/lang/front_end.h"
-#include "compll/lang/lexer.h"
-#include "compll/lang/parser.h"
+#include "compll/lang/syntax/lexer.h"
+#include "compll/lang/syntax/parser.h"
 
 namespace casync::compll {
 namespace {

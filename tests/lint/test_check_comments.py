@@ -42,3 +42,24 @@ def test_a_docstring_opens_like_a_comment(tmp_path):
 
 def test_strings_and_code_are_no_comments(tmp_path):
     assert check(tmp_path, "a/x.cc", 'const char* a = "/// What";\nint what; int of;\n') == 0
+
+
+def test_names_of_tests_open_with_their_subject(tmp_path, capsys):
+    text = 'TEST_CASE("ring: what arrives is whole") {}\nTEST_CASE(\n    "ring: of two ranks one sends") {}\n'
+    assert check(tmp_path, "tests/x.cc", text) == 1
+    assert "tests: 2 of 2 names of tests, 100.0 % (over 3 %)" in capsys.readouterr().out
+    assert check(tmp_path, "tests/x.cc", 'TEST_CASE("ring: messages that arrive are whole") {}\n') == 0
+    assert check(tmp_path, "tests/x_test.py", "def test_what_arrives_is_whole():\n    pass\n\n\ndef test_of_two():\n    pass\n") == 1
+
+
+def test_help_opens_with_its_subject(tmp_path, capsys):
+    text = 'app.add_option("-n,--ranks", ranks, "How many ranks")->required();\napp.add_flag("--json", json, "What was found");\n'
+    assert check(tmp_path, "tools/x.cc", text) == 1
+    assert "tools: 2 of 2 texts of --help, 100.0 % (over 3 %)" in capsys.readouterr().out
+    assert check(tmp_path, "tools/x.cc", 'app.add_subcommand("run", "Start ranks");\n') == 0
+
+
+def test_sentences_of_pages_open_with_their_subject(tmp_path, capsys):
+    text = "# Title\n\nA sentence. What it\ncosts is low.\n\n| a | Whether it fits |\n\n    What is code\n"
+    assert check(tmp_path, "docs/x.md", text) == 1
+    assert "docs: 2 of 5 sentences of pages, 40.0 % (over 3 %)" in capsys.readouterr().out

@@ -48,5 +48,5 @@ def test_a_longer_name_does_not_count_for_a_shorter_one(tmp_path):
     assert len(tree(tmp_path, {"a/CMakeLists.txt": "big_x.cc x.cc.in deep/x.cc", "a/x.cc": ""})) == 1
 
 
-def test_what_was_built_is_not_a_source(tmp_path):
+def test_a_built_file_is_not_a_source(tmp_path):
     assert tree(tmp_path, {"CMakeLists.txt": "", "build/x.cc": "", ".deps/x.h": ""}) == []

@@ -68,7 +68,7 @@ def test_two_types_or_constants_of_one_name_are_reported():
     assert twice({"x.h": one, "y.h": other}) == ["a::b::Hub: x.h, y.h", "a::kN: x.h, y.h"]
 
 
-def test_what_no_other_file_sees_may_have_any_name():
+def test_names_that_no_other_file_sees_are_free():
     hidden = "namespace a { namespace { struct Case {}; } class Hub; void f() { struct Local {}; } constexpr int kN = 1; }"
     assert twice({"x.cc": hidden, "y.cc": hidden}) == []
     assert twice({"x.h": "namespace a { struct S {}; }", "y.h": "namespace b { struct S {}; struct T { struct S {}; }; }"}) == []

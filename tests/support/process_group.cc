@@ -91,8 +91,8 @@ ProcessGroup::~ProcessGroup() {
   }
 }
 
-std::vector<EndedProcess> ProcessGroup::wait(runtime::Seconds limit) {
-  const auto deadline = runtime::after(limit);
+std::vector<EndedProcess> ProcessGroup::wait(Seconds limit) {
+  const auto deadline = after(limit);
   const auto all_ended = [&] {
     return std::all_of(processes_.begin(), processes_.end(), [](const Process& p) { return p.ended; });
   };
@@ -101,7 +101,7 @@ std::vector<EndedProcess> ProcessGroup::wait(runtime::Seconds limit) {
     poll_once();
     reap();
     answer_when_complete();
-    if (over || runtime::Clock::now() < deadline) continue;
+    if (over || Clock::now() < deadline) continue;
     over = true;
     for (Process& process : processes_) {
       if (process.ended) continue;

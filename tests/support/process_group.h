@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/units.h"
-#include "runtime/control/deadline.h"
 
 namespace casync::test {
 
@@ -32,7 +32,7 @@ class ProcessGroup {
 
   /// Serves the ranks' all_gather() and collects their output until all have ended or the limit; then kills the
   /// rest. By rank.
-  std::vector<EndedProcess> wait(runtime::Seconds limit);
+  std::vector<EndedProcess> wait(Seconds limit);
 
   pid_t pid(Rank rank) const { return processes_[static_cast<std::size_t>(rank)].pid; }
 

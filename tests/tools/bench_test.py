@@ -152,7 +152,7 @@ def test_the_plans_of_published_methods_are_executed():
         claim(named == ["a", "c"], "a group is recorded as its members", text)
 
 
-def test_what_was_recorded_is_what_was_trained():
+def test_the_record_is_of_the_training():
     with temporary_folder() as folder:
         step = ["bench", "step", "-r", "2", "--model", write(folder, "model", MODEL), "--seconds", "0.1", "-w", "0"]
         ends_with(0, casync(*step, env={"CASYNC_RECORD": f"{folder}/record"}), "with CASYNC_RECORD")

@@ -79,7 +79,7 @@ def test_kernels_that_were_shipped_need_no_nvrtc():
         ends_with(1, other, "a codec that was not shipped")
 
 
-def test_what_is_missing_is_said_and_is_an_error_where_it_was_asked_for():
+def test_a_missing_device_is_said_and_is_an_error_where_it_was_asked_for():
     missing = {
         "the CUDA driver does not start: no CUDA-capable device is detected": {"EMULATED_DEVICES": "0"},
         "CASYNC_NVRTC=/nowhere is no library that can be loaded": {"CASYNC_NVRTC": "/nowhere"},

@@ -327,7 +327,7 @@ def test_two_files_are_one_codec():
         claim("there is no `void decode(uint8* compressed, float* gradient)`" in alone.stderr, "it says so", alone.stderr)
 
 
-def test_what_a_killed_compilation_leaves_is_removed_an_hour_later():
+def test_leftovers_of_a_killed_compilation_are_removed_an_hour_later():
     with Place() as place:
         place.comes_out_well(1, "a cold cache")
         digest = place.entry().stem

@@ -79,7 +79,7 @@ def test_such_plans_are_checked_and_none_is_searched():
             claim(f"no plan is searched for `{name}`: no training has measured" in searched.stderr, "why", searched.stderr)
 
 
-def test_what_no_session_takes_is_refused_by_name():
+def test_modes_that_no_session_takes_are_refused_by_name():
     with temporary_folder() as folder:
         files = Files(folder)
         for text, culprits in (

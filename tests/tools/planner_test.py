@@ -154,7 +154,7 @@ def test_a_fast_link_compresses_nothing():
               "".join(line.split("#")[0] for line in result.stdout.splitlines()), "nothing", result.stdout)
 
 
-def test_what_is_odd_about_a_plan_is_said():
+def test_oddities_of_a_plan_are_said():
     with temporary_folder() as folder:
         files = Files(folder)
         with open(files.plan, "w") as file:

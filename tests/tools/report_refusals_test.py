@@ -73,7 +73,7 @@ def test_bad_events_are_refused_naming_the_event_and_the_field():
     refused(changed(["traceEvents", 1, "args", "processor_us"], -2), "event 1", "`processor_us` is -2")
 
 
-def test_what_a_terminal_would_obey_is_not_printed():
+def test_characters_that_a_terminal_would_obey_are_not_printed():
     with temporary_folder() as folder:
         bad = trace(0)
         bad["traceEvents"][3].update(name="\x1b[2Jwiped \u202e", dur=-1)

@@ -69,7 +69,7 @@ def test_ranks_learn_their_place_the_rendezvous_and_one_token():
     claim(environments()[0]["CASYNC_TOKEN"] != ranks[0]["CASYNC_TOKEN"], "and other ones for each job")
 
 
-def test_what_is_given_is_passed_on():
+def test_arguments_are_passed_on():
     environment = environments("--token", "secret", "--rendezvous", "10.1.2.3:999")[2]
     claim((environment["CASYNC_TOKEN"], environment["CASYNC_RENDEZVOUS"]) == ("secret", "10.1.2.3:999"), "as given")
     claim(environments(env={"CASYNC_TOKEN": "known"})[0]["CASYNC_TOKEN"] == "known",

@@ -5,9 +5,24 @@ import subprocess
 
 from command import casync, claim, ends_with, run_all
 
-COMMANDS = [["run"], ["bench"], ["bench", "all_reduce"], ["bench", "step"], ["bench", "codec"], ["bench", "transport"], ["report"],
-            ["doctor"], ["codec"], ["codec", "list"], ["codec", "info"], ["codec", "check"], ["simulate"],
-            ["plan"], ["explain"], ["profile"], ["tune"], ["completion"], ["completion", "bash"]]
+
+def commands(*command):
+    """Each subcommand of `casync COMMAND` and of those, as `--help` lists them."""
+    _, _, lines = casync(*command, "--help").stdout.partition("Subcommands:\n")
+    found = []
+    for line in lines.splitlines():
+        if line.startswith("  ") and line[2] != " ":
+            name = [*command, line.split()[0]]
+            found += [name, *commands(*name)]
+    return found
+
+
+COMMANDS = commands()
+
+
+def test_help_lists_the_subcommands():
+    for command in (["run"], ["bench", "all_reduce"], ["codec", "check"], ["completion", "bash"]):
+        claim(command in COMMANDS, f"casync --help leads to {command}", COMMANDS)
 
 
 def test_every_subcommand_has_help_on_stdout():
@@ -29,7 +44,7 @@ def test_version_names_the_abi():
     claim(result.stdout.startswith("casync ") and "(ABI 1)" in result.stdout, "version and ABI", result.stdout)
 
 
-def test_what_is_not_understood_ends_with_2_and_empty_stdout():
+def test_misunderstood_arguments_end_with_2_and_empty_stdout():
     for command in ([], ["dance"], ["run"], ["run", "-n", "0", "--", "true"], ["run", "-n", "2"], ["report"],
                     ["codec", "info"], ["codec", "check"], ["plan"], ["explain"], ["bench", "step"], ["bench", "all_reduce", "-b", "1x"],
                     ["bench", "all_reduce", "-b", "2M", "-e", "1M"],

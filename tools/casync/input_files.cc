@@ -11,7 +11,7 @@
 #include "casync/planner/plan_file.h"
 #include "casync/planner/plan_library.h"
 #include "casync/planner/profile_file.h"
-#include "tools/casync/simulate/prediction.h"
+#include "tools/casync/codec_facts.h"
 
 namespace casync::tools {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command `casync`: the list of subcommands. Data goes to stdout, words and progress to stderr.
+// The command `casync`. Data goes to stdout, words and progress to stderr.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -71,17 +71,7 @@ int run_command(int argc, char** argv) {
   app.set_version_flag("--version", std::string("casync ") + kVersion + " (ABI " + std::to_string(kAbi) + ")");
   app.require_subcommand(1);
   app.footer("Exit codes: 0 ok, 1 failure, 2 usage, 3 refused input, 4 peer or timeout.");
-  add_run(app, invocation);
-  add_bench(app, invocation);
-  add_report(app, invocation);
-  add_doctor(app, invocation);
-  add_codec(app, invocation);
-  add_simulate(app, invocation);
-  add_plan(app, invocation);
-  add_explain(app, invocation);
-  add_profile(app, invocation);
-  add_tune(app, invocation);
-  add_completion(app, invocation);
+  add_subcommands(app, invocation);
   std::vector<std::string> reversed(invocation.arguments.rbegin(), invocation.arguments.rend());
   try {  // CLI11 speaks in exceptions; they end here
     app.parse(reversed);

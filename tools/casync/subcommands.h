@@ -15,17 +15,9 @@ struct Invocation {
   int exit_code = 0;
 };
 
-/// Each adds its subcommand to the parser; its callback does the work and sets the exit code. One file each.
-void add_run(CLI::App& app, Invocation& invocation);
-void add_bench(CLI::App& app, Invocation& invocation);
-void add_report(CLI::App& app, Invocation& invocation);
-void add_doctor(CLI::App& app, Invocation& invocation);
-void add_codec(CLI::App& app, Invocation& invocation);
-void add_simulate(CLI::App& app, Invocation& invocation);
-void add_plan(CLI::App& app, Invocation& invocation);
-void add_explain(CLI::App& app, Invocation& invocation);
-void add_profile(CLI::App& app, Invocation& invocation);
-void add_tune(CLI::App& app, Invocation& invocation);
-void add_completion(CLI::App& app, Invocation& invocation);
+/// Adds every subcommand of tools/CMakeLists.txt to the parser. Each is a folder here, and its command.cc defines
+///   void add_NAME(CLI::App& app, Invocation& invocation);
+/// which adds options, and a callback that does the work and sets the exit code.
+void add_subcommands(CLI::App& app, Invocation& invocation);
 
 }  // namespace casync::tools

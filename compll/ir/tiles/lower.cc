@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "compll/lang/diagnostic.h"
+#include "compll/lang/syntax/diagnostic.h"
 
 namespace casync::compll {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "compll/ir/tiles/graph.h"
-#include "compll/lang/diagnostic.h"
+#include "compll/lang/syntax/diagnostic.h"
 
 namespace casync::compll {
 

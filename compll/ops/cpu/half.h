@@ -11,7 +11,8 @@ namespace casync::compll {
 
 /// codes = p rounded to nearest even as float16 or bfloat16, little-endian, at any address; residual_out = p - codes
 /// when not null (it may be source.values or source.residual). NaN stays NaN, quiet; too large becomes infinite.
-/// Says whether all codes are finite. Meaning: ops/reference/half.h. Moves 6 bytes per element, 14 with a residual.
+/// Says whether all codes are finite. Meaning: tests/compll/support/reference/half.h. Moves 6 bytes per element, 14
+/// with a residual.
 bool encode_half(DType dtype, const Scaled& source, Elements count, std::byte* codes, float* residual_out, Write mode);
 
 /// out = the sum of the tiles' elements in their order, or out += each of them in their order.

@@ -95,7 +95,7 @@ def _options(request: Request, store: Store | None, calls: _StoreCalls) -> _libr
     rank, size, rendezvous = request.rank, request.size, request.rendezvous
     if store is not None and rank is None and size is None and not launch.environment_says(store.rank, store.size):
         # All three together are taken as they are: this may be a group of some ranks of the job.
-        rank, size, rendezvous = store.rank, store.size, "torch"
+        rank, size, rendezvous = store.rank, store.size, "store"
     options = _library.SessionOptions(
         struct_size=ctypes.sizeof(_library.SessionOptions),
         rank=-1 if rank is None else rank,

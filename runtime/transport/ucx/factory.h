@@ -9,7 +9,7 @@
 
 namespace casync::runtime {
 
-/// Opens "ucx", "ucx:tcp" or "ucx:shm": docs/transports.md says what each uses.
+/// Opens a transport whose name begins with "ucx": docs/transports.md says what each uses.
 /// Unimplemented: built without UCX. Unavailable: the module or UCX itself is missing, no such interface, or UCX
 /// cannot use any network here (what it said, what to install).
 Result<std::unique_ptr<Transport>> make_ucx(const std::string& name, const TransportOptions& options);

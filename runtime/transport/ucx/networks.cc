@@ -71,8 +71,7 @@ Result<UcxNetworks> choose_networks(const std::string& name, const Interface& in
   if (name == "ucx:tcp") return UcxNetworks{"self,tcp", interface.name, false};
   if (name == "ucx:shm") return UcxNetworks{"self,posix,cma", interface.name, false};
   if (name != "ucx" && name != "ucx:rdma") {
-    return invalid_argument(
-        fmt::format("there is no transport \"{}\"; there are ucx, ucx:rdma, ucx:tcp and ucx:shm", name));
+    return invalid_argument(fmt::format("UCX has no networks that are called \"{}\"", name));
   }
   const std::vector<UcxResource> rdma = rdma_among(found, interface, is_wanted);
   if (rdma.empty() && name == "ucx:rdma") return no_rdma(found, interface, is_wanted);

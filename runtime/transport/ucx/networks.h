@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "runtime/control/deadline.h"
 #include "runtime/transport/ucx/interface.h"
 
 namespace casync::runtime {

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "runtime/control/deadline.h"
+#include "base/clock.h"
 
 namespace casync::runtime {
 

@@ -7,9 +7,9 @@
 
 #include <ucp/api/ucp.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "runtime/control/deadline.h"
 #include "runtime/transport/transport.h"
 
 namespace casync::runtime {

@@ -10,7 +10,7 @@
 
 #include "casync/model/codec_choice.h"
 #include "tests/bench/codecs/pairs.h"
-#include "tools/bench_codec.h"
+#include "tools/measure/bench_codec.h"
 
 namespace casync::tools {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "casync/model/gradient.h"
 #include "casync/model/plan.h"
-#include "runtime/control/group.h"
+#include "runtime/control/group/group.h"
 
 namespace casync::runtime::bench {
 

@@ -119,7 +119,7 @@ TEST_CASE("atomo: nothing of zeros, all of few elements, and what is large arriv
   }
 }
 
-TEST_CASE("atomo: where there is no room, the last elements are left out, and the payload is a good one") {
+TEST_CASE("atomo: the last elements are left out if there is no room, and the payload is a good one") {
   const Elements n = 5000;
   const Written narrow =
       from_text("atomo", changed(source_of("atomo"), "2 * budget + 320", "budget / 2"), {{"ratio", 0.1}});

@@ -41,7 +41,7 @@ double error_of(const std::string& name, const Parameters& parameters, std::span
 
 }  // namespace
 
-TEST_CASE("codecs: what is contractive decodes nearer to its input than zero is") {
+TEST_CASE("codecs: a contractive one decodes nearer to its input than zero is") {
   for (const std::string& name : written_names()) {
     const Written written = from_source(name);
     if (!written.program->declares.contractive) continue;

@@ -43,7 +43,7 @@ double lost(const Codec& codec, bool feedback) {
 
 }  // namespace
 
-TEST_CASE("codecs: what was applied and the residual are together what was given, over 1000 steps") {
+TEST_CASE("codecs: applied elements and the residual are together the given ones, over 1000 steps") {
   for (const std::string& name : written_names()) {
     const Written written = from_source(name);
     if (!written.program->declares.feedback) continue;

@@ -111,7 +111,7 @@ std::vector<float> decoded(const Codec& codec, const std::vector<std::byte>& pay
 
 }  // namespace
 
-TEST_CASE("hostile: of every flipped bit the header's and the padding's are refused, the others decode inside") {
+TEST_CASE("hostile: flipped bits of the header and the padding are refused, all others decode inside") {
   for (const std::string& name : written_names()) {
     const Written written = from_source(name, many(name));
     const std::unique_ptr<Codec> generated = generated_of(name);

@@ -159,7 +159,8 @@ TEST_CASE("topk_lloyd: the largest elements become the means of the smaller and 
 }
 
 TEST_CASE(
-    "topk_lloyd: of what is sent it loses nearly as little as any two magnitudes, and a third of what stc loses") {
+    "topk_lloyd: it loses nearly as little of the sent elements as any two magnitudes, and a third of the loss of "
+    "stc") {
   for (const std::vector<float>& x : {gaussian(1 << 16, 1), laplace(1 << 16, 2)}) {
     const Elements count = share_of(1.0 / 64, x.size());
     const std::vector<float> sent = only_at(places_of_largest(magnitudes(x), count), x);
@@ -179,7 +180,7 @@ TEST_CASE("sbc, stc: a mean over all places instead of over those that are there
   CHECK(round_trip(*from_text("stc", all_places, {{"ratio", 0.4}}).codec, one)[4] == 1);
 }
 
-TEST_CASE("adacomp: what reaches the largest of its bin is sent, with the mean of what the bins' largest are") {
+TEST_CASE("adacomp: elements that reach the largest of their bin are sent, with the mean of the bins' largest") {
   const Elements n = 1000;
   for (const Elements bin : {16, 64, 65536}) {
     for (const double capacity : {0.01, 0.1, 1.0}) {
@@ -215,7 +216,7 @@ TEST_CASE("adacomp: what reaches the largest of its bin is sent, with the mean o
   }
 }
 
-TEST_CASE("adacomp: of gradients that go on as they were, each bin that is not zero sends something") {
+TEST_CASE("adacomp: each bin that is not zero sends something of gradients that go on as they were") {
   const Elements n = 1000, bin = 64;
   const std::vector<float> x = laplace(n, 3);
   const Written written = from_source("adacomp", {{"capacity", 1}});

@@ -69,7 +69,7 @@ TEST_CASE("mstopk: as many elements are sent as are wanted, unless fewer are not
   }
 }
 
-TEST_CASE("mstopk: what it loses beyond topk is bounded by the magnitudes between which its search ended") {
+TEST_CASE("mstopk: its loss beyond topk is bounded by the magnitudes between which its search ended") {
   const Elements n = 1000;
   for (const double ratio : {0.001, 0.01, 0.1, 0.3, 0.6, 0.9}) {
     const auto best = from_source("topk", {{"ratio", ratio}});
@@ -102,7 +102,7 @@ TEST_CASE("mstopk: its twelve steps lose at most a hundredth more than topk, hea
   }
 }
 
-TEST_CASE("mstopk: of a maximum that too many elements have, so many are sent, each time others") {
+TEST_CASE("mstopk: if too many elements have the maximum, so many are sent, each time others") {
   const Elements n = 200, wanted = 20;
   std::vector<float> x(n, 1.0f);
   for (Elements i = 0; i < n; i += 2) x[i] = -3;

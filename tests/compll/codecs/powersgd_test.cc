@@ -82,7 +82,7 @@ double best_energy(const std::vector<float>& matrix, Elements rows, Elements col
 
 }  // namespace
 
-TEST_CASE("powersgd: what it declares and exchanges") {
+TEST_CASE("powersgd: its declaration and its exchanges") {
   const auto codec = powersgd(4);
   CHECK(codec->info().rounds == 2);
   CHECK(codec->info().contractive);
@@ -125,7 +125,7 @@ TEST_CASE("powersgd: matrices with fewer rows, columns or vectors than the rank"
   }
 }
 
-TEST_CASE("powersgd: what arrives is a projection of what was there") {
+TEST_CASE("powersgd: the result is a projection of the input") {
   const Elements rows = 20, columns = 31;
   for (const double rank : {1, 3}) {
     const Gradients gradients = {gaussian(rows * columns, 1), laplace(rows * columns, 2)};
@@ -178,7 +178,7 @@ TEST_CASE("powersgd: no rank matters more than another") {
   }
 }
 
-TEST_CASE("powersgd: what a step does not send comes later, nothing is lost in the mean") {
+TEST_CASE("powersgd: unsent parts of a step come later, nothing is lost in the mean") {
   const Elements rows = 12, columns = 19, n = rows * columns;
   const std::size_t count = 3;
   const auto codec = powersgd(2);
@@ -219,7 +219,7 @@ double error_after(const RoundsCodec& codec, std::uint32_t steps) {
 
 }  // namespace
 
-TEST_CASE("powersgd: what a rank keeps stays small, however long it runs") {
+TEST_CASE("powersgd: kept arrays of a rank stay small, however long it runs") {
   const auto local = powersgd(1);
   CHECK(error_after(*local, 1000) < 1.5 * error_after(*local, 100));
   // The error that public implementations keep is a random walk, which goes on in each step.

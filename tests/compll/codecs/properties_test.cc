@@ -108,7 +108,7 @@ TEST_CASE("codecs: levels that are rounded down instead of to nearest would be n
   CHECK(sign_faults(*from_text("int4", wrong).codec, gaussian(1000, 1)) > 0);
 }
 
-TEST_CASE("codecs: what a deterministic codec has decoded decodes to itself") {
+TEST_CASE("codecs: a deterministic codec decodes its own results to themselves") {
   for (const std::string& name : written_names()) {
     const Written written = from_source(name);
     if (!is_deterministic(written) || !promises_of(name).repeats) continue;

@@ -144,7 +144,7 @@ TEST_CASE("randomk: each run is chosen equally often, and neighbours where their
   CHECK(deviations(counted(*favours.codec, kRuns, kDraws, false)) > 6);
 }
 
-TEST_CASE("randomk: of few runs, too, each is chosen equally often") {
+TEST_CASE("randomk: each of few runs, too, is chosen equally often") {
   constexpr int kDraws = 1000;
   for (const Elements runs : {2, 3, 5}) {
     for (const double ratio : {0.1, 0.5}) {
@@ -158,7 +158,7 @@ TEST_CASE("randomk: of few runs, too, each is chosen equally often") {
   }
 }
 
-TEST_CASE("randomk: what it loses is on average the share that is not sent") {
+TEST_CASE("randomk: its loss is on average the share that is not sent") {
   const Elements n = 1024;
   const int draws = 600;
   const Written written = from_source("randomk", {{"ratio", 0.25}, {"run", 16}});

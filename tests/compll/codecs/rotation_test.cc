@@ -170,7 +170,7 @@ TEST_CASE(
   CHECK(std::set<std::uint32_t>(first.begin(), first.end()).size() > 16);  // of 32 out of 256
 }
 
-TEST_CASE("twobit: what it decodes to is what tbq decodes to, and so is what it keeps") {
+TEST_CASE("twobit: it decodes to the same as tbq, and keeps the same") {
   for (const double tau : {0.5, 0.01, 3.0}) {
     const Written ours = from_source("tbq", {{"tau", tau}}), theirs = from_source("twobit", {{"tau", tau}});
     for (const Elements n : {1, 3, 4, 5, 129, 1000}) {

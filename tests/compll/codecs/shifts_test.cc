@@ -96,7 +96,7 @@ TEST_CASE("ecqsgd: with all of what is left over added and kept it is plain erro
   for (Elements i = 0; i < kElements; ++i) REQUIRE(sent[i] + left[i] == Approx(given[i]).margin(1e-3));
 }
 
-TEST_CASE("diana: of a gradient that is as told before nothing is sent, and its shift stays") {
+TEST_CASE("diana: nothing is sent of a gradient that equals its shift, which stays") {
   const Written written = from_source("diana");
   const std::vector<float> x = laplace(kElements, 1);
   const Coded coded = encode(*written.codec, x, x);
@@ -118,7 +118,7 @@ TEST_CASE("diana: a shift moves by alpha times what is decoded, and the result i
   }
 }
 
-TEST_CASE("diana: of constant gradients the shifts become the gradients, and the results their mean") {
+TEST_CASE("diana: constant gradients become the shifts, and the results their mean") {
   for (const std::size_t count : {1, 2, 4}) {
     INFO(count << " ranks");
     const Written written = from_source("diana");
@@ -169,7 +169,7 @@ TEST_CASE("ef21: the largest differences are sent, added to what was told, and o
   }
 }
 
-TEST_CASE("ef21: of constant gradients the results become their mean, each rank's told its gradient") {
+TEST_CASE("ef21: constant gradients become what each rank has told, and the results their mean") {
   for (const std::size_t count : {1, 2, 4}) {
     INFO(count << " ranks");
     const Written written = from_source("ef21", {{"ratio", 0.05}});
@@ -239,7 +239,7 @@ TEST_CASE("laq: with a patience of one step every step uploads, and a rank draws
   CHECK(uploads < 60);
 }
 
-TEST_CASE("laq: of constant gradients the results become their mean") {
+TEST_CASE("laq: results of constant gradients become their mean") {
   for (const std::size_t count : {1, 2, 4}) {
     INFO(count << " ranks");
     const Written written = from_source("laq");
@@ -252,7 +252,7 @@ TEST_CASE("laq: of constant gradients the results become their mean") {
   }
 }
 
-TEST_CASE("laq: what all ranks have told is what the results have and what the owner has not sent yet") {
+TEST_CASE("laq: results and what the owner has not sent yet are all that ranks have told") {
   const Gradients base = constant_gradients(3);
   const auto apart = [&](const Written& written, bool check) {
     Ranks ranks(*written.codec, 3, kElements);
@@ -270,7 +270,7 @@ TEST_CASE("laq: what all ranks have told is what the results have and what the o
   CHECK(apart(from_text("laq", dropping), false) > 2 * kept);
 }
 
-TEST_CASE("ef21: what all ranks have told is what the results have and what the owner has not sent yet") {
+TEST_CASE("ef21: results and what the owner has not sent yet are all that ranks have told") {
   const Gradients base = constant_gradients(3);
   const Written written = from_source("ef21");
   Ranks ranks(*written.codec, 3, kElements);

@@ -99,7 +99,7 @@ TEST_CASE("sketch: merging loses nothing, so the owner has no residual, but for 
   }
 }
 
-TEST_CASE("sketch: what it loses is on average all but one part in a block") {
+TEST_CASE("sketch: its loss is on average all but one part in a block") {
   const Elements n = 2048;
   const int draws = 400;
   for (const double block : {4.0, 32.0}) {

@@ -40,7 +40,7 @@ std::map<Elements, float> far_apart(Elements n, Elements count) {
 
 }  // namespace
 
-TEST_CASE("sketched_topk: what it declares and exchanges") {
+TEST_CASE("sketched_topk: its declaration and its exchanges") {
   const auto codec = sketched_topk({{"ratio", 0.01}, {"candidates", 3}, {"rows", 5}, {"block", 64}});
   CHECK(codec->info().exchanges == std::vector<ExchangeKind>{ExchangeKind::kSum, ExchangeKind::kSum});
   CHECK_FALSE(codec->info().of_matrices);
@@ -139,7 +139,7 @@ TEST_CASE("sketched_topk: large elements among small ones arrive with the mean's
   }
 }
 
-TEST_CASE("sketched_topk: what results do not have is in the ranks' residuals, and comes later") {
+TEST_CASE("sketched_topk: elements that results lack are in the ranks' residuals, and come later") {
   constexpr Elements kElements = 5000;
   constexpr std::size_t kRanks = 3;
   const auto codec = sketched_topk({{"block", 16}, {"ratio", 0.02}});

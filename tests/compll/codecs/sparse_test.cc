@@ -117,7 +117,7 @@ TEST_CASE("topk: taking the last of equal elements instead of the first would be
   CHECK(round_trip(*from_source("topk").codec, std::vector<float>{1, -2}) == std::vector<float>{0, -2});
 }
 
-TEST_CASE("threshold: what exceeds it is sent where there is room, else the largest of that") {
+TEST_CASE("threshold: larger elements are sent if there is room, else the largest of them") {
   for (const float tau : {1e-30f, 0.3f, 1.0f, 2.5f}) {
     for (const double capacity : {0.01, 0.2, 1.0}) {
       const Written written = from_source("threshold", {{"tau", tau}, {"capacity", capacity}});
@@ -133,14 +133,14 @@ TEST_CASE("threshold: what exceeds it is sent where there is room, else the larg
   }
 }
 
-TEST_CASE("threshold: what equals it is kept, and nothing is lost to places where there is room") {
+TEST_CASE("threshold: equal elements are kept, and nothing is lost to places if there is room") {
   const std::vector<float> x = {0.5f, -0.5f, 0.75f, -0.75f, 0, std::nextafter(0.5f, 1.0f)};
   const Written written = from_source("threshold", {{"tau", 0.5}, {"capacity", 1}});
   CHECK(round_trip(*written.codec, x) == std::vector<float>{0, 0, 0.75f, -0.75f, 0, std::nextafter(0.5f, 1.0f)});
   CHECK_THROWS(from_source("threshold", {{"tau", 0}}));
 }
 
-TEST_CASE("graddrop: what reaches the threshold of its sample is sent, the largest where it is too much") {
+TEST_CASE("graddrop: elements that reach the threshold of its sample are sent, the largest if they are too many") {
   for (const double ratio : {0.001, 0.01, 0.25, 1.0}) {
     for (const double sample : {0.0001, 0.1, 1.0}) {
       const Written written = from_source("graddrop", {{"ratio", ratio}, {"sample", sample}});
@@ -156,7 +156,7 @@ TEST_CASE("graddrop: what reaches the threshold of its sample is sent, the large
   }
 }
 
-TEST_CASE("graddrop: of a whole sample its choice is that of topk, and of a part it sends about as much") {
+TEST_CASE("graddrop: a whole sample gives the choice of topk, and a part about as many elements") {
   const std::vector<float> x = gaussian(1000, 7);
   const Written whole = from_source("graddrop", {{"ratio", 0.05}, {"sample", 1}});
   CHECK(same_bytes(round_trip(*whole.codec, x), round_trip(*from_source("topk", {{"ratio", 0.05}}).codec, x)));

@@ -156,7 +156,7 @@ TEST_CASE("step: a vote counts each rank once, the owner, too, whatever the magn
   }
 }
 
-TEST_CASE("step: what results have and what ranks and owner keep is together what was given") {
+TEST_CASE("step: results and residuals of ranks and owner are together the given elements") {
   int tried = 0;
   for (const std::string& name : written_names()) {
     const std::optional<Keeps> kept = keeps(name);
@@ -194,7 +194,7 @@ TEST_CASE("step: with what they keep, the mean of many results comes to the mean
   }
 }
 
-TEST_CASE("step: what rounds at random is right on average after two hops, if each of them draws numbers of its own") {
+TEST_CASE("step: random rounding is right on average after two hops, if each of them draws numbers of its own") {
   for (const std::string& name : written_names()) {
     // One element in a hundred is too few for so few steps.
     const Written written = from_source(name, name == "atomo" ? Parameters{{"ratio", 0.25}} : Parameters());

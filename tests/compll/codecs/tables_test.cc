@@ -102,7 +102,7 @@ TEST_CASE("nf4: each element becomes the nearest level of its block") {
   });
 }
 
-TEST_CASE("nf4: of a Gaussian it loses less than equal steps do, and a wrong midpoint would be noticed") {
+TEST_CASE("nf4: it loses less of a Gaussian than equal steps do, and a wrong midpoint would be noticed") {
   const std::vector<float> x = gaussian(1 << 16, 1);
   const double lost = lost_by(from_source("nf4"), x);
   CHECK(lost < 0.9 * lost_by(from_source("int4", {{"block", 64}}), x));

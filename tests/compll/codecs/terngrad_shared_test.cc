@@ -40,7 +40,7 @@ double deviation_of(const std::vector<float>& gradient) {
 
 }  // namespace
 
-TEST_CASE("terngrad_shared: what it declares and exchanges") {
+TEST_CASE("terngrad_shared: its declaration and its exchanges") {
   const auto codec = rounds_from_source("terngrad_shared");
   CHECK(codec->info().exchanges == std::vector<ExchangeKind>{ExchangeKind::kMax, ExchangeKind::kElias});
   CHECK_FALSE(codec->info().of_matrices);

@@ -162,7 +162,7 @@ bool keeps_something(const Written& written) {
 }  // namespace
 
 TEST_CASE(
-    "training: what is kept brings a noisy quadratic to where uncompressed steps bring it, and what is not, does not") {
+    "training: with a residual a noisy quadratic comes to where uncompressed steps bring it, without one it does not") {
   const Problem problem = quadratic();
   const double dense = trained(problem, nullptr);
   REQUIRE(dense < 1e-3 * problem.loss(Vector(kElements, 0.0f)));

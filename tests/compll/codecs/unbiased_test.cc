@@ -92,7 +92,8 @@ TEST_CASE("codecs: there is a formula for each codec that is declared right on a
 }
 
 TEST_CASE(
-    "codecs: what is right on average is so for each element and along the gradient, with the variance of theory") {
+    "codecs: an unbiased one is right on average for each element and along the gradient, with the variance of "
+    "theory") {
   for (const Rounding& rounding : roundings()) {
     const Written written = from_source(rounding.name, rounding.parameters);
     REQUIRE(written.program->declares.unbiased);

@@ -87,7 +87,7 @@ TEST_CASE("coded: lossless gives every bit back, NaN and minus zero too, and is 
   CHECK(encode(*codec, std::vector<float>(n, 0.0f)).payload.size() < n / 100);
 }
 
-TEST_CASE("coded: of the largest percent an element takes at most 10.5 bits, its place included") {
+TEST_CASE("coded: an element of the largest percent takes at most 10.5 bits, its place included") {
   const Elements n = 1 << 20;
   const auto codec = codec_of("topk_coded", {{"ratio", 0.01}});
   const Coded coded = encode(*codec, gaussian(n, 1));
@@ -230,7 +230,7 @@ TEST_CASE("coded: a payload above the bound, cut off, longer or for other elemen
   }
 }
 
-TEST_CASE("coded: of any bytes behind a header those that are accepted decode inside") {
+TEST_CASE("coded: any bytes after a header are refused or decode inside") {
   std::mt19937 random(5);
   constexpr Elements kMany = 5000;
   std::vector<float> memory(kMany + 128, -7.5f);

@@ -185,7 +185,7 @@ TEST_CASE("patch: the same version again, and an empty one, take hardly anything
   CHECK(sender.send(weights).payload.size() < codec->encoded_bound(n));
 }
 
-TEST_CASE("patch: what is cut off, goes on or is of other elements is data loss") {
+TEST_CASE("patch: one that is cut off, goes on or is of other elements is data loss") {
   const Elements n = 5000;
   const auto codec = codec_of("patch");
   Side sender{*codec, std::vector<float>(n)};

@@ -108,7 +108,7 @@ Case any_case(std::mt19937_64& random) {
 
 }  // namespace
 
-TEST_CASE("coded sections: what is read is what was written, of every width, length and kind of elements") {
+TEST_CASE("coded sections: every width, length and kind of elements is read as it was written") {
   std::mt19937_64 random(1);
   for (int i = 0; i < 1500; ++i) {
     const auto [section, values] = any_case(random);

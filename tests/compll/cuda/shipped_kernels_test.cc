@@ -92,7 +92,7 @@ TEST_CASE("shipped kernels: a device gets its own machine code, else the next lo
   CHECK_FALSE(cubin->built);
 }
 
-TEST_CASE("shipped kernels: those of another text, of other headers or for another architecture are not used") {
+TEST_CASE("shipped kernels: kernels of another text, of other headers or for another architecture are not used") {
   const Machine machine;
   CHECK(code_on("sm_90") == kNone);
   machine.ship({"sm_90"}, text_of_small("another text\n"));

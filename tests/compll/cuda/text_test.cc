@@ -10,8 +10,8 @@
 #include "compll/codegen/cuda/tiles.h"
 #include "compll/codegen/cuda/whole.h"
 #include "compll/lang/front_end.h"
-#include "tests/casync/golden.h"
 #include "tests/compll/support/programs.h"
+#include "tests/support/golden.h"
 
 namespace casync::compll {
 namespace {
@@ -156,7 +156,7 @@ TEST_CASE("cuda text: programs differ in whether all that follows from a size fi
   CHECK(words_of_geometry(usual->text) <= cuda::kGeometryWords);
 }
 
-TEST_CASE("cuda text: who sends places and what is there keeps the residual in the launch that encodes") {
+TEST_CASE("cuda text: a program that sends places and their elements keeps the residual in the launch that encodes") {
   for (const auto& [name, keeps] : {std::pair("topk", true),
                                     {"graddrop", true},
                                     {"threshold", true},
@@ -173,7 +173,7 @@ TEST_CASE("cuda text: who sends places and what is there keeps the residual in t
   }
 }
 
-TEST_CASE("cuda text: what looks at all elements for a threshold reduces them, too, where no order can be seen") {
+TEST_CASE("cuda text: a pass over all elements for a threshold reduces them, too, if no order can be seen") {
   const auto made_of = [](const std::string& name, const std::string& text) {
     const Result<CudaWhole> made = whole_from(name, text);
     REQUIRE(made.status().text() == "OK");
@@ -290,7 +290,7 @@ TEST_CASE("cuda text: a turn takes one launch, and a stage for whatever needs wh
         "on a GPU: turn 0: 1 launch of 4 stages, turn 1: 1 of 5, turn 2: 1 of 6\n");
 }
 
-TEST_CASE("cuda text: what no turn can do is named with its place") {
+TEST_CASE("cuda text: operators that no turn has are named with their place") {
   const std::string text =
       "codec x { shape rows columns; }\nvoid synchronize(float* g, float* result) {\n"
       "int* place = map(g, [&](float x) -> int { return x; });\n"
@@ -345,7 +345,7 @@ TEST_CASE("cuda text: a source line that ends in a backslash does not take the n
   CHECK(made.text->text.find("\\\n") == std::string::npos);
 }
 
-TEST_CASE("cuda text: what cannot be written is named with its place") {
+TEST_CASE("cuda text: operators that cannot be written are named with their place") {
   CHECK(reason("void encode(float* g, uint8* compressed) {\nfloat* top = block_reduce(g, 24, max);\n"
                "compressed = concat(top, g);\n}\n"
                "void decode(uint8* compressed, float* gradient) { float* t; float* y; extract(compressed, t, y);\n"
@@ -371,7 +371,7 @@ TEST_CASE("cuda text: what cannot be written is named with its place") {
         "x.cll:1:20: error: `hadamard` beside sums of blocks, by tiles, cannot be compiled for CUDA, only interpreted");
 }
 
-TEST_CASE("cuda text: what cannot be written of the whole vector is named with its place") {
+TEST_CASE("cuda text: operators that cannot be written for the whole vector are named with their place") {
   const auto reason_of = [](const std::string& encode) {
     const Result<CudaWhole> made =
         whole_from("x.cll", "void encode(float* g, uint8* compressed) {\n" + encode + "}\n" + kDecode);

@@ -5,10 +5,10 @@
 #include <fstream>
 #include <iterator>
 
-#include "compll/lang/checker.h"
-#include "compll/lang/lexer.h"
-#include "compll/lang/parser.h"
-#include "tests/casync/golden.h"
+#include "compll/lang/check/checker.h"
+#include "compll/lang/syntax/lexer.h"
+#include "compll/lang/syntax/parser.h"
+#include "tests/support/golden.h"
 
 namespace casync::compll {
 namespace {

@@ -173,7 +173,7 @@ TEST_CASE("language page: variables hold what the comments behind them say") {
   CHECK(claims >= 40);
 }
 
-TEST_CASE("language page: what is refused is refused with the messages shown") {
+TEST_CASE("language page: refused examples are refused with the messages shown") {
   std::size_t refused = 0;
   for (const Example& example : examples_of_page()) {
     if (example.kind != "refused") continue;

@@ -108,7 +108,7 @@ TEST_CASE("cache: an entry of another user is none") {
   CHECK_FALSE(is_entry(path, kDigest));
 }
 
-TEST_CASE("cache: what a compiler left readable to all becomes private with its seal") {
+TEST_CASE("cache: files that a compiler left readable to all become private with their seal") {
   const test::TemporaryDirectory folder;
   const fs::path path = entry_path(folder.path(), kDigest);
   write(path, "object");
@@ -177,7 +177,7 @@ TEST_CASE("cache: a new file follows no link and replaces nothing") {
   CHECK(content_of(target) == "text");
 }
 
-TEST_CASE("cache: who holds the lock is alone, and nobody waits for ever") {
+TEST_CASE("cache: the holder of the lock is alone, and nobody waits for ever") {
   using Clock = std::chrono::steady_clock;
   const test::TemporaryDirectory folder;
   std::atomic<int> inside{0}, most{0};

@@ -10,8 +10,8 @@
 #include "compll/load/file_program.h"
 #include "tests/compll/support/programs.h"
 #include "tests/compll/support/run_codec.h"
-#include "tools/casync/check/other_values.h"
-#include "tools/casync/check/properties.h"
+#include "tools/casync/codec/check/other_values.h"
+#include "tools/casync/codec/check/properties.h"
 
 namespace casync::tools {
 namespace {

@@ -91,7 +91,7 @@ TEST_CASE("file codec: words of C++ and of generated text are names like others"
   }
 }
 
-TEST_CASE("file codec: what is compiled has the interpreter's bytes, on the sizes and inputs of all codecs") {
+TEST_CASE("file codec: a compiled one has the interpreter's bytes, on the sizes and inputs of all codecs") {
   const FileCodecs files;
   const std::string text = renamed("int4", "mine");
   const Result<std::unique_ptr<Codec>> codec = make_codec(files.write("mine.cll", text), {{{"block", 64}}});
@@ -150,7 +150,7 @@ TEST_CASE("file codec: one that exchanges and cannot be compiled is interpreted"
   CHECK(ranks.mean({{3, 1, 2}, {3, 1, 2}}, 0) == std::vector<float>{1, 2, 3});
 }
 
-TEST_CASE("file codec: where it lies does not matter to its payloads, what it says does") {
+TEST_CASE("file codec: its text matters to its payloads, its place does not") {
   const FileCodecs files;
   const std::string text = renamed("int8", "mine");
   const auto one = make_codec(files.write("a.cll", text)), same = make_codec(files.write("b.cll", text)),
@@ -228,7 +228,7 @@ TEST_CASE("file codec: mistakes have their file, line, column and a caret, and a
   CHECK_THAT(text, Catch::Contains("^~~~~~") && Catch::Contains("`spread`?"));
 }
 
-TEST_CASE("file codec: what cannot be read is named") {
+TEST_CASE("file codec: a file that cannot be read is named") {
   const FileCodecs files;
   CHECK(refusal("nowhere.cll") == "InvalidArgument: nowhere.cll: no such file");
   CHECK_THAT(refusal(files.path()), Catch::Contains("not a file"));
@@ -236,7 +236,7 @@ TEST_CASE("file codec: what cannot be read is named") {
   CHECK_THAT(refusal(files.write("large.cll", std::string(2 << 20, ' '))), Catch::Contains("expected at most 1048576"));
 }
 
-TEST_CASE("file codec: what the back end cannot say yet is interpreted") {
+TEST_CASE("file codec: programs that the back end cannot compile are interpreted") {
   const FileCodecs files;
   const auto codec = make_codec(files.write("mine.cll", renamed("topk", "mine")));
   REQUIRE(codec.status().text() == "OK");

@@ -143,7 +143,7 @@ TEST_CASE("published: a mistake has the line of its own file") {
   CHECK_THAT(refusal(files.both() + "+" + files.write("c.pse", "")), Catch::Contains("3 files, expected one"));
 }
 
-TEST_CASE("published: what both files say in the same words counts once, in other words it is a second one") {
+TEST_CASE("published: a definition of both files in the same words counts once, in other words it is a second one") {
   const Files files;
   const std::string helper = "float twice(float x) { return 2 * x; }\n";
   const std::string encode = "param { uint8 bitwidth = 2; }\nfloat a, b;\n" + helper + kEncode;

@@ -64,7 +64,7 @@ TEST_CASE("run_program: one that leaves somebody behind who holds its stderr has
   run("kill " + end.said);
 }
 
-TEST_CASE("run_program: what cannot be started is named, with the reason") {
+TEST_CASE("run_program: a program that cannot be started is named, with the reason") {
   const std::string command[] = {"/nowhere/compiler"};
   const Status status = run_program(command, 1).status();
   CHECK(status.code() == StatusCode::kUnavailable);

@@ -136,7 +136,9 @@ std::vector<std::pair<std::string, Element>> kinds(Elements n) {
 
 }  // namespace
 
-TEST_CASE("bit merge: of programs whose code is a bit of its own element, beside what all kinds of elements say") {
+TEST_CASE(
+    "bit merge: programs whose code is a bit of its own element have it, and reductions that no kind of elements "
+    "changes") {
   const std::string top = "reduce(gradient, magnitude)";
   CHECK(merges_bits(source_of("signsgd")));
   CHECK(merges_bits(signs(top, "x < 0")));
@@ -272,7 +274,7 @@ TEST_CASE("bit merge: into another codec, where both go by bits or only one") {
   }
 }
 
-TEST_CASE("bit merge: what is raw or kept takes elements") {
+TEST_CASE("bit merge: raw or kept values take elements") {
   const Elements n = 5003;
   const Pair pair = pair_of(generated_signsgd());
   const std::vector<float> raw = gaussian(n, 9);

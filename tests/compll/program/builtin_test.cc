@@ -27,7 +27,7 @@ TEST_CASE("program: bf16 and fp16 round what lies between two numbers to the nea
   }
 }
 
-TEST_CASE("program: what bf16 and fp16 round to infinity is not finite, and what is next to it is") {
+TEST_CASE("program: elements that bf16 and fp16 round to infinity are not finite, and their neighbours are") {
   for (const auto& [name, least] : {std::pair<const char*, std::uint32_t>{"bf16", 0x7f7f8000}, {"fp16", 0x477ff000}}) {
     for (const std::uint32_t sign : {0u, 0x80000000u}) {
       const std::vector<float> becomes = {1.0f, std::bit_cast<float>(sign | least)};

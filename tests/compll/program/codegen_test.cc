@@ -51,7 +51,7 @@ TEST_CASE("codegen: a section that is named twice gets two names") {
   CHECK(count(*text, "const std::byte* g_at1;") == 1);
 }
 
-TEST_CASE("codegen: what is known of a block is handed from one loop to the next, and nothing else") {
+TEST_CASE("codegen: values of a block are handed from one loop to the next, and nothing else") {
   const Result<std::string> text = text_for(
       "void encode(float* g, uint8* compressed) {\n"
       "float* low = block_reduce(g, 16, min);\n"
@@ -84,7 +84,7 @@ TEST_CASE("codegen: codes of up to four bits are looked up, where the element is
   CHECK(count(text("4", "q * i"), "CodeTable") == 0);
 }
 
-TEST_CASE("codegen: what only a residual needs is computed where one is kept") {
+TEST_CASE("codegen: values for a residual only are computed where one is kept") {
   const std::string text = *text_for(
       "codec x { number 200; feedback; }\n"
       "void encode(float* g, uint8* compressed) {\n"
@@ -159,7 +159,7 @@ TEST_CASE("codegen: a conversion of what fits is nothing") {
   CHECK(line("bits(x) & 0x1ff") == 1);
 }
 
-TEST_CASE("codegen: what types are made of is a number, and levels that it bounds need no clamping") {
+TEST_CASE("codegen: a parameter that types are made of is a number, and levels that it bounds need no clamping") {
   const std::string text = *text_for(source_of("qsgd"));
   CHECK(count(text, "to_int<4>(") == 0);
   CHECK(count(text, "as_uint(truncated((min(Float(117440512.0f), ") == 1);  // 7 << 24
@@ -192,7 +192,7 @@ TEST_CASE("codegen: float16 in the words of the codec fp16 is the machine's own"
   CHECK(count(*text_for(changed(fp16, "0x400000", "0x200000")), "from_half(") == 0);
 }
 
-TEST_CASE("codegen: what an idiom replaces is computed where something else needs it") {
+TEST_CASE("codegen: values that an idiom replaces are computed where something else needs them") {
   const std::string also =
       changed(changed(source_of("fp16"), "compressed = concat(halves);",
                       "uint16* signs = map(gradient, [&](float x) -> uint16 { return bits(x) >> 16 & 0x8000; });\n"
@@ -216,7 +216,7 @@ TEST_CASE("codegen: operators that feed each other become one pass over memory")
                          kDecode)) == 2);
 }
 
-TEST_CASE("codegen: what cannot be done tile by tile is done for the whole vector") {
+TEST_CASE("codegen: operators that cannot go tile by tile go over the whole vector") {
   const auto works_on_whole = [](const std::string& text) {
     const Result<std::string> made = text_for(text);
     REQUIRE(made.status().text() == "OK");
@@ -261,7 +261,7 @@ TEST_CASE("codegen: what cannot be done tile by tile is done for the whole vecto
                      kDecode));
 }
 
-TEST_CASE("codegen: what cannot be generated is named") {
+TEST_CASE("codegen: operators that cannot be generated are named") {
   const Result<std::string> made = text_for(
       "void encode(float* g, uint8* compressed) {\nfloat* a = block_reduce(g, 16, max);\n"
       "float* b = block_reduce(g, 32, max);\ncompressed = concat(a, b);\n}\n"

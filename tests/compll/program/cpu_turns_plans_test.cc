@@ -9,9 +9,9 @@
 #include "compll/codegen/ir_text.h"
 #include "compll/ir/rounds/cpu/plan_text.h"
 #include "compll/lang/front_end.h"
-#include "tests/casync/golden.h"
 #include "tests/compll/program/plan_stages.h"
 #include "tests/compll/support/programs.h"
+#include "tests/support/golden.h"
 
 namespace casync::compll {
 namespace {
@@ -132,7 +132,7 @@ TEST_CASE("plan: the product that reads a matrix first stores it, and any other 
         std::pair<std::size_t, std::size_t>(0, 3));
 }
 
-TEST_CASE("plan: what is searched is in memory, and what is scattered is made where it is wanted") {
+TEST_CASE("plan: searched arrays are in memory, and scattered ones are made where they are wanted") {
   const Compiled compiled = with_states(
       "uint* at = largest(map(g, error, [&](float x, float e) -> float { return x + e; }), 3);\n"
       "float* some = exchange(gather(g, at));\nright = right;\nerror = scatter(at, some, g.size);\nresult = error;");

@@ -90,7 +90,7 @@ TEST_CASE("explain: a program that tiles cannot compute goes through memory as w
   CHECK(drive.at("encode with feedback").bytes > drive.at("encode with feedback").least);
 }
 
-TEST_CASE("explain: what a codec keeps is read and written, and what it computes twice is counted twice") {
+TEST_CASE("explain: kept arrays are read and written, and work that is done twice is counted twice") {
   const auto dgc = counts_of("dgc");
   CHECK(dgc.at("encode").least == Approx(4 + 2 * 8).epsilon(0.01));
   CHECK(dgc.at("encode").bytes > dgc.at("encode").least);
@@ -115,7 +115,7 @@ TEST_CASE("explain: a merge of single bits goes by words, unless there is a resi
   CHECK_FALSE(merges_words(source_of("terngrad")));
 }
 
-TEST_CASE("explain: how many launches a GPU takes") {
+TEST_CASE("explain: the number of launches on a GPU") {
   const auto ends_with = [](const std::string& name, const std::string& line) {
     const Source source(name + ".cll", source_of(name));
     const Result<Program> program = compile(source);

@@ -8,9 +8,9 @@
 #include "compll/codegen/ir_text.h"
 #include "compll/ir/tiles/lower.h"
 #include "compll/lang/front_end.h"
-#include "tests/casync/golden.h"
 #include "tests/compll/program/program_texts.h"
 #include "tests/compll/support/programs.h"
+#include "tests/support/golden.h"
 
 namespace casync::compll {
 namespace {

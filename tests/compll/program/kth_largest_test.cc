@@ -57,7 +57,7 @@ void check_same(const Pair& pair, const std::vector<std::vector<float>>& all) {
 
 }  // namespace
 
-TEST_CASE("kth largest: of any size, of none and of more than there are, the bytes are the interpreter's") {
+TEST_CASE("kth largest: the bytes are the interpreter's for any size, for none and for more than there are") {
   for (const double k : {0, 1, 3, 16, 300, 1000000}) {
     for (const double part : {1, 3, 1000}) {
       INFO("k " << k << ", one of " << part);
@@ -71,7 +71,7 @@ TEST_CASE("kth largest: of any size, of none and of more than there are, the byt
   }
 }
 
-TEST_CASE("kth largest: of so many elements that a sample says which are looked at, the bytes are the interpreter's") {
+TEST_CASE("kth largest: the bytes are the interpreter's for so many elements that a sample says which are looked at") {
   constexpr Elements kMany = 40001;
   std::vector<float> outliers(kMany, 0.5f), few(kMany, 0.0f), rising(kMany);
   for (Elements i = 5; i < kMany; i += 137) outliers[i] = static_cast<float>(i);  // most of them between samples
@@ -84,7 +84,7 @@ TEST_CASE("kth largest: of so many elements that a sample says which are looked 
   }
 }
 
-TEST_CASE("kth largest: what has no order, or no whole k, is refused") {
+TEST_CASE("kth largest: arrays without an order, or a k that is not whole, are refused") {
   const auto in_encode = [](const std::string& text) {
     return "void encode(float* g, uint8* compressed) {\n" + text +
            "\ncompressed = concat(g);\n}\n"

@@ -141,7 +141,7 @@ TEST_CASE("reductions: the interpreter takes chunks of 4096, then what they beca
   }
 }
 
-TEST_CASE("reductions: what is generated does so, too, on every instruction set") {
+TEST_CASE("reductions: generated code does so, too, on every instruction set") {
   for (const GeneratedCodec* functions : {generated_reductions(), generated_whole_reductions()}) {
     for (const std::size_t n : {1, 17, 4095, 4096, 4097, 8192, 20011, 65536, 65537, 70001}) {
       for (const std::vector<float>& values : values_of(n)) {
@@ -162,7 +162,7 @@ TEST_CASE("reductions: chunks of chunks of chunks, beyond 4096 * 4096 elements")
   CHECK(reduced_by(Reducer::kSum, kFloatType, scalars) == Scalar::of_double(expected));
 }
 
-TEST_CASE("reductions: of nothing there is the value that a function begins with, and 0") {
+TEST_CASE("reductions: an empty array gives the value that a function begins with, and 0") {
   const auto combine = [](std::span<Scalar> into, std::span<const Scalar>) {
     std::fill(into.begin(), into.end(), Scalar::of_float(7));
   };

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "compll/lang/check/operator_checks.h"
 #include "compll/lang/front_end.h"
-#include "compll/lang/operator_checks.h"
 #include "tests/compll/program/program_texts.h"
 #include "tests/compll/program/said.h"
 #include "tests/compll/random_programs/program_writer.h"

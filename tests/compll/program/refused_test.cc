@@ -10,7 +10,7 @@
 
 namespace casync::compll {
 
-TEST_CASE("refused: what is no word of the language") {
+TEST_CASE("refused: unknown words") {
   const Refused all[] = {
       {"@", "1:1: `@` means nothing here"},
       {"/* no end", "1:1: this comment has no end"},
@@ -53,7 +53,7 @@ TEST_CASE("refused: more of something than a codec has") {
   CHECK(first_said(states(9)) == "9:1: more than 8 states");
 }
 
-TEST_CASE("refused: what is no sentence of the language") {
+TEST_CASE("refused: wrong sentences") {
   const Refused all[] = {
       {"", "1:1: there is no `void encode(float* gradient, uint8* compressed)`"},
       {"12;", "1:1: expected `codec`, `param`, `state` or a function, found `12`"},
@@ -228,7 +228,7 @@ TEST_CASE("refused: a state that a function reads and never assigns there") {
   CHECK(first_said("state float* m;\nvoid encode(float* g, uint8* c) { c = concat(g); }\n" + decode) == "OK");
 }
 
-TEST_CASE("refused: what is made of a refused value is no mistake of its own") {
+TEST_CASE("refused: a value made of a refused one is no mistake of its own") {
   const Source source("x.cll", in_encode("float a = reduce(g, summ);\nfloat b = a + 1;\nfloat c = b;\nuint d = ~c;"));
   const std::string said = compile(source).status().message();
   CHECK(said.find("error", said.find("error") + 1) == said.npos);
@@ -267,7 +267,7 @@ TEST_CASE("refused: merging that sends other sections than encoding, and results
         "10:1: a second function that is result by its parameters");
 }
 
-TEST_CASE("refused: what decode cannot extract") {
+TEST_CASE("refused: sections that decode cannot extract") {
   const std::string encode = "void encode(float* g, uint8* compressed) { compressed = concat(g, g.size); }\n";
   const auto decode = [&](const std::string& body) {
     return first_said(encode + "void decode(uint8* compressed, float* g) {\n" + body + "\n}");

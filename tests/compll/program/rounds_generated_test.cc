@@ -131,7 +131,7 @@ TEST_CASE("generated rounds: the result may lie where the gradient does, states 
   }
 }
 
-TEST_CASE("generated rounds: what is not finite arrives as NaN, and is seen in what is exchanged") {
+TEST_CASE("generated rounds: elements that are not finite arrive as NaN, and are seen in the exchange") {
   const Elements rows = 20, columns = 33;
   const auto codec = make_generated_rounds(*written_rounds().front());
   REQUIRE(codec.status().text() == "OK");

@@ -196,7 +196,7 @@ TEST_CASE("rounds: orthonormal vectors are that to the last bit or so") {
   }
 }
 
-TEST_CASE("rounds: of vectors that depend on others, and of zeros, nothing is left") {
+TEST_CASE("rounds: vectors that depend on others, and zeros, become zero") {
   const float tiny = std::numeric_limits<float>::denorm_min();
   std::vector<float> vectors = {3, 4, 0, 6, 8, 0, 0, 0, 0, 1, 1, 0, tiny, 0, 0, 0, 0, 2};
   orthonormalize(vectors, 3);
@@ -210,7 +210,7 @@ TEST_CASE("rounds: of vectors that depend on others, and of zeros, nothing is le
   CHECK(std::all_of(nearly.begin() + 50, nearly.end(), [](float x) { return x == 0; }));
 }
 
-TEST_CASE("rounds: what is not finite stays so") {
+TEST_CASE("rounds: elements that are not finite stay so") {
   const float infinity = std::numeric_limits<float>::infinity();
   std::vector<float> vectors = {1, 0, infinity, 0, 0, 1};
   orthonormalize(vectors, 2);

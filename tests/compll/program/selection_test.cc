@@ -138,7 +138,7 @@ TEST_CASE(
   CHECK(as(kIntType, 4) == 0);
 }
 
-TEST_CASE("selection: where gives the first places that hold, and the place of none behind them") {
+TEST_CASE("selection: `where` gives the first places that hold, and then the place of none") {
   const std::vector<Scalar> holds = of_uints({0, 1, 1, 0, 1});
   CHECK(uints(where(holds, 2)) == std::vector<std::uint32_t>{1, 2});
   CHECK(uints(where(holds, 4)) == std::vector<std::uint32_t>{1, 2, 4, kNone});
@@ -209,7 +209,7 @@ TEST_CASE("selection: hadamard is the matrix of Walsh, short blocks cut into pow
   }
 }
 
-TEST_CASE("selection: what is gathered outside is zero, what is scattered outside is lost") {
+TEST_CASE("selection: elements gathered outside are zero, elements scattered outside are lost") {
   const std::vector<float> x = {1, 2, 3, 4};
   CHECK(given("gather(x, map(range(x.size), [&](uint i) -> uint { return i * 3; }))", x) ==
         std::vector<float>{1, 4, 0, 0});
@@ -237,7 +237,7 @@ TEST_CASE("selection: a place below zero is outside, not the first one") {
         std::vector<float>(4, 0.0f));
 }
 
-TEST_CASE("selection: of values for one place scatter keeps the last, scatter_add the sum in their order") {
+TEST_CASE("selection: scatter keeps the last value for a place, scatter_add the sum in their order") {
   const std::vector<float> x = {1e8f, 1, -1e8f, 0.5f};
   CHECK(given("scatter(map(x, [&](float v) -> uint { return 1; }), x, x.size)", x) ==
         std::vector<float>{0, 0.5f, 0, 0});

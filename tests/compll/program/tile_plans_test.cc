@@ -8,9 +8,9 @@
 #include "compll/ir/tiles/cpu/plan_text.h"
 #include "compll/ir/tiles/cuda/plan_text.h"
 #include "compll/lang/front_end.h"
-#include "tests/casync/golden.h"
 #include "tests/compll/program/plan_stages.h"
 #include "tests/compll/support/programs.h"
+#include "tests/support/golden.h"
 
 namespace casync::compll {
 namespace {

@@ -99,14 +99,14 @@ TEST_CASE("trits: every five elements are the byte that the documentation says, 
   }
 }
 
-TEST_CASE("trits: what a section takes") {
+TEST_CASE("trits: the bytes of a section") {
   const auto plain = from_text("plain", kPlain).codec;
   CHECK(plain->info().bits_per_element == Approx(1.6));
   for (Elements n = 1; n <= 30; ++n) CHECK(plain->encoded_bound(n) == 16 + (n + 4) / 5);
   CHECK(plain->encoded_bound(0) == 16);
 }
 
-TEST_CASE("trits: what is compiled gives the interpreter's bytes, wherever tiles and blocks end") {
+TEST_CASE("trits: compiled code gives the interpreter's bytes, wherever tiles and blocks end") {
   std::vector<Elements> sizes = {15, 16, 17, 31, 63, 65, 79, 80, 81, 1023, 1025, 4095, 4096, 4097, 8211, 20011};
   for (Elements n = 0; n <= 11; ++n) sizes.push_back(n);
   std::vector<Pair> pairs;
@@ -157,7 +157,7 @@ TEST_CASE("trits: bytes that are no five trits, and trits behind the last one, a
   }
 }
 
-TEST_CASE("trits: what is no type") {
+TEST_CASE("trits: wrong types are refused") {
   const std::string rest = "compressed = concat(g);\n}\nvoid decode(uint8* c, float* g) { extract(c, g); }\n";
   const auto said = [&](const std::string& line) {
     return first_said("void encode(float* g, uint8* compressed) {\n" + line + "\n" + rest);

@@ -79,7 +79,7 @@ TEST_CASE("whole forms: doubles, picked elements, two sizes of blocks, several r
   }
 }
 
-TEST_CASE("whole forms: of a place that is named again the last value counts, also where it is added or left out") {
+TEST_CASE("whole forms: the last value for a place counts, also where it is added or left out") {
   const std::unique_ptr<Codec> meaning = from_text("repeated_places", source_text("repeated_places")).codec;
   const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_repeated_places());
   REQUIRE(generated.status().text() == "OK");

@@ -9,10 +9,10 @@
 #include "compll/ir/tiles/lower.h"
 #include "compll/ir/vector/cpu/plan_text.h"
 #include "compll/lang/front_end.h"
-#include "tests/casync/golden.h"
 #include "tests/compll/program/plan_stages.h"
 #include "tests/compll/program/program_texts.h"
 #include "tests/compll/support/programs.h"
+#include "tests/support/golden.h"
 
 namespace casync::compll {
 namespace {

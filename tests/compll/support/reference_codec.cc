@@ -8,9 +8,9 @@
 
 #include "base/check.h"
 #include "base/dtype.h"
-#include "compll/ops/reference/half.h"
-#include "compll/ops/reference/levels.h"
-#include "compll/ops/reference/signs.h"
+#include "tests/compll/support/reference/half.h"
+#include "tests/compll/support/reference/levels.h"
+#include "tests/compll/support/reference/signs.h"
 
 namespace casync::compll {
 namespace {

@@ -9,7 +9,7 @@
 
 namespace casync::compll {
 
-/// The output that a codec has to produce, by plain loops over docs/payloads.md and ops/reference.
+/// The output that a codec has to produce, by plain loops over docs/payloads.md and support/reference.
 struct Expected {
   std::vector<std::byte> payload;
   std::vector<float> residual;

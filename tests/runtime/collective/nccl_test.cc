@@ -14,12 +14,10 @@
 
 namespace casync::test {
 
-using runtime::after;
 using runtime::NcclApi;
 using runtime::NcclOptions;
 using runtime::Reduction;
 using runtime::RoundPiece;
-using runtime::Seconds;
 
 namespace {
 
@@ -105,7 +103,7 @@ TEST_CASE("nccl: waiting for ranks ends with the job, and an id of other bytes i
   CHECK(open_alone({0, 2, "short"}, 20).text() == "InvalidArgument: an id of NCCL has 128 bytes, and this one has 5");
 }
 
-TEST_CASE("nccl: what NCCL notices by itself is told by poll, with the rank and its words") {
+TEST_CASE("nccl: failures that NCCL notices by itself are told by poll, with the rank and its words") {
   const std::string complaints = run_rounds(network(), 2, [](RoundRank& on) -> std::string {
     const auto at = on.floats({1, 2});
     const RoundPiece piece{1 - on.rank, at->device()};

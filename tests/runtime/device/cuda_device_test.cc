@@ -19,7 +19,7 @@ TEST_CASE("cuda device: conforms") {
   check_device(*device);
 }
 
-TEST_CASE("cuda device: whose memory it is") {
+TEST_CASE("cuda device: the owner of memory") {
   emulated::set_device_count(2);
   const auto first = std::move(open_gpu("cuda:0")).value(), second = std::move(open_gpu("cuda:1")).value();
   emulated::set_device_count(1);

@@ -10,7 +10,7 @@ TEST_CASE("pinned bound: the device conforms as before") {
   test::check_device(*bound_pinned(make_host_device(), 1024_MiB));
 }
 
-TEST_CASE("pinned bound: what is given out counts while it lives, and more is refused with the numbers") {
+TEST_CASE("pinned bound: memory that is given out counts while it lives, and more is refused with the numbers") {
   const std::unique_ptr<PinnedBound> device = bound_pinned(make_host_device(), 3_MiB);
   CHECK(device->most_pinned() == 3_MiB);
   auto first = device->allocate(1_MiB, Memory::kPinned), second = device->allocate(2_MiB, Memory::kPinned);

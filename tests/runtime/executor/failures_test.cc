@@ -53,7 +53,7 @@ TEST_CASE("failures: an owner that throws keeps no report from ending everything
   CHECK(ending.failures->failing());
 }
 
-TEST_CASE("failures: whoever waits for the end is told if memory is still in use at the deadline") {
+TEST_CASE("failures: a wait for the end is told if memory is still in use at the deadline") {
   Ending ending(702);
   ending.failures->fail(data_loss("a cause"));
   CHECK(ending.failures->wait_for_end(after(Seconds(0.01))).text() ==

@@ -45,7 +45,7 @@ struct Kept {
 
 }  // namespace
 
-TEST_CASE("kept state: what a step writes counts once the step is committed") {
+TEST_CASE("kept state: the writes of a step count once the step is committed") {
   Kept kept;
   CHECK(kept.state.floats() == kCount);
   CHECK(kept.state.is_residual());

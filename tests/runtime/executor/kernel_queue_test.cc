@@ -77,7 +77,7 @@ struct Encoded {
 
 }  // namespace
 
-TEST_CASE("kernel queue: of residuals in two buffers a kernel reads one and writes the other") {
+TEST_CASE("kernel queue: a kernel reads one of a residual's two buffers and writes the other") {
   const Encoded it(ResidualMemory::kTwoBuffers);
   REQUIRE(it.noted.launched.size() == 1);
   CHECK(it.noted.launched[0].kept_in.address() == it.call.kept_in.address());

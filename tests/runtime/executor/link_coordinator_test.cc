@@ -21,7 +21,7 @@ Grants grants(LinkCoordinator& coordinator, Clock::time_point now) {
 
 }  // namespace
 
-TEST_CASE("link coordinator: of two senders to one rank the second waits for the first") {
+TEST_CASE("link coordinator: the second of two senders to one rank waits for the first") {
   LinkCoordinator coordinator(3);
   coordinator.want(1, 0, 1_MiB, kStart);
   coordinator.want(2, 0, 1_MiB, kStart);

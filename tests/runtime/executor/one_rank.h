@@ -164,7 +164,7 @@ struct BegunStep {
 inline Status adopt(runtime::Executor& executor, std::vector<std::unique_ptr<runtime::GradientRun>> runs) {
   const auto shared = std::make_shared<std::vector<std::unique_ptr<runtime::GradientRun>>>(std::move(runs));
   const auto taken = executor.requests().ask<Status>(
-      [&executor, shared] { return executor.take_in(std::move(*shared)); }, runtime::Seconds(60));
+      [&executor, shared] { return executor.take_in(std::move(*shared)); }, Seconds(60));
   return taken.value_or(executor.failures().failure());
 }
 

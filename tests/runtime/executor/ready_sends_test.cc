@@ -63,7 +63,7 @@ TEST_CASE("ready sends: room for the sends of all runs is made once") {
   CHECK_FALSE(sends.is_empty(1));
 }
 
-TEST_CASE("ready sends: those of a bundle that was dissolved are dropped") {
+TEST_CASE("ready sends: sends of a dissolved bundle are dropped") {
   const auto one = test::make_weight("one", 2, 0), other = test::make_weight("other", 2, 0);
   GradientRun* const members[] = {one.get(), other.get()};
   GradientRun bundle{std::span<GradientRun* const>(members)};

@@ -34,7 +34,7 @@ TEST_CASE("round parts: tasks are in front of their round's exchange, and agreei
   CHECK(all_reduced_of(owner.bucket) == std::vector{false});
 }
 
-TEST_CASE("round parts: of a codec that exchanges, each turn but the last is followed by an all-reduce") {
+TEST_CASE("round parts: each turn but the last of a codec that exchanges is followed by an all-reduce") {
   const test::RoundsRank rank(0, 2, {"", "powersgd"});
   const RoundTask plain{0, {}}, turns{1, {}};
   CHECK(parts_of(rank.bucket, rank.runs) == std::vector<RoundPart>{{Kind::kBegin, 0, {}},
@@ -64,7 +64,7 @@ TEST_CASE("round parts: gradients have their places in the bucket, not in the or
   CHECK(all_reduced_of(later) == std::vector{false, true});
 }
 
-TEST_CASE("round parts: those that call the transport are exchanges, all-reduces and agreeing") {
+TEST_CASE("round parts: exchanges, all-reduces and agreeing call the transport, others do not") {
   for (const Kind kind : {Kind::kExchange, Kind::kAllReduce, Kind::kAgree}) {
     CHECK(RoundPart{kind, 0, {}}.calls_transport());
   }

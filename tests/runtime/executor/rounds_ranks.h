@@ -38,12 +38,12 @@ class HeldRounds final : public runtime::RoundTransport {
     return answer;
   }
   Result<bool> poll() override { return is_in_stream; }
-  Status close(runtime::Clock::time_point) override {
+  Status close(Clock::time_point) override {
     is_closed = true;
     return answer;
   }
   void abort() override { is_aborted = true; }
-  bool wait_for_abort(runtime::Clock::time_point) override { return ends_by_abort; }
+  bool wait_for_abort(Clock::time_point) override { return ends_by_abort; }
   std::string description() const override { return "held"; }
 
   std::vector<runtime::RoundPiece> sends, recvs;  ///< of an exchange

@@ -27,7 +27,7 @@ TEST_CASE("rounds run: turns and exchanges follow each other, and each step begi
   }
 }
 
-TEST_CASE("rounds run: what is exchanged has memory, and kernels may take more scratch") {
+TEST_CASE("rounds run: exchanged arrays have memory, and kernels may take more scratch") {
   const std::unique_ptr<Device> device = make_host_device();
   RoundsRun rounds(std::make_unique<test::NoTurns>(), 4, 5);
   CHECK(rounds.exchanged().empty());

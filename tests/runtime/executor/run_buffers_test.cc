@@ -43,7 +43,7 @@ TEST_CASE("run buffers: memory of the arena goes back behind the last task that 
   CHECK(one.buffers.state(kResult).memory.data == one.memory.data());
 }
 
-TEST_CASE("run buffers: what a step leaves unfinished can be taken, with the memory of the arena") {
+TEST_CASE("run buffers: unfinished buffers of a step can be taken, with the memory of the arena") {
   Owned one("int8");
   CHECK(one.buffers.take(kContribution).data == nullptr);
   one.buffers.place(kContribution, one.view(), true);
@@ -87,7 +87,7 @@ TEST_CASE("run buffers: only payloads that are the elements and are not to be me
   CHECK(plain.buffers.bound_of(kResult) == 100 * sizeof(float));
 }
 
-TEST_CASE("run buffers: those of a bundle have room for all of its gradients") {
+TEST_CASE("run buffers: the buffers of a bundle have room for all of its gradients") {
   const auto weight = test::make_weight("weight", 2, 0), bias = test::make_weight("bias", 2, 0, 50);
   GradientRun* const members[] = {weight.get(), bias.get()};
   const Bundle bundle(members);

@@ -2,10 +2,49 @@
 #include "runtime/executor/run_step.h"
 
 #include <catch2/catch.hpp>
+#include <functional>
+#include <string>
 #include <vector>
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+std::string text_of(const RunStep& step) {
+  return (step.is_under_way() ? "step " + std::to_string(step.number()) + " is under way" : "between steps") + ", " +
+         std::to_string(step.completed()) + " complete";
+}
+
+}  // namespace
+
+TEST_CASE("run step: its transitions are those of the table in docs/threads.md") {
+  struct Transition {
+    const char* from;
+    std::function<void(RunStep&)> event;
+    const char* to;
+  };
+  const auto now = Clock::now();
+  const Transition table[] = {
+      {"between steps, 7 complete", [&](RunStep& step) { step.begin(7, {}, now); }, "step 7 is under way, 7 complete"},
+      {"between steps, 7 complete", [](RunStep& step) { step.go_to(3); }, "between steps, 3 complete"},
+      {"between steps, 7 complete", [](RunStep& step) { step.show(9); }, "between steps, 7 complete"},
+      {"step 7 is under way, 7 complete", [&](RunStep& step) { step.end(now); }, "between steps, 8 complete"},
+      {"step 7 is under way, 7 complete", [](RunStep& step) { step.stop(); }, "between steps, 7 complete"},
+      {"step 7 is under way, 7 complete", [](RunStep& step) { step.note_finite(false); },
+       "step 7 is under way, 7 complete"},
+      {"step 7 is under way, 7 complete", [](RunStep& step) { step.keep_nothing(); },
+       "step 7 is under way, 7 complete"},
+  };
+  for (const Transition& transition : table) {
+    RunStep step;
+    step.go_to(7);
+    if (std::string(transition.from).starts_with("step")) step.begin(7, {}, now);
+    CHECK(text_of(step) == transition.from);
+    transition.event(step);
+    CHECK(text_of(step) == transition.to);
+  }
+}
 
 TEST_CASE("run step: a step is under way from its beginning to its end, which completes it") {
   RunStep step;

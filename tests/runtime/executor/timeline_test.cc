@@ -136,7 +136,7 @@ TEST_CASE("timeline: a step says what its rank's threads took of processors, wit
   CHECK(threads_us < codecs_us / 2);
 }
 
-TEST_CASE("timeline: what no longer fits is counted, not written over") {
+TEST_CASE("timeline: spans that no longer fit are counted, and overwrite none") {
   Timeline timeline(3);
   for (int i = 0; i < 5; ++i) timeline.record({});
   CHECK(timeline.size() == 3);

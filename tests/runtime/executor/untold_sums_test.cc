@@ -22,7 +22,7 @@ std::unique_ptr<compll::Codec> made(const std::string& name,
 
 }  // namespace
 
-TEST_CASE("untold sums: of each rank, what it was told, its residual and its sum are all contributions") {
+TEST_CASE("untold sums: a rank's answers, its residual and its sum are together all contributions") {
   constexpr int kRanks = 3;
   constexpr Elements kCount = 500;
   constexpr float kScale = 1.0f / kRanks;

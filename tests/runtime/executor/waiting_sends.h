@@ -29,11 +29,11 @@ class KeptMessages final : public runtime::Transport {
   void retry_held() override {}
   void retry_held(std::uint64_t) override {}
   bool progress() override { return false; }
-  void wait(runtime::Clock::time_point) override {}
+  void wait(Clock::time_point) override {}
   void wake() override {}
   void settle() override {}
   bool settled() const override { return true; }
-  bool close(runtime::Clock::time_point) override { return true; }
+  bool close(Clock::time_point) override { return true; }
   runtime::TransportStats stats() const override { return {}; }
   Bytes announced_bytes(Rank) const override { return 0; }
   std::string description() const override { return "kept"; }

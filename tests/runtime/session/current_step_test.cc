@@ -2,6 +2,8 @@
 #include "runtime/session/current_step.h"
 
 #include <catch2/catch.hpp>
+#include <string>
+#include <vector>
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
@@ -18,7 +20,54 @@ SyncMode gossip() {
 
 const Clock::time_point kNow = Clock::now();
 
+enum class Event { kSubmit, kConsensus, kEnd, kLoad };
+
+void happen(CurrentStep& step, Event event) {
+  switch (event) {
+    case Event::kSubmit: return step.submitted(kNow);
+    case Event::kConsensus: return step.begin_consensus();
+    case Event::kEnd: return step.end(kNow);
+    case Event::kLoad: return step.go_to(7);
+  }
+}
+
+std::string text_of(const CurrentStep& step) {
+  return std::string(step.is_consensus() ? "consensus, " : "") + (step.has_submissions() ? "begun" : "not begun") +
+         (step.is_together() ? ", together" : "");
+}
+
 }  // namespace
+
+TEST_CASE("current step: its transitions are those of the table in docs/threads.md") {
+  struct Transition {
+    std::vector<Event> before;
+    const char* from;
+    Event event;
+    const char* to;
+  };
+  const Transition table[] = {
+      {{}, "not begun, together", Event::kSubmit, "begun"},
+      {{}, "not begun, together", Event::kConsensus, "consensus, not begun, together"},
+      {{}, "not begun, together", Event::kEnd, "not begun, together"},
+      {{Event::kSubmit}, "begun", Event::kSubmit, "begun"},
+      {{Event::kSubmit}, "begun", Event::kEnd, "not begun"},
+      {{Event::kSubmit, Event::kEnd}, "not begun", Event::kSubmit, "begun"},
+      {{Event::kSubmit, Event::kEnd}, "not begun", Event::kConsensus, "consensus, not begun"},
+      {{Event::kSubmit, Event::kEnd}, "not begun", Event::kEnd, "not begun"},
+      {{Event::kSubmit, Event::kEnd}, "not begun", Event::kLoad, "not begun, together"},
+      {{Event::kSubmit, Event::kEnd, Event::kConsensus}, "consensus, not begun", Event::kSubmit, "consensus, begun"},
+      {{Event::kSubmit, Event::kEnd, Event::kConsensus}, "consensus, not begun", Event::kEnd, "not begun"},
+      {{Event::kConsensus, Event::kSubmit}, "consensus, begun", Event::kEnd, "not begun, together"},
+  };
+  const SyncMode mode = gossip();
+  for (const Transition& transition : table) {
+    CurrentStep step(mode);
+    for (const Event event : transition.before) happen(step, event);
+    CHECK(text_of(step) == transition.from);
+    happen(step, transition.event);
+    CHECK(text_of(step) == transition.to);
+  }
+}
 
 TEST_CASE("current step: the mode says what it exchanges, and a consensus counts for one step") {
   const SyncMode mode = gossip();
@@ -46,7 +95,7 @@ TEST_CASE("current step: parameters come from a program that has asked in that s
   CHECK(step.check_exchange().text() == "OK");
   step.go_to(3);
   CHECK_THAT(step.check_exchange().text(), Catch::Contains("InvalidArgument: step 3 exchanges parameters"));
-  step.begin_consensus();  // whoever wants one knows
+  step.begin_consensus();  // a program that wants one knows
   CHECK(step.check_exchange().text() == "OK");
 }
 

@@ -83,7 +83,7 @@ TEST_CASE("group waits: once the group has left its result is waited for, and th
   CHECK_FALSE(it.waits.done(it.of_b));
 }
 
-TEST_CASE("group waits: who asks for a result that is there hands it over") {
+TEST_CASE("group waits: a question for a result that is there hands it over") {
   Waiting it;
   it.session.is_done = true;
   CHECK_FALSE(it.waits.done(it.of_a));  // the group has not left

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/control/group.h"
+#include "runtime/control/group/group.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/executor/executor.h"
 #include "runtime/session/departure.h"

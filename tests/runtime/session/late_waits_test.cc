@@ -125,7 +125,7 @@ TEST_CASE("late waits: the failure of the reductions ends waits for what will no
   CHECK(it.values == Values{5, 5});
 }
 
-TEST_CASE("late waits: who asks for a reduced result hands it over") {
+TEST_CASE("late waits: a question for a reduced result hands it over") {
   Waiting it;
   it.end();
   CHECK(it.waits.done(it.handle));

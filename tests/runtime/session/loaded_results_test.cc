@@ -60,7 +60,7 @@ TEST_CASE("loaded results: the step that gets one that is not finite says so") {
   CHECK(second.first_non_finite == "a");
 }
 
-TEST_CASE("loaded results: those of another staleness or size are refused") {
+TEST_CASE("loaded results: results of another staleness or size are refused") {
   const LoadedResults one(1);
   LoadedResults two(2);
   Gradients all(2);

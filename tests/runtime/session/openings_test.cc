@@ -28,7 +28,7 @@ TEST_CASE("openings: new declarations are claimed together, and each once") {
   CHECK(session.group->told().claims == std::vector<Texts>{{"gradient a", "gradient b"}, {"gradient c"}});
 }
 
-TEST_CASE("openings: what is held begins once all ranks have claimed it") {
+TEST_CASE("openings: held submissions begin once all ranks have claimed their gradient") {
   test::HeldSession session(8301);
   const GradientId a = session.declare("a");
   session.claim();

@@ -60,7 +60,7 @@ TEST_CASE("a session that goes on from a checkpoint settles first, too, and its 
   CHECK(said(0.13, 0.08, 0.034, 60, 1000).size() == 1);
 }
 
-TEST_CASE("of local SGD the mean of a round is what was predicted") {
+TEST_CASE("the mean of a round of local SGD is what was predicted") {
   const auto said_of = [](double exchange_s) {
     PredictionWatch watch(kPrediction, 0, 4);
     std::vector<std::string> sentences;

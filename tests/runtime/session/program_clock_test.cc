@@ -44,7 +44,7 @@ double seconds(Clock::duration duration) { return Seconds(duration).count(); }
 
 }  // namespace
 
-TEST_CASE("program clock: what is lost is no more than the delay, and no more than this session's threads took") {
+TEST_CASE("program clock: lost time is no more than the delay, and no more than this session's threads took") {
   CHECK(ProgramClock::lost_s(0.3, 0.2) == 0.2);
   CHECK(ProgramClock::lost_s(0.1, 0.2) == 0.1);
   CHECK(ProgramClock::lost_s(0, 1) == 0);

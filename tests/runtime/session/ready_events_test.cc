@@ -46,7 +46,7 @@ void add(ReadyEvents& ready, int gradients) {
 
 }  // namespace
 
-TEST_CASE("ready events: those submitted next to each other in one stream share the last one's") {
+TEST_CASE("ready events: gradients submitted next to each other in one stream share the last one's") {
   NotingDevice device;
   ReadyEvents ready(device);
   add(ready, 5);

@@ -27,7 +27,7 @@ TEST_CASE("nothing is recorded before a step has ended") {
   CHECK_FALSE(recorder.training(specs(1)));
 }
 
-TEST_CASE("moments are those of the program's own time: what it waits for does not count") {
+TEST_CASE("moments are those of the program's own time: its waits do not count") {
   Recorder recorder(at(0));
   double t = 0;
   for (int step = 0; step < 3; ++step) {

@@ -133,7 +133,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("asynchronous: who waits too long says which rank is the slowest, and where it is") {
+TEST_CASE("asynchronous: a wait that is too long names the slowest rank, and where it is") {
   for (const int owner : {0, 1, 2}) {
     INFO("owner " << owner);
     std::atomic<int> waiting = 2;
@@ -258,7 +258,7 @@ TEST_CASE("asynchronous: a rank that has ended is missed by a consensus, by its 
   CHECK(complaints == "");
 }
 
-TEST_CASE("asynchronous: what cannot be together is refused with what can be used") {
+TEST_CASE("asynchronous: wrong combinations are refused with the right ones") {
   const auto said = [](const std::string& plan, const std::string& codec = "none") {
     return with_plan(2, plan + " default { codec { name: \"" + codec + "\" } }",
                      [](Session& session, RankContext&) -> std::string {

@@ -123,7 +123,7 @@ TEST_CASE("asynchronous: each rank is told all contributions of all ranks, at it
   }
 }
 
-TEST_CASE("asynchronous: what ranks are told, and what is left behind and untold, are all gradients") {
+TEST_CASE("asynchronous: answers, leftovers and untold sums are together all gradients") {
   struct Case {
     const char* text;
     bool first, second;  // keeps a residual

@@ -52,7 +52,7 @@ TEST_CASE("session bundles: a codec whose result is one of all codes, with an un
 }
 
 // With two dedicated servers of three ranks, each owns some gradients and is a mere receiver of the others.
-TEST_CASE("session bundles: beside dedicated servers, too, with the same bytes, whatever a rank submits together") {
+TEST_CASE("session bundles: dedicated servers, too, give the same bytes, whatever a rank submits together") {
   for (const char* servers : {"servers: 1 dedicated: true", "servers: 2 dedicated: true"}) {
     for (const char* codec : {"none", "int8", "dgc"}) {
       INFO(codec << ", " << servers);

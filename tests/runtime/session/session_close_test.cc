@@ -98,7 +98,7 @@ TEST_CASE("session close: a rank that is busy for longer than a goodbye takes fa
   CHECK(complaints == "");
 }
 
-TEST_CASE("session close: whoever polls while another thread closes gets an answer") {
+TEST_CASE("session close: a poll while another thread closes gets an answer") {
   const std::string complaints = run_ranks(2, [](RankContext& context) -> std::string {
     Result<std::unique_ptr<Session>> session = Session::open(context.options);
     if (!session) return session.status().text();

@@ -129,7 +129,7 @@ std::string choice_of(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("session codecs: what sessions give is what a model of codec and strategy gives, on every way") {
+TEST_CASE("session codecs: sessions give the results of a model of codec and strategy, on every way") {
   for (const int ranks : {2, 3, 4}) {
     for (const Way& way : ways_of(ranks)) {
       for (const ToldCodec& codec : told_codecs()) {
@@ -141,7 +141,7 @@ TEST_CASE("session codecs: what sessions give is what a model of codec and strat
 }
 
 // Means of 1, 2 or 4 ranks are exact. A third of a sum of codes is often on the edge between two codes.
-TEST_CASE("session codecs: beside dedicated servers, what sessions give is the model's mean of the other ranks") {
+TEST_CASE("session codecs: sessions with dedicated servers give the model's mean of the other ranks") {
   for (const auto& [ranks, servers] :
        {std::pair(2, 1), std::pair(3, 1), std::pair(3, 2), std::pair(4, 2), std::pair(5, 1)}) {
     const Way way{"ps servers: " + std::to_string(servers) + " dedicated: true", ""};

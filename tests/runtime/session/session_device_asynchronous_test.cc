@@ -132,7 +132,8 @@ TEST_CASE("asynchronous on a GPU: half precision, and residuals in one buffer or
   }
 }
 
-TEST_CASE("asynchronous on a GPU: what is not finite is left out as on the host, and nothing else is lost") {
+TEST_CASE(
+    "asynchronous on a GPU: contributions that are not finite are left out as on the host, and nothing else is lost") {
   for (const char* codecs : {"codec { name: \"none\" }", "codec { name: \"onebit\" }",
                              "codec { name: \"topk\" } second_hop { name: \"none\" }", "codec { name: \"fp16\" }"}) {
     for (const float value : {std::numeric_limits<float>::quiet_NaN(), 7e4f}) {  // fp16 makes the second one infinite

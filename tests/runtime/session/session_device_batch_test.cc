@@ -134,7 +134,7 @@ std::string with_damage(const char* codec, const std::function<void(Message&, st
 
 }  // namespace
 
-TEST_CASE("session on a GPU: of payloads that share kernels, the damaged one is named") {
+TEST_CASE("session on a GPU: the damaged one of payloads that share kernels is named") {
   const auto topk = std::move(compll::make_codec("topk")).value();
   const auto behind_the_end = [bytes = topk->encoded_bound(elements_of(5))](Message&, std::vector<std::byte>& payload) {
     if (payload.size() == bytes) std::fill(payload.begin(), payload.end(), std::byte{0xff});  // places

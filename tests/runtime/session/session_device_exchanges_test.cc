@@ -77,7 +77,7 @@ TEST_CASE("session on a GPU: exchanges of gradients of any size") {
   }
 }
 
-TEST_CASE("session on a GPU: what is exchanged of gradients in half precision is the host's") {
+TEST_CASE("session on a GPU: exchanges of gradients in half precision have the host's bytes") {
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
     for (const std::string& codec : {kTernary, kProgram}) {
       for (const char* strategy : {"ps", "ring", "all_gather"}) {

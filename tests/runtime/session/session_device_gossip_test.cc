@@ -110,7 +110,7 @@ TEST_CASE("gossip on a GPU: over TCP the bytes are those of the host in one proc
   }
 }
 
-TEST_CASE("gossip on a GPU: what is not finite is told to the ranks that the host tells") {
+TEST_CASE("gossip on a GPU: elements that are not finite are told to the ranks that the host tells") {
   Run run{5, gossip_plan("neighbours: ring")};
   run.values = [](int rank, std::uint32_t step) {
     std::vector<std::vector<float>> all = gaussians(rank, step);
@@ -149,7 +149,7 @@ TEST_CASE("gossip of differences on a GPU: parameters and copies are the host's,
   }
 }
 
-TEST_CASE("gossip of differences on a GPU: what is not finite changes copies and steps as on the host") {
+TEST_CASE("gossip of differences on a GPU: elements that are not finite change copies and steps as on the host") {
   for (const float value : {std::numeric_limits<float>::quiet_NaN(), 7e4f}) {  // fp16 makes the second one infinite
     Run run{5, gossip_plan("neighbours: ring", "fp16")};
     run.values = [value](int rank, std::uint32_t step) {

@@ -50,7 +50,7 @@ TEST_CASE("staleness on a GPU: half precision, and gradients that are not finite
   CHECK(device[1].steps == host[1].steps);
 }
 
-TEST_CASE("staleness on a GPU: who waits for a result finds it in its memory") {
+TEST_CASE("staleness on a GPU: a wait for a result finds it in its memory") {
   const PlanFile plan("staleness: 1 default { codec { name: \"none\" } }");
   const std::string complaints =
       with_sessions(2, on_gpu_by(plan), [](Session& session, RankContext& context) -> std::string {

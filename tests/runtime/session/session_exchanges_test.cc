@@ -253,7 +253,7 @@ TEST_CASE("session exchanges: steps of warm-up are the mean, those after it are 
   }
 }
 
-TEST_CASE("session exchanges: what has one magnitude is exact, as a mean and as a sum, also in half precision") {
+TEST_CASE("session exchanges: elements of one magnitude are exact, as a mean and as a sum, also in half precision") {
   constexpr int kRanks = 2;
   constexpr std::size_t kElements = 1000;
   const auto sign = [](int rank, std::size_t i) {

@@ -160,7 +160,7 @@ TEST_CASE("session failure: an exception on the progress thread is Internal on a
   CHECK(words[2] == words[0]);
 }
 
-TEST_CASE("session failure: of several causes one wins, on all ranks") {
+TEST_CASE("session failure: one of several causes wins, on all ranks") {
   std::vector<std::string> words(3);
   std::atomic<int> reduced = 0;
   const std::string complaints = run_ranks(3, [&](RankContext& context) -> std::string {

@@ -116,7 +116,7 @@ TEST_CASE("session: a file that is not there or does not compile is refused befo
   CHECK_THAT(status.message(), Catch::Contains(codecs.path() + "/broken.cll:1:"));
 }
 
-TEST_CASE("session: what a residual belongs to says what the file says, not where it lies") {
+TEST_CASE("session: a residual belongs to the file's text, not to its place") {
   const Codecs codecs;
   Decision one, other, changed;
   one.codec = one.second_hop = {codecs.write("one.cll", codecs.text()), {{"block", 64}}};

@@ -36,7 +36,7 @@ TEST_CASE("gossip: a rank that leaves earlier is named by those that go on") {
   CHECK(complaints.find("Timeout") == std::string::npos);
 }
 
-TEST_CASE("gossip: what cannot be together is refused with what can be used") {
+TEST_CASE("gossip: wrong combinations are refused with the right ones") {
   const auto opened = [](const std::string& plan, ReduceOp op = ReduceOp::kAverage) {
     return with_plan(
         1, plan, [](Session&, RankContext&) { return std::string(); }, "loopback", op);

@@ -211,7 +211,7 @@ TEST_CASE("gossip: a consensus gives every rank the same bytes, the exact mean, 
   }
 }
 
-TEST_CASE("gossip: before from_step gradients are averaged over all ranks; then one step of each round exchanges") {
+TEST_CASE("gossip: gradients are averaged over all ranks up to from_step; then one step of each round exchanges") {
   const std::string complaints = with_plan(
       4, "gossip { neighbours: pairs every: 2 from_step: 2 }",
       [&](Session& session, RankContext& context) -> std::string {

@@ -83,7 +83,7 @@ TEST_CASE("groups: members that are never declared are left out after the first 
         }) == "");
 }
 
-TEST_CASE("groups: what cannot be in a group is refused by its name") {
+TEST_CASE("groups: gradients that cannot be in a group are refused by name") {
   const PlanFile plan(kGroup + "}");
   CHECK(
       with_sessions(1, by(plan), [](Session& session, RankContext&) -> std::string {

@@ -103,7 +103,7 @@ TEST_CASE("groups: a record has the members, with sizes, moments and samples of 
   CHECK(samples["b"]["shape"] == std::vector<int>{7});
 }
 
-TEST_CASE("groups: where gradients are exchanged later than they are ready there are samples and no model") {
+TEST_CASE("groups: gradients that are exchanged later than they are ready have samples and no model") {
   TemporaryDirectory folder;
   REQUIRE(train(kGroup + "}\nstaleness: 1\n", folder.path()) == "");
   CHECK_FALSE(read_model_file(folder.path() + "/record/model.txtpb").is_ok());

@@ -77,7 +77,7 @@ TEST_CASE("groups: a group leaves with its last member, as one message to each p
         }) == "");
 }
 
-TEST_CASE("groups: what waits in other threads goes on when the group has been reduced") {
+TEST_CASE("groups: waits in other threads go on when the group has been reduced") {
   CHECK(with_group(kGroup + "}", [](Session& session, RankContext& context, Members& members) -> std::string {
           Completions completions(session);
           std::atomic<int> called = 0;

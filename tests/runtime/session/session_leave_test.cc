@@ -82,7 +82,7 @@ TEST_CASE("session leave: a step whose gradients have arrived ends long after th
   CHECK(complaints == "");
 }
 
-TEST_CASE("session leave: whoever needs more of a rank that left is told at once, by rank and gradient") {
+TEST_CASE("session leave: a rank that needs more of one that left is told at once, by rank and gradient") {
   const std::string complaints = run_ranks(3, [](RankContext& context) -> std::string {
     context.options.timeout_s = 1000;  // an answer that is not given at once takes longer than this test may
     Result<std::unique_ptr<Session>> session = Session::open(context.options);

@@ -58,7 +58,7 @@ TEST_CASE("local SGD: a session says what its step exchanges, and refuses gradie
   CHECK(with_plan(kRanks, "local_sgd { every: 3 from_step: 2 } default { codec { name: \"int4\" } }", body) == "");
 }
 
-TEST_CASE("local SGD: what is applied and what is kept is what the ranks have done") {
+TEST_CASE("local SGD: applied and kept differences are together what the ranks have done") {
   std::vector<double> applied(kElements, 0.0), done(kElements, 0.0), kept(kElements, 0.0);
   std::mutex mutex;
   const Body body = [&](Session& session, RankContext& context) -> std::string {

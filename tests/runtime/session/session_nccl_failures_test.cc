@@ -130,7 +130,7 @@ TEST_CASE("session over nccl: a rank that needs nothing more leaves, and one tha
   }
 }
 
-TEST_CASE("session over nccl: what NCCL reports later ends the job on all ranks, with its words") {
+TEST_CASE("session over nccl: failures that NCCL reports later end the job on all ranks, with its words") {
   const std::string complaints = sessions(2, "int8", [&](Session& session, RankContext& context) -> std::string {
     Program program;
     const Result<GradientId> id = declare(session, "layer", 5000);
@@ -171,7 +171,7 @@ TEST_CASE("session over nccl: a kernel that faults ends the job with the gradien
                              !Catch::Contains("it went well"));
 }
 
-TEST_CASE("session over nccl: what it does not do is refused by name, with what to do instead") {
+TEST_CASE("session over nccl: missing features are refused by name, with what to do instead") {
   CHECK_THAT(opened([](SessionOptions& options) { over_nccl(options); }),
              Catch::Contains("InvalidArgument: the transport nccl moves memory of GPUs") && Catch::Contains("cuda:0"));
   const auto begun = std::chrono::steady_clock::now();

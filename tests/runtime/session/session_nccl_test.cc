@@ -80,7 +80,7 @@ TEST_CASE("session over nccl: half precision takes no pass of its own, neither a
   }
 }
 
-TEST_CASE("session over nccl: what a codec exchanges in its turns is all-reduced") {
+TEST_CASE("session over nccl: exchanges of a codec in its turns are all-reduced") {
   for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
     CHECK(compare(1, plan_of("powersgd"), gaussians, dtype) == "");
     CHECK(compare(2, plan_of("powersgd"), gaussians, dtype) == "");  // a sum of two terms has one order

@@ -243,7 +243,7 @@ TEST_CASE("session residual memory: in bfloat16 a step that is not finite leaves
   }
 }
 
-TEST_CASE("session residual memory: of one buffer there is no state within a step") {
+TEST_CASE("session residual memory: one buffer has no state within a step") {
   for (const bool one : {true, false}) {
     const std::string complaints =
         with_plan(2, plan_of("int4", one ? kOne : ""), [&](Session& session, RankContext& context) -> std::string {
@@ -267,7 +267,7 @@ TEST_CASE("session residual memory: of one buffer there is no state within a ste
   }
 }
 
-TEST_CASE("session residual memory: what cannot be kept so is refused with the gradient, and with what can") {
+TEST_CASE("session residual memory: wrong choices are refused with the gradient, and with right ones") {
   const std::string use = "; give its gradients two_buffers";
   CHECK_THAT(declared(plan_of("dgc", kOne)),
              Catch::Contains("gradient weight: residual_memory one_buffer: codec `dgc` keeps 2 values of each element, "

@@ -47,7 +47,7 @@ std::vector<float> mean_of(const std::function<std::vector<float>(int)>& of_rank
 
 }  // namespace
 
-TEST_CASE("session rounds: what has no higher rank than the codec arrives whole, at every strategy") {
+TEST_CASE("session rounds: a matrix of no higher rank than the codec arrives whole, at every strategy") {
   for (const Way& way : ways_of(kRanks)) {
     std::vector<float> results[kRanks];
     TemporaryDirectory directory;
@@ -79,7 +79,7 @@ TEST_CASE("session rounds: what has no higher rank than the codec arrives whole,
   }
 }
 
-TEST_CASE("session rounds: what is not sent is kept, and sent later") {
+TEST_CASE("session rounds: unsent elements are kept, and sent later") {
   constexpr std::uint32_t kSteps = 40;
   std::vector<double> applied(kElements, 0.0);
   std::vector<float> kept[kRanks];

@@ -185,7 +185,7 @@ TEST_CASE("session servers: a residual of other servers is refused, and says whi
   CHECK(run("ps servers: 3", load) == "");  // all ranks, as without
 }
 
-TEST_CASE("session servers: those that cannot be are refused at the declaration, with the gradient's name") {
+TEST_CASE("session servers: impossible servers are refused at the declaration, with the gradient's name") {
   CHECK_THAT(refusal("servers: 3"),
              Catch::Contains("rank 0: PlanError: gradient weight: 3 servers in a group of 2 ranks, expected 1 to 2") &&
                  Catch::Contains("rank 1: PlanError"));

@@ -92,7 +92,7 @@ TEST_CASE("staleness: in a forked child every call says so, and the session can 
   CHECK(complaints == "");
 }
 
-TEST_CASE("staleness: what is not finite is told with the step that gets it") {
+TEST_CASE("staleness: elements that are not finite are told with the step that gets them") {
   const std::string complaints =
       with_staleness(1, "int4", "ps", [&](Session& session, RankContext& context) -> std::string {
         const Result<GradientId> id = declare(session, "weight", kElements);

@@ -76,7 +76,7 @@ TEST_CASE("staleness: over TCP, at ranks' own pace, the results are the same byt
   }
 }
 
-TEST_CASE("staleness: what was applied, what is still late and what is kept are together what was submitted") {
+TEST_CASE("staleness: applied, late and kept elements are together the submitted ones") {
   std::vector<double> rest(kElements, 0.0);
   std::mutex mutex;
   double norm = 0;
@@ -294,7 +294,7 @@ class Interrupted final : public LoneSession {
 
 }  // namespace
 
-TEST_CASE("staleness: who waits while others go on to the next step leaves that step's gradient alone") {
+TEST_CASE("staleness: a wait while others go on to the next step leaves that step's gradient alone") {
   auto owned = std::make_unique<Interrupted>();
   Interrupted& inner = *owned;
   const std::unique_ptr<Device> device = make_host_device();

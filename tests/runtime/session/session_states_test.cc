@@ -49,7 +49,7 @@ TEST_CASE("session states: gradients that stay the same arrive whole by their di
   CHECK(relative_error(settled({"diana", {{"alpha", 0}}}, 200), mean) > 0.1);
 }
 
-TEST_CASE("session states: what is sent late is sent, by ranks and by the owner") {
+TEST_CASE("session states: late elements are sent, by ranks and by the owner") {
   constexpr std::uint32_t kSteps = 300;
   for (const CodecChoice& choice :
        {CodecChoice{"dgc", {{"ratio", 0.05}, {"momentum", 0}}}, CodecChoice{"adacomp", {}}}) {
@@ -157,7 +157,7 @@ TEST_CASE("session states: a step that is not finite leaves them as they were") 
   }
 }
 
-TEST_CASE("session: what is right on average is so when all ranks round, and the owner rounds their sum again") {
+TEST_CASE("session: unbiased codecs are right on average when all ranks round, and the owner rounds their sum again") {
   constexpr std::size_t kFew = 128;
   constexpr std::uint32_t kSteps = 1500;
   for (const char* name : {"terngrad", "qsgd", "natural"}) {

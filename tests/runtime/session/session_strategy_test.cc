@@ -235,7 +235,9 @@ TEST_CASE("session strategies: a residual of other nodes is refused, and says wh
                              "node 0, 2 of node 1"));
 }
 
-TEST_CASE("session strategies: what a strategy cannot carry is refused at the declaration, with the gradient's name") {
+TEST_CASE(
+    "session strategies: codecs that a strategy cannot carry are refused at the declaration, with the gradient's "
+    "name") {
   const auto refusal = [](const std::string& plan) {
     TemporaryDirectory directory;
     const std::string path = directory.path() + "/plan.txtpb";

@@ -86,7 +86,7 @@ TEST_CASE("session warm-up: counts the training's steps, not the session's") {
   }
 }
 
-TEST_CASE("session warm-up: what is not compressed anyway needs none") {
+TEST_CASE("session warm-up: uncompressed gradients need none") {
   const Training training = train({"ps", ""}, named("none"), kPlain, 0, kSteps);
   REQUIRE(training.complaints == "");
   for (std::uint32_t i = 0; i < kSteps; ++i) {

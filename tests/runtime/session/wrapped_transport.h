@@ -66,7 +66,7 @@ class WrappedTransport final : public runtime::Transport, private runtime::Trans
     if (tampering_.in_progress) tampering_.in_progress(*client_);
     return inner_->progress();
   }
-  void wait(runtime::Clock::time_point deadline) override {
+  void wait(Clock::time_point deadline) override {
     const Inside inside(*this);
     inner_->wait(deadline);
   }
@@ -80,7 +80,7 @@ class WrappedTransport final : public runtime::Transport, private runtime::Trans
   }
   void settle() override { inner_->settle(); }
   bool settled() const override { return inner_->settled(); }
-  bool close(runtime::Clock::time_point deadline) override {
+  bool close(Clock::time_point deadline) override {
     note_late();
     const bool let_go = inner_->close(deadline);
     closed_ = true;

@@ -16,7 +16,7 @@
 #include "runtime/session/session.h"
 #include "tools/casync/bench/inputs.h"
 #include "tools/casync/bench/replay.h"
-#include "tools/casync/launch/private_directory.h"
+#include "tools/casync/run/private_directory.h"
 
 namespace casync::tools {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/bench_codec.h"
 #include "tools/casync/bench/table.h"
+#include "tools/measure/bench_codec.h"
 
 namespace casync::tools {
 

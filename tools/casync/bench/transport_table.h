@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tools/bench_transport.h"
 #include "tools/casync/bench/table.h"
+#include "tools/measure/bench_transport.h"
 
 namespace casync::tools {
 

@@ -12,7 +12,7 @@
 #include "compll/load/system_compiler.h"
 #include "runtime/transport/transport.h"
 #include "tools/casync/doctor/finding.h"
-#include "tools/casync/launch/private_directory.h"
+#include "tools/casync/run/private_directory.h"
 #include "tools/casync/version.h"
 
 namespace casync::tools {
@@ -116,10 +116,11 @@ void look_at_versions(Findings& findings) {
 }
 
 void look_at_parts(Findings& findings) {
-  look_at_transport(findings, "ucx", true);
-  look_at_transport(findings, "ucx:tcp", true);
-  look_at_transport(findings, "ucx:shm", false);
-  look_at_transport(findings, "loopback", true);
+  using Found = runtime::NamedTransport::Found;
+  for (const runtime::NamedTransport& transport : runtime::transports()) {
+    if (transport.found == Found::kWithHardware) continue;
+    look_at_transport(findings, std::string(transport.name), transport.found == Found::kEverywhere);
+  }
   look_at_plan_reader(findings);
   look_at_codecs(findings);
   look_at_codec_files(findings);

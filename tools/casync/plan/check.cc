@@ -13,10 +13,11 @@
 #include "casync/simulator/outline.h"
 #include "casync/simulator/rounds.h"
 #include "casync/strategies/strategy.h"
+#include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
 #include "tools/casync/plan/codec_shares.h"
 #include "tools/casync/plan/kept_memory.h"
-#include "tools/casync/simulate/prediction.h"
+#include "tools/casync/simulate/scenario.h"
 
 namespace casync::tools {
 namespace {

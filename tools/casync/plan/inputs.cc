@@ -9,12 +9,13 @@
 #include "casync/planner/plan_library.h"
 #include "casync/planner/search/measured.h"
 #include "compll/codec/codec.h"
+#include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
 #include "tools/casync/plan/gradient_samples.h"
 #include "tools/casync/plan/kept_memory.h"
 #include "tools/casync/plan/losses.h"
 #include "tools/casync/plan/rules.h"
-#include "tools/casync/simulate/prediction.h"
+#include "tools/casync/simulate/scenario.h"
 
 namespace casync::tools {
 namespace {
@@ -91,10 +92,10 @@ void remark_on_costs(const PlanInputs& inputs, ReadInputs& read) {
 }  // namespace
 
 void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
-  command.add_option("--profile", inputs.profile, "What machines and links cost (casync profile, examples/profiles)");
+  command.add_option("--profile", inputs.profile, "Costs of machines and links (casync profile, examples/profiles)");
   command.add_option("--model", inputs.model, "Gradients and when they are ready and needed (examples/models)");
-  command.add_option("-n,--ranks", inputs.ranks, "How many ranks")->check(CLI::Range(1, kMostRanks));
-  command.add_option("--nodes", inputs.nodes, "How many machines they share (default: each rank has its own)")
+  command.add_option("-n,--ranks", inputs.ranks, "Number of ranks")->check(CLI::Range(1, kMostRanks));
+  command.add_option("--nodes", inputs.nodes, "Number of machines that they share (default: each rank has its own)")
       ->check(CLI::Range(1, kMostRanks));
   CLI::Option* codecs =
       command.add_option("--codecs", inputs.codecs, "Codecs that may be used, as int8,int4:block=64")->delimiter(',');

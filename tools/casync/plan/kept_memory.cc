@@ -8,7 +8,7 @@
 #include "compll/codec/codec.h"
 #include "compll/codec/kept.h"
 #include "compll/codec/rounds_codec.h"
-#include "tools/casync/simulate/prediction.h"
+#include "tools/casync/codec_facts.h"
 
 namespace casync::tools {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
-#include "tools/casync/check/figures.h"
-#include "tools/casync/check/samples.h"
+#include "tools/casync/codec/check/figures.h"
+#include "tools/casync/codec/check/samples.h"
 
 namespace casync::tools {
 namespace {

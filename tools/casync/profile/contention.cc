@@ -9,9 +9,9 @@
 #include "casync/model/codec_choice.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
-#include "tools/bench_codec.h"
 #include "tools/casync/profile/processors.h"
 #include "tools/casync/profile/training_load.h"
+#include "tools/measure/bench_codec.h"
 
 namespace casync::tools {
 namespace {

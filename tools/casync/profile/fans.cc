@@ -12,13 +12,10 @@
 namespace casync::tools {
 namespace {
 
-using runtime::after;
-using runtime::Clock;
 using runtime::Message;
 using runtime::MessageKey;
 using runtime::Outgoing;
 using runtime::Placement;
-using runtime::Seconds;
 using runtime::Transport;
 using runtime::TransportOptions;
 

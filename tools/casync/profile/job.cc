@@ -7,8 +7,8 @@
 #include <set>
 #include <tuple>
 
+#include "base/clock.h"
 #include "base/env.h"
-#include "runtime/control/deadline.h"
 #include "runtime/control/join_job.h"
 #include "tools/casync/profile/processors.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr runtime::Seconds kPatience{300};  // with ranks that measure while this one waits
+constexpr Seconds kPatience{300};  // with ranks that measure while this one waits
 
 std::string text_of(const Result<TransportBench>& bench) {
   Json json;
@@ -60,7 +60,7 @@ Result<std::unique_ptr<ProfileJob>> ProfileJob::join(const runtime::Launch& laun
 }
 
 Result<std::vector<std::string>> ProfileJob::gather(const std::string& what, const std::string& mine) {
-  return group_->all_gather(what, mine, runtime::after(kPatience));
+  return group_->all_gather(what, mine, after(kPatience));
 }
 
 std::optional<std::pair<Rank, Rank>> ProfileJob::inside() const {
@@ -157,6 +157,6 @@ Result<std::vector<int>> ProfileJob::own_processors() {
   return share_of(usable, index, ranks);
 }
 
-Status ProfileJob::close() { return group_->close(runtime::after(runtime::Seconds(5))); }
+Status ProfileJob::close() { return group_->close(after(Seconds(5))); }
 
 }  // namespace casync::tools

@@ -9,10 +9,10 @@
 
 #include "base/status.h"
 #include "casync/model/topology.h"
-#include "runtime/control/group.h"
-#include "runtime/control/launch.h"
-#include "tools/bench_transport.h"
+#include "runtime/control/group/group.h"
+#include "runtime/control/launch/launch.h"
 #include "tools/casync/profile/fans.h"
+#include "tools/measure/bench_transport.h"
 
 namespace casync::tools {
 

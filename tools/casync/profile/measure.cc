@@ -9,12 +9,12 @@
 #include "casync/model/codec_choice.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
-#include "tools/bench_codec.h"
-#include "tools/bench_transport.h"
-#include "tools/casync/check/figures.h"
+#include "tools/casync/codec/check/figures.h"
 #include "tools/casync/profile/codec_points.h"
 #include "tools/casync/profile/device_costs.h"
 #include "tools/casync/profile/terms.h"
+#include "tools/measure/bench_codec.h"
+#include "tools/measure/bench_transport.h"
 
 namespace casync::tools {
 namespace {

@@ -11,8 +11,8 @@
 #include "casync/planner/model_file.h"
 #include "casync/planner/search/grouped.h"
 #include "casync/strategies/strategy.h"
+#include "tools/casync/codec_facts.h"
 #include "tools/casync/report/messages.h"
-#include "tools/casync/simulate/prediction.h"
 
 namespace casync::tools {
 namespace {

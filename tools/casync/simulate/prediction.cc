@@ -8,8 +8,6 @@
 
 #include "casync/model/codec_choice.h"
 #include "casync/strategies/strategy.h"
-#include "compll/codec/codec.h"
-#include "compll/codec/rounds_codec.h"
 
 namespace casync::tools {
 namespace {
@@ -86,43 +84,6 @@ std::string paces_text(const std::vector<RankPace>& ranks) {
 }
 
 }  // namespace
-
-Result<CodecFacts> facts_of(const CodecChoice& choice) {
-  if (compll::has_rounds(choice.name)) {
-    Result<std::unique_ptr<compll::RoundsCodec>> made = compll::make_rounds_codec(choice.name, choice.parameters);
-    if (!made) return made.status();
-    const std::shared_ptr<const compll::RoundsCodec> rounds = std::move(*made);
-    std::vector<std::string> codecs;
-    for (const compll::ExchangeKind kind : rounds->info().exchanges) codecs.push_back(compll::codec_of(kind));
-    // Merging at each hop adds no error: exchanges are sums and greatest elements.
-    CodecFacts facts{text_of(choice),
-                     {true, rounds->info().bits_per_element, false},
-                     false,
-                     0,
-                     [rounds, codecs](Elements rows, Elements columns) {
-                       compll::RoundsShape shape = rounds->shape(rows, columns);
-                       return RoundsFacts{std::move(shape.exchanged), shape.states, codecs};
-                     }};
-    facts.takes_vectors = !rounds->info().of_matrices;
-    return facts;
-  }
-  const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
-  if (!codec) return codec.status();
-  const compll::CodecInfo& info = (*codec)->info();
-  // Each state is an array of floats, read and written.
-  return CodecFacts{text_of(choice),
-                    {info.exact_merge, info.bits_per_element, info.coded_terms, info.votes},
-                    info.identity,
-                    8.0 * info.states};
-}
-
-Topology place(int ranks, int nodes) {
-  Topology topology{ranks, {}};
-  for (int rank = 0; rank < ranks; ++rank) {
-    topology.node_of.push_back(static_cast<int>(static_cast<std::int64_t>(rank) * nodes / ranks));
-  }
-  return topology;
-}
 
 std::string prediction_text(const Scenario& scenario, const Simulation& simulation) {
   const Training& training = scenario.training;

@@ -8,12 +8,6 @@
 
 namespace casync::tools {
 
-/// The simulator's facts of a codec, from its own declaration. Errors as make_codec.
-Result<CodecFacts> facts_of(const CodecChoice& choice);
-
-/// Ranks fill nodes one after the other, as launchers place them.
-Topology place(int ranks, int nodes);
-
 /// The simulation as text for people, and as the object that --json prints.
 std::string prediction_text(const Scenario& scenario, const Simulation& simulation);
 nlohmann::ordered_json prediction_json(const Scenario& scenario, const Simulation& simulation);

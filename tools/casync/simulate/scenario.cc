@@ -4,10 +4,18 @@
 #include "casync/planner/decide.h"
 #include "casync/planner/search/grouped.h"
 #include "casync/planner/search/request.h"
+#include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
-#include "tools/casync/simulate/prediction.h"
 
 namespace casync::tools {
+
+Topology place(int ranks, int nodes) {
+  Topology topology{ranks, {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    topology.node_of.push_back(static_cast<int>(static_cast<std::int64_t>(rank) * nodes / ranks));
+  }
+  return topology;
+}
 
 Result<Scenario> scenario_of(Profile profile, const Training& training, const Plan& plan, Topology topology) {
   Result<GroupedTraining> whole = grouped(plan, training);

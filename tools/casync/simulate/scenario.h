@@ -14,6 +14,9 @@ struct ScenarioFiles {
   std::string plan;  ///< "": nothing is encoded
 };
 
+/// Ranks fill nodes one after the other, as launchers place them.
+Topology place(int ranks, int nodes);
+
 /// Reads them for this topology; what a user should know about the plan goes to `remark`, a sentence each. Errors as
 /// read_profile_file, read_model_file, read_plan_file.
 Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,

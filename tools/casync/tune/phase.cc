@@ -11,8 +11,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "runtime/control/deadline.h"
-#include "tools/casync/launch/child.h"
+#include "base/clock.h"
+#include "tools/casync/run/child.h"
 
 namespace casync::tools {
 namespace {
@@ -62,7 +62,7 @@ std::string last_lines(const std::string& path) {
 
 /// Waits for the child and copies its output. Kills it when another rank has given up, or at the deadline.
 Result<int> wait_for(const Child& child, TuneRanks& ranks, std::ofstream& log) {
-  const auto deadline = runtime::after(runtime::Seconds(ranks.patience_s()));
+  const auto deadline = after(Seconds(ranks.patience_s()));
   pollfd streams[2] = {{child.out.get(), POLLIN, 0}, {child.err.get(), POLLIN, 0}};
   bool late = false;
   while (streams[0].fd >= 0 || streams[1].fd >= 0) {
@@ -70,7 +70,7 @@ Result<int> wait_for(const Child& child, TuneRanks& ranks, std::ofstream& log) {
     for (pollfd& stream : streams) {
       if (stream.fd >= 0 && !pass_on(stream.fd, log)) stream.fd = -1;
     }
-    late = late || runtime::Clock::now() > deadline;
+    late = late || Clock::now() > deadline;
     if (late || !ranks.failure()) ::kill(-child.pid, SIGKILL);
   }
   int status = 0;

@@ -10,10 +10,10 @@
 #include <sstream>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/env.h"
-#include "runtime/control/address.h"
-#include "runtime/control/deadline.h"
 #include "runtime/control/join_job.h"
+#include "runtime/control/wire/address.h"
 
 namespace casync::tools {
 namespace {
@@ -41,23 +41,22 @@ Result<std::string> address_of_rank_0(const runtime::Launch& launch, int nodes, 
 
 Result<std::unique_ptr<TuneRanks>> TuneRanks::join(const runtime::Launch& launch, double patience_s) {
   if (launch.ranks < 2) return invalid_argument("one rank synchronizes nothing: expected at least two");
-  if (launch.rendezvous == "torch") {
+  if (launch.rendezvous == "store") {
     return invalid_argument("torch's store is reached from Python only: run `torchrun ... -m casync tune ...`");
   }
   std::unique_ptr<TuneRanks> ranks(new TuneRanks(launch, patience_s));
-  Result<std::unique_ptr<runtime::Group>> group = runtime::join_job(launch, {}, runtime::Seconds(patience_s));
+  Result<std::unique_ptr<runtime::Group>> group = runtime::join_job(launch, {}, Seconds(patience_s));
   CASYNC_RETURN_IF_ERROR(group.status());
   ranks->group_ = std::move(*group);
   const Result<std::vector<std::string>> nodes =
-      ranks->group_->all_gather("nodes", runtime::node_name(launch), runtime::after(runtime::Seconds(patience_s)));
+      ranks->group_->all_gather("nodes", runtime::node_name(launch), after(Seconds(patience_s)));
   CASYNC_RETURN_IF_ERROR(nodes.status());
   ranks->nodes_ = static_cast<int>(std::set<std::string>(nodes->begin(), nodes->end()).size());
   return ranks;
 }
 
 Result<std::string> TuneRanks::from_rank_0(const std::string& what, const std::string& mine) {
-  Result<std::vector<std::string>> all =
-      group_->all_gather(what, rank() == 0 ? mine : "", runtime::after(runtime::Seconds(patience_s_)));
+  Result<std::vector<std::string>> all = group_->all_gather(what, rank() == 0 ? mine : "", after(Seconds(patience_s_)));
   CASYNC_RETURN_IF_ERROR(all.status());
   return std::move(all->front());
 }
@@ -105,6 +104,6 @@ Result<JobPlace> TuneRanks::next_place() {
   return place;
 }
 
-Status TuneRanks::close() { return group_->close(runtime::after(runtime::Seconds(10))); }
+Status TuneRanks::close() { return group_->close(after(Seconds(10))); }
 
 }  // namespace casync::tools

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/control/group.h"
-#include "runtime/control/launch.h"
-#include "tools/casync/launch/environment.h"
+#include "runtime/control/group/group.h"
+#include "runtime/control/launch/launch.h"
+#include "tools/casync/run/environment.h"
 
 namespace casync::tools {
 

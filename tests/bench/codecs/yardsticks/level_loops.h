@@ -22,7 +22,7 @@ struct LevelTile {
 /// Per block: scale = largest magnitude / (127 or 7), codes = p / scale rounded to nearest even; residual_out, when
 /// null, is p - code * scale. Returns true if all of p is finite: a block that is not has scale NaN and codes 0.
 /// `scratch` holds the tile rounded up to 16 elements, aligned to 64 bytes; it may be source.values.
-/// Meaning: ops/reference/levels.h. Moves 12 + bits / 8 bytes per element.
+/// Meaning: tests/compll/support/reference/levels.h. Moves 12 + bits / 8 bytes per element.
 bool encode_levels(LevelBits bits, const LevelTile& tile, const Scaled& source, float* scratch, float* residual_out,
                    Write mode);
 

@@ -21,7 +21,7 @@ struct SignTile {
 /// in 16 lanes, lane i of a chunk of 4096 taking the elements i, i + 16, ..., and are added up as a tree of halves, as
 /// are the sums of chunks: an order that all instruction sets keep, and exact for the two values that a decoded block
 /// has. Returns true if all of p is finite: a block that is not has NaN means. `scratch` is that of
-/// encode_levels. Meaning: ops/reference/signs.h. Moves 12.125 bytes per element.
+/// encode_levels. Meaning: tests/compll/support/reference/signs.h. Moves 12.125 bytes per element.
 bool encode_signs(const SignTile& tile, const Scaled& source, float* scratch, float* residual_out, Write mode);
 
 /// out = the sum of the tiles' elements in their order, or out += each of them in their order. The means of

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "tests/compll/cuda/emulated/program.h"
-#include "tools/casync/check/cuda_speeds.h"
-#include "tools/casync/check/properties.h"
-#include "tools/casync/check/report.h"
-#include "tools/casync/check/rounds.h"
+#include "tools/casync/codec/check/cuda_speeds.h"
+#include "tools/casync/codec/check/properties.h"
+#include "tools/casync/codec/check/report.h"
+#include "tools/casync/codec/check/rounds.h"
 
 namespace casync::tools {
 namespace {

@@ -87,7 +87,7 @@ TEST_CASE("codecs on a GPU: with other parameters") {
   CHECK(difference(CodecOnDevice("topk", {{"ratio", 0.5}}), 9001) == "");
 }
 
-TEST_CASE("codecs on a GPU: what is not finite is said") {
+TEST_CASE("codecs on a GPU: elements that are not finite are reported") {
   for (const char* name : {"int8", "topk"}) {
     const CodecOnDevice both(name);
     std::vector<float> x = gaussian(300, 1);

@@ -188,7 +188,7 @@ TEST_CASE("coding on a GPU: a damaged payload gets the host's verdict, and nothi
   }
 }
 
-TEST_CASE("coding on a GPU: of many payloads in one launch each is read as if it were alone") {
+TEST_CASE("coding on a GPU: each of many payloads in one launch is read as if it were alone") {
   constexpr Elements kN = 5000;
   for (const char* name : {"topk_coded", "lossless"}) {
     CodecOnDevice both(name);

@@ -145,7 +145,7 @@ TEST_CASE("emulated driver: a fault in a kernel is told later, and then by every
   CHECK(api().wait_for_stream(here.stream) == emulated::kIllegalAccess);
 }
 
-TEST_CASE("emulated driver: what a true driver would forgive is an error") {
+TEST_CASE("emulated driver: calls that a true driver would forgive are errors") {
   Here here;
   CHECK(api().upload(here.memory, here.pinned, 4, nullptr) == emulated::kInvalidHandle);
   CHECK(api().upload(here.memory, here.pinned, 5, here.stream) == emulated::kInvalidValue);

@@ -130,7 +130,7 @@ TEST_CASE("emulated kernels of whole vectors: blocks of every size, also those t
   CHECK(difference(kernels_of("adacomp"), {{"bin", 48}}, {{47, 49, 300}, {300}, {13001}}) == "");
 }
 
-TEST_CASE("emulated kernels of whole vectors: what only some parameters ask for is there where they do") {
+TEST_CASE("emulated kernels of whole vectors: values that only some parameters ask for are there with these") {
   CHECK(difference(kernels_of("terngrad"), {{"clip", 2.5}}, {{1, 300}, {130}, {12301}}) == "");
   CHECK(difference(kernels_of("dgc"), {{"clip", 1}}, {{1, 300}, {130}, {12301}}) == "");
 }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/simulator/engine/processors.h"
+
+#include <utility>
+
+#include "casync/simulator/engine/engine.h"
+
+namespace casync::engine {
+
+Processors::Processors(Engine& engine) : engine_(engine), ranks_(engine.tasks.ranks()) {}
+
+void Processors::mark(Rank rank) {
+  if (!std::exchange(of(rank).marked, true)) marked_.push_back(rank);
+}
+
+void Processors::start_all() {
+  engine_.clock.begin_wave();
+  starting_.swap(marked_);
+  for (const Rank rank : starting_) {
+    of(rank).marked = false;
+    engine_.copies.start_upload(rank);
+    start_codec(rank);
+    engine_.copies.start_download(rank);
+  }
+  starting_.clear();
+}
+
+void Processors::queue(std::uint32_t task) {
+  of(engine_.tasks.rank_of(task)).ready.push(engine_.progress.urgent(task));
+}
+
+double Processors::slowness_of(Rank rank) const {
+  const std::vector<double>& slowness = engine_.options.slowness;
+  return slowness.empty() ? 1 : slowness[static_cast<std::size_t>(rank)];
+}
+
+/// Also sets the rates at which training and messages go on meanwhile: another codec task may follow at once. With one
+/// processor messages go first when a task is over.
+void Processors::start_codec(Rank rank) {
+  OfRank& own = of(rank);
+  const bool one_thread = engine_.scenario.profile.processors == 1;
+  if (one_thread) engine_.messages.start(rank);
+  if (!own.codec.running() && !own.ready.empty() && !(one_thread && engine_.messages.is_busy(rank))) {
+    const UrgentTask next = own.ready.pop();
+    own.task = next.task;
+    own.began = engine_.clock.now();
+    own.codec.start(engine_.clock, rank, seconds_of(own, next) * slowness_of(rank),
+                    codec_rate(rank, engine_.tasks[next.task].verb));
+  }
+  if (!one_thread) engine_.messages.start(rank);
+  if (own.codec.running()) {
+    own.codec.change_rate(engine_.clock, rank, codec_rate(rank, engine_.tasks[own.task].verb));
+  }
+  own.training.change_rate(engine_.clock, rank, training_rate(rank));
+}
+
+/// The seconds of a codec task that begins now.
+double Processors::seconds_of(OfRank& own, const UrgentTask& next) const {
+  const FlatTask& task = engine_.tasks[next.task];
+  const double seconds = engine_.tasks.task_s(next.task) + engine_.tasks.work_s(next.task);
+  if (task.shared_s <= 0) return seconds;
+  const bool shares = own.kernels.takes(task.codec, static_cast<std::uint8_t>(task.verb), next.arrival,
+                                        engine_.progress.arrivals(), engine_.clock.now());
+  return shares ? seconds - static_cast<double>(task.shared_s) : seconds;
+}
+
+/// The rate of a codec task, slowed by the rank's training if that runs. A task's fixed cost counts as encoding.
+double Processors::codec_rate(Rank rank, TaskVerb verb) const {
+  if (!is_training(rank)) return 1;
+  const Contention& contention = engine_.scenario.profile.contention;
+  switch (verb) {
+    case TaskVerb::kMerge: return 1 / contention.merge;
+    case TaskVerb::kDecode: return 1 / contention.decode;
+    default: return 1 / contention.encode;
+  }
+}
+
+/// Codecs and messages together slow training as much as either does: with one processor they take turns, with more of
+/// them training waits for its thread that is slowed most.
+double Processors::training_rate(Rank rank) const {
+  return is_coding(rank) || engine_.messages.is_busy(rank) ? 1 / engine_.scenario.profile.contention.training : 1;
+}
+
+void Processors::end_codec(Rank rank) {
+  OfRank& own = of(rank);
+  const double now = engine_.clock.now();
+  own.codec.stop();
+  own.kernels.ended = now;
+  const std::uint32_t task = std::exchange(own.task, kNoTask);
+  const double took = now - own.began, task_s = engine_.tasks.task_s(task);
+  const double task_part = task_s > 0 ? took * task_s / (task_s + engine_.tasks.work_s(task)) : 0;
+  engine_.record.add(rank, &StepParts::tasks_s, task_part);
+  engine_.record.add(rank, &StepParts::processor_s, task_s * slowness_of(rank));
+  mark(rank);
+  switch (engine_.tasks[task].verb) {
+    case TaskVerb::kSend: return engine_.network.add_send(task);
+    case TaskVerb::kEncode:
+    case TaskVerb::kMerge:
+    case TaskVerb::kDecode:
+      engine_.record.add_work(rank, task, took - task_part);
+      engine_.progress.keep_span(task, own.began);
+      break;
+    case TaskVerb::kInstant:
+    case TaskVerb::kRecv: break;
+  }
+  if (engine_.tasks[task].download_s > 0) return engine_.copies.queue_download(task);
+  engine_.progress.complete(task);
+}
+
+void Processors::train(Rank rank, double seconds) {
+  of(rank).training.start(engine_.clock, rank, seconds, training_rate(rank));
+}
+
+void Processors::resume_training(Rank rank) {
+  of(rank).training.start(engine_.clock, rank, 0, 1);
+  mark(rank);
+}
+
+}  // namespace casync::engine

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/lang/check/code_checker.h"
+
+#include <utility>
+
+namespace casync::compll {
+
+void CodeChecker::refuse(Span at, std::string message, std::string hint) {
+  diagnostics.add(at, std::move(message), std::move(hint));
+  throw CheckMistake();
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checks of operators that make one of many elements.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "compll/lang/check/operator_checks.h"
+
+namespace casync::compll {
+namespace {
+
+struct NamedReducer {
+  std::string_view name;
+  Reducer reducer;
+};
+// `smaller` and `greater` are the names that published programs have for min and max.
+constexpr std::array<NamedReducer, 7> kReducers = {{{"sum", Reducer::kSum},
+                                                    {"min", Reducer::kMin},
+                                                    {"max", Reducer::kMax},
+                                                    {"smaller", Reducer::kMin},
+                                                    {"greater", Reducer::kMax},
+                                                    {"magnitude", Reducer::kMagnitude},
+                                                    {"count", Reducer::kCount}}};
+constexpr const char* kReducerHint = "give it sum, min, max, magnitude, count or a function of two elements";
+constexpr const char* kInitial = "the value a reduction begins with";
+
+const NamedReducer* named_reducer(std::string_view name) {
+  const auto found = std::find_if(kReducers.begin(), kReducers.end(), [&](const auto& r) { return r.name == name; });
+  return found == kReducers.end() ? nullptr : &*found;
+}
+
+/// Decides if a function of two elements gives one of them, as far as its text shows.
+class Picks {
+ public:
+  explicit Picks(const Body& body) : body_(body) {}
+  bool one() const { return picks(*body_.results.front()); }
+
+ private:
+  bool picks(const Term& term) const {
+    switch (term.op) {
+      case Op::kVariable: return picks(term.variable);
+      case Op::kSelect: return picks(*term.arguments[1]) && picks(*term.arguments[2]);
+      case Op::kMin:
+      case Op::kMax: return picks(*term.arguments[0]) && picks(*term.arguments[1]);
+      default: return false;
+    }
+  }
+  bool picks(VariableId variable) const {
+    if (std::find(body_.parameters.begin(), body_.parameters.end(), variable) != body_.parameters.end()) return true;
+    for (const Step& step : body_.steps) {
+      if (step.variables.size() == 1 && step.variables.front() == variable) return picks(*step.value);
+    }
+    return false;
+  }
+
+  const Body& body_;
+};
+
+/// One use of `reduce` or `block_reduce`.
+class Reduction {
+ public:
+  explicit Reduction(const OperatorUse& use)
+      : use_(use), blocks_(use.word() == "block_reduce"), own_(blocks_ ? 2 : 1) {}
+
+  TermPtr check() {
+    if (use_.count() == own_) use_.refuse(use_.at.at, use_.quoted() + " needs to know how", kReducerHint);
+    TermPtr array = use_.array(0);
+    const ScalarType element = array->type().element;
+    if (!element.is_number()) {
+      use_.refuse(use_.argument(0).at, "a reduction of " + text_of(element) + "s", "reduce numbers");
+    }
+    Constant block;
+    std::optional<Extent> extent;
+    if (blocks_) {
+      block = use_.code.sizes.block_size(use_.argument(1));
+      extent = extent_of_blocks(*array->type().extent, block);
+    }
+    TermPtr term = use_.term(blocks_ ? Op::kBlockReduce : Op::kReduce, {element, extent}, terms(std::move(array)));
+    term->block = block;
+    apply(*term);
+    if (!has_initial() || term->reducer == Reducer::kUser) return term;
+    const Op op = term->reducer == Reducer::kMin ? Op::kMin : Op::kMax;
+    TermPtr begin = initial(element);
+    return use_.term(op, {element, {}}, terms(std::move(begin), std::move(term)));
+  }
+
+ private:
+  bool has_initial() const { return use_.count() == own_ + 2; }
+  TermPtr initial(ScalarType element) const {
+    return convert(use_.code.expressions.check_element(use_.argument(own_), kInitial), element);
+  }
+
+  Extent extent_of_blocks(const Extent& all, const Constant& block) const {
+    SizeChecker& sizes = use_.code.sizes;
+    const Span at = use_.argument(0).at;
+    if (!block.dimension) {
+      if (all.kind == Extent::Kind::kElements) return {Extent::Kind::kBlocks, block};
+      use_.refuse(at, "blocks of what has " + sizes.text_of(all) + " elements, not n");
+    }
+    TermPtr vectors = sizes.vectors_of(all, *block.dimension);
+    if (vectors == nullptr) {
+      use_.refuse(at,
+                  sizes.text_of(all) + " elements are no vectors of `" + std::string(name_of(*block.dimension)) + "`");
+    }
+    const std::string text = sizes.text_of_size(*vectors);
+    return sizes.extent_of(std::move(vectors), text);
+  }
+
+  void apply(Term& term) {
+    const Expression& reducer = use_.last();
+    const auto* name = std::get_if<Name>(&reducer.node);
+    name != nullptr&& use_.code.functions.callable(name->text) == nullptr ? apply_named(term, *name)
+                                                                          : apply_function(term);
+  }
+
+  void apply_named(Term& term, const Name& name) {
+    const Span at = use_.last().at;
+    const ScalarType element = term.type().element;
+    const NamedReducer* const known = named_reducer(name.text);
+    if (known == nullptr) {
+      use_.refuse(at, "there is no way to reduce called `" + std::string(name.text) + "`", kReducerHint);
+    }
+    const bool is_end = known->reducer == Reducer::kMin || known->reducer == Reducer::kMax;
+    if (has_initial() && (!is_end || blocks_)) {
+      use_.refuse(use_.argument(own_).at, "`" + std::string(name.text) + "` begins by itself",
+                  "leave the initial value out");
+    }
+    term.reducer = known->reducer;
+    if (known->reducer == Reducer::kMagnitude && element != kFloatType) {
+      use_.refuse(at, "`magnitude` of " + text_of(element) + "s", "it is for floats; use `max`");
+    }
+    if (known->reducer == Reducer::kCount) term.types.front().element = kUintType;
+    if (known->reducer == Reducer::kSum) {
+      term.types.front().element = element.is_float() ? kDoubleType : common_type(element, element);
+    }
+  }
+
+  void apply_function(Term& term) {
+    const Span at = use_.last().at;
+    const ScalarType element = term.type().element;
+    term.reducer = Reducer::kUser;
+    term.function = use_.code.functions.body_of(use_.last(), {element, element}, use_.quoted());
+    use_.need_no_random(*term.function, at);
+    if (term.function->results.size() != 1) use_.refuse(at, "a reduction by a function of several results");
+    const ScalarType given = term.function->results.front()->type().element;
+    if (given != element) {
+      use_.refuse(at, "the function gives " + text_of(given) + ", the array has " + text_of(element),
+                  "two elements become one of the same type");
+    }
+    if (has_initial()) return term.arguments.push_back(initial(element));
+    begin_with_first(term);
+  }
+
+  /// Begins with the first element. A function that gives one of its two elements may see that one twice.
+  void begin_with_first(Term& term) {
+    const Span at = use_.node.callee.at;
+    if (blocks_ || !Picks(*term.function).one()) {
+      use_.refuse(at, "a reduction by this function needs the value it begins with",
+                  "write `" + std::string(use_.word()) + (blocks_ ? "(x, block, 0, f)" : "(x, 0, f)") +
+                      "`; only `reduce` by a function that gives one of its two elements can begin with the first");
+    }
+    const Type type = term.arguments.front()->type();
+    const VariableId kept = use_.code.variables.keep(std::move(term.arguments), "array", at).front();
+    term.arguments = terms(make_variable(at, kept, type));
+    term.arguments.push_back(
+        ExpressionChecker::element_of(make_variable(at, kept, type), make_constant(at, kIntType, 0), at));
+  }
+
+  const OperatorUse& use_;
+  const bool blocks_;
+  const std::size_t own_;  ///< arguments ahead of the initial value and the reducer
+};
+
+}  // namespace
+
+/// reduce(x, sum), reduce(x, initial, f).
+TermPtr check_reduce(const OperatorUse& use) { return Reduction(use).check(); }
+
+/// The same for each block: block_reduce(x, block, ...).
+TermPtr check_block_reduce(const OperatorUse& use) { return Reduction(use).check(); }
+
+}  // namespace casync::compll

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/control/group/hub.h"
+#include "runtime/control/group/messages.h"
+#include "runtime/control/group/own_claims.h"
+#include "runtime/control/group/relay.h"
+#include "runtime/control/group/role.h"
+#include "runtime/control/wire/connection.h"
+
+namespace casync::runtime {
+
+/// Every rank but 0: one connection, to the hub.
+class Member final : public Role {
+ public:
+  /// `early`: bytes that came right after the handshake. `events` outlives the member.
+  Member(const Identity& self, const Identity& hub, const Pulse& pulse, Connection connection, std::string early,
+         RoleEvents& events);
+  /// In a large job, before anything else: children come in by this door.
+  void open_door(Door door, std::uint64_t epoch);
+
+  void attach(PollSet& set) override;
+  Clock::time_point tend(Clock::time_point now) override;
+  void forgive(Clock::duration stalled) override;
+  void gather(GatherCall call) override;
+  void claim(std::vector<Claim> claims) override;
+  void need(const std::vector<std::string>& names, std::uint32_t step) override;
+  void lack(const std::string& name) override;
+  void give_up(const std::string& name) override;
+  void abort(const Status& cause) override;
+  void say_goodbye(const std::string& last_words) override;
+  bool has_output() const override {
+    return (connection_ && connection_->has_output()) || (relay_ && relay_->has_output());
+  }
+  void hang_up() override {
+    if (relay_) relay_->hang_up();
+  }
+  bool has_children() const override { return relay_ && relay_->has_children(); }
+  Bytes bytes_moved() const override { return connection_ ? connection_->bytes_moved() : 0; }
+
+ private:
+  void read();
+  Clock::time_point watch_hub(Clock::time_point now);
+  Clock::time_point hub_silent_at() const;
+  void process(const std::vector<Frame>& frames, Status status);
+  Status handle(FrameType type, const PayloadRef& payload);
+  Status handle_down(const PayloadRef& payload);
+  Status handle_all_gathered(const std::string& bytes);
+  void propose(const Abort& abort);
+  Status handle_gathered(const std::string& bytes);
+  Status handle_agreed(const std::string& bytes);
+  Status handle_ask(const std::string& bytes);
+  Status handle_needed(const std::string& bytes);
+  void send(FrameType type, std::string payload);
+  void lose(const Status& reason);
+  bool is_alone() const { return hub_left_ && !connection_; }
+  void fail(const Abort& abort);
+
+  Identity self_, hub_;
+  Pulse pulse_;
+  std::optional<Connection> connection_;
+  Fd hub_process_;
+  Watch hub_process_watch_;
+  std::string early_;
+  RoleEvents& events_;
+  std::vector<BlobRef> blobs_;  // of the call that waits, by rank
+  int blobs_missing_ = 0;
+  OwnClaims own_claims_;
+  std::unique_ptr<Relay> relay_;    // in a large job
+  std::optional<Status> proposed_;  // our cause, until the hub has said which was first
+  Clock::time_point proposal_deadline_ = Clock::time_point::max();
+  bool said_goodbye_ = false, hub_left_ = false, over_ = false;
+};
+
+}  // namespace casync::runtime

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The owner's side where ranks do not step together: who is answered when.
+#include <catch2/catch.hpp>
+
+#include "casync/graph/answer_batches.h"
+
+namespace casync {
+namespace {
+
+std::vector<Rank> all(std::span<const Rank> ranks) { return {ranks.begin(), ranks.end()}; }
+
+/// No rank is a dedicated server.
+std::vector<bool> everybody(int ranks) { return std::vector<bool>(static_cast<std::size_t>(ranks), true); }
+
+/// Ends the batch, and its answers arrive.
+void end(AnswerBatches& batches) {
+  batches.finish();
+  for (const Rank rank : batches.answered()) batches.left(rank);
+}
+
+}  // namespace
+
+TEST_CASE("answer batches: without a bound a contribution is answered at once, and a batch takes all that came") {
+  AnswerBatches batches({}, everybody(3));
+  CHECK(!batches.begin());
+  batches.contribute(1, 0);
+  REQUIRE(batches.begin());
+  CHECK(all(batches.taken()) == std::vector<Rank>{1});
+  CHECK(all(batches.answered()) == std::vector<Rank>{1});
+  batches.contribute(2, 0);
+  CHECK(!batches.begin());  // one is under way
+  end(batches);
+  CHECK(batches.answered_step(1) == 0);
+  batches.contribute(1, 1);
+  batches.contribute(0, 0);
+  REQUIRE(batches.begin());
+  CHECK(all(batches.taken()) == std::vector<Rank>{0, 2, 1});  // by step, then by rank
+  CHECK(all(batches.answered()) == std::vector<Rank>{0, 1, 2});
+}
+
+TEST_CASE("answer batches: an answer waits for the slowest rank by the bound, and says for whom") {
+  AnswerBatches batches({.bound = 1}, everybody(3));
+  batches.contribute(0, 0);
+  REQUIRE(batches.begin());  // rank 2 is one step behind
+  end(batches);
+  batches.contribute(0, 1);
+  CHECK(!batches.begin());
+  batches.contribute(1, 0);
+  REQUIRE(batches.begin());
+  CHECK(all(batches.answered()) == std::vector<Rank>{1});
+  end(batches);
+  const std::optional<AnswerBatches::Wait> wait = batches.wait_of(0);
+  REQUIRE(wait);
+  CHECK(wait->slowest == 2);
+  CHECK(wait->steps == 0);
+  CHECK(wait->step == 1);
+  CHECK(!batches.wait_of(1));
+  batches.contribute(2, 0);
+  REQUIRE(batches.begin());
+  CHECK(all(batches.answered()) == std::vector<Rank>{0, 2});
+  end(batches);
+  batches.contribute(0, 2);
+  batches.contribute(1, 1);
+  REQUIRE(batches.begin());
+  CHECK(all(batches.answered()) == std::vector<Rank>{1});
+  end(batches);
+  batches.end(2);  // nobody waits for a rank that has ended
+  CHECK(batches.begin());
+}
+
+TEST_CASE("answer batches: an answer waits for the first ranks, of any step from its own on") {
+  AnswerBatches batches({.bound = std::nullopt, .first = 2}, everybody(3));
+  batches.contribute(0, 0);
+  CHECK(!batches.begin());
+  batches.contribute(1, 0);
+  REQUIRE(batches.begin());
+  CHECK(all(batches.answered()) == std::vector<Rank>{0, 1});
+  end(batches);
+  batches.contribute(2, 0);
+  REQUIRE(batches.begin());  // two ranks are there, or further
+  CHECK(all(batches.answered()) == std::vector<Rank>{2});
+}
+
+TEST_CASE("answer batches: a rank whose last answer has not left gets no other") {
+  AnswerBatches batches({}, everybody(2));
+  batches.contribute(0, 0);
+  REQUIRE(batches.begin());
+  batches.finish();
+  batches.contribute(0, 1);
+  CHECK(!batches.begin());
+  batches.left(0);
+  CHECK(batches.begin());
+}
+
+TEST_CASE("answer batches: a dedicated server is answered once all others are there, and nobody waits for it") {
+  AnswerBatches batches({.bound = 0}, {true, true, false});
+  batches.contribute(2, 0);
+  CHECK(!batches.begin());
+  batches.contribute(0, 0);
+  CHECK(!batches.begin());  // rank 1 is not there
+  REQUIRE(batches.wait_of(2));
+  CHECK(batches.wait_of(2)->slowest == 1);
+  batches.contribute(1, 0);
+  REQUIRE(batches.begin());
+  CHECK(all(batches.taken()) == std::vector<Rank>{0, 1});
+  CHECK(all(batches.answered()) == std::vector<Rank>{0, 1, 2});
+  end(batches);
+  batches.contribute(0, 1);
+  batches.contribute(1, 1);
+  REQUIRE(batches.begin());  // without the server
+  CHECK(all(batches.answered()) == std::vector<Rank>{0, 1});
+  end(batches);
+  batches.end(0);
+  batches.end(1);
+  batches.contribute(2, 1);
+  CHECK(batches.begin());  // all others have ended
+}
+
+// The order of additions decides the last bits of a sum.
+TEST_CASE("answer batches: no answer has contributions to a later step if all ranks step together") {
+  for (const Asynchronous& rule : {Asynchronous{.bound = 0}, Asynchronous{.bound = std::nullopt, .first = 3}}) {
+    AnswerBatches batches(rule, {true, true, true, false});
+    for (const Rank rank : {0, 1, 2}) batches.contribute(rank, 0);
+    REQUIRE(batches.begin());
+    batches.finish();  // the answer to rank 0 is still on its way
+    batches.left(1);
+    batches.left(2);
+    for (const Rank rank : {0, 1, 2}) batches.contribute(rank, 1);
+    REQUIRE(batches.begin());
+    CHECK(all(batches.answered()) == std::vector<Rank>{1, 2});
+    end(batches);
+    batches.contribute(2, 2);
+    batches.left(0);
+    REQUIRE(batches.begin());
+    CHECK(all(batches.answered()) == std::vector<Rank>{0});
+    CHECK(all(batches.taken()).empty());
+    end(batches);
+    batches.contribute(3, 1);  // a dedicated server
+    REQUIRE(batches.begin());
+    CHECK(all(batches.answered()) == std::vector<Rank>{3});
+    CHECK(all(batches.taken()).empty());
+    end(batches);
+    batches.contribute(0, 2);
+    batches.contribute(1, 2);
+    REQUIRE(batches.begin());
+    CHECK(all(batches.taken()) == std::vector<Rank>{0, 1, 2});
+  }
+}
+
+TEST_CASE("answer batches: a dedicated server is none of the first ranks") {
+  AnswerBatches batches({.bound = std::nullopt, .first = 2}, {true, true, false});
+  batches.contribute(2, 0);
+  batches.contribute(0, 0);
+  CHECK(!batches.begin());
+  batches.contribute(1, 0);
+  CHECK(batches.begin());
+}
+
+}  // namespace casync

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/control/group/member.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <thread>
+
+using namespace casync;
+using namespace casync::runtime;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Clock::duration of(double seconds) { return std::chrono::duration_cast<Clock::duration>(Seconds(seconds)); }
+
+struct Events final : RoleEvents {
+  void joined(std::vector<Identity>) override {}
+  void failed(const Status& cause) override { failure = cause; }
+  void gathered(Result<std::vector<BlobRef>>) override {}
+  void agreed(const Agreement&) override {}
+  void needed(const std::string&, std::uint32_t) override {}
+  void left(Rank, const std::string&) override {}
+  void alone() override {}
+  Status failure;
+};
+
+/// A member whose hub is this test. Times are given, so nothing waits.
+struct Pair {
+  Pair() {
+    REQUIRE(set.open().is_ok());
+    std::array<int, 2> fds{};
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds.data()) == 0);
+    Identity self, root;
+    self.rank = 1;
+    self.ranks = root.ranks = 2;
+    hub.emplace(Fd(fds[0]), "up", "down", start);
+    member.emplace(self, root, Pulse{Seconds(1), Seconds(5)}, Connection(Fd(fds[1]), "down", "up", start), "", events);
+    member->attach(set);
+  }
+  Clock::time_point start = Clock::now();
+  Events events;
+  PollSet set;
+  std::optional<Connection> hub;
+  std::optional<Member> member;
+};
+
+}  // namespace
+
+TEST_CASE("member: a silent hub is named at its limit") {
+  Pair pair;
+  pair.member->tend(pair.start + of(4.99));
+  CHECK(pair.events.failure.text() == "OK");
+  pair.member->tend(pair.start + of(5));
+  CHECK_THAT(pair.events.failure.text(), Contains("PeerFailure: rank 0") && Contains("no sign of life for 5.0 s"));
+}
+
+TEST_CASE("member: a beat that nobody has read is a sign of life") {
+  Pair pair;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  pair.hub->send(FrameType::kBeat, std::string());
+  CHECK(pair.member->tend(pair.start + of(5)) <= pair.start + of(6));
+  CHECK(pair.events.failure.text() == "OK");
+}
+
+TEST_CASE("member: a verdict that nobody has read counts, and not the silence") {
+  Pair pair;
+  pair.hub->send(FrameType::kAbort, encode_abort({1, peer_failure("rank 1: no sign of life for 5.0 s")}));
+  pair.member->tend(pair.start + of(9));
+  CHECK_THAT(pair.events.failure.text(), Contains("the other ranks gave this one up: rank 1"));
+}

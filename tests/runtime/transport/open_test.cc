@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+
+#include <catch2/catch.hpp>
+
+#include "runtime/transport/transport.h"
+
+namespace casync::test {
+namespace {
+
+using runtime::make_transport;
+
+// Sets a variable while it lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+}  // namespace
+
+TEST_CASE("transports: an unknown name lists those there are") {
+  const auto transport = make_transport("carrier-pigeon", {});
+  REQUIRE_FALSE(transport.is_ok());
+  CHECK(transport.status().code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(transport.status().message(),
+             Catch::Contains("carrier-pigeon") && Catch::Contains("ucx:tcp") && Catch::Contains("loopback"));
+}
+
+TEST_CASE("transports: texts with their names have all of the table") {
+  const std::string error = make_transport("carrier-pigeon", {}).status().message(), help = runtime::transport_names();
+  CHECK_THAT(help, Catch::StartsWith("ucx, ") && Catch::Contains(" or "));
+  for (const runtime::NamedTransport& transport : runtime::transports()) {
+    const std::string name(transport.name);
+    CHECK_THAT(error, Catch::Contains(name));
+    CHECK((help.find(name) != std::string::npos) == transport.joins_processes);
+  }
+}
+
+TEST_CASE("transports: CASYNC_LINK paces any of them and a mistake in it is refused") {
+  {
+    const Variable link("CASYNC_LINK", "1gbit,1ms");
+    const auto transport = make_transport("loopback", {.ranks = 2, .epoch = 1});
+    REQUIRE(transport.is_ok());
+    CHECK_THAT((*transport)->description(), Catch::EndsWith("link=1gbit,1ms"));
+  }
+  const Variable link("CASYNC_LINK", "fast");
+  CHECK(make_transport("loopback", {}).status().code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("transports: CASYNC_CHECKSUM must be a flag") {
+  const Variable flag("CASYNC_CHECKSUM", "perhaps");
+  CHECK(make_transport("loopback", {}).status().code() == StatusCode::kInvalidArgument);
+}
+
+}  // namespace casync::test

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/transport/paced.h"
+
+#include <chrono>
+
+#include <catch2/catch.hpp>
+
+#include "runtime/transport/frame.h"
+#include "runtime/transport/loopback/factory.h"
+#include "tests/conformance/transport_probe.h"
+
+namespace casync::test {
+namespace {
+
+using runtime::TransportOptions;
+
+// Ranks in this thread over a paced loopback.
+struct Ranks {
+  Ranks(int count, const std::string& link_text) : rigs(static_cast<std::size_t>(count)) {
+    const auto link = runtime::parse_link(link_text);
+    REQUIRE(link.is_ok());
+    for (Rank rank = 0; rank < count; ++rank) {
+      TransportRig& rig = rigs[static_cast<std::size_t>(rank)];
+      rig.rank = rank;
+      rig.ranks = count;
+      rig.open = [link](const TransportOptions& options) -> Result<std::unique_ptr<runtime::Transport>> {
+        auto bare = runtime::make_loopback(options);
+        if (!bare) return bare.status();
+        return runtime::make_paced(std::move(*bare), *link, options.ranks);
+      };
+      rig.all_gather = [count](const std::string& address) {
+        std::vector<std::string> all;
+        for (Rank r = 0; r < count; ++r) all.push_back(address.substr(0, address.size() - 1) + std::to_string(r));
+        return all;
+      };
+      probes.push_back(std::make_unique<TransportProbe>(rig));
+    }
+    begin = Clock::now();
+  }
+  // Seconds from before the first message until `done`.
+  double time_until(const std::function<bool()>& done) {
+    while (!done() && Clock::now() - begin < std::chrono::seconds(20)) {
+      for (auto& probe : probes) probe->transport().progress();
+    }
+    return Seconds(Clock::now() - begin).count();
+  }
+  std::vector<TransportRig> rigs;
+  std::vector<std::unique_ptr<TransportProbe>> probes;
+  Clock::time_point begin;
+};
+
+// 10 ms each at 80 Mbit/s.
+constexpr Bytes kTenMilliseconds = 100'000 - runtime::kFrameHeaderBytes;
+
+}  // namespace
+
+TEST_CASE("paced: a message takes its time and the latency") {
+  Ranks ranks(2, "80mbit,30ms");
+  ranks.probes[0]->send(1, 0, kTenMilliseconds);
+  const double left = ranks.time_until([&] { return ranks.probes[0]->all_sent(); });
+  CHECK(left >= 0.0095);
+  const double arrived = ranks.time_until([&] { return ranks.probes[1]->received_count() == 1; });
+  CHECK(arrived >= 0.0395);
+  CHECK(arrived < 10);
+}
+
+TEST_CASE("paced: messages leave one after the other") {
+  Ranks ranks(3, "80mbit");
+  ranks.probes[0]->send(1, 0, kTenMilliseconds);
+  ranks.probes[0]->send(2, 0, kTenMilliseconds);
+  ranks.probes[0]->send(1, 1, kTenMilliseconds);
+  CHECK(ranks.time_until([&] { return ranks.probes[0]->all_sent(); }) >= 0.0295);
+}
+
+TEST_CASE("paced: messages of several peers to one rank arrive one after the other") {
+  Ranks ranks(4, "80mbit");
+  for (Rank from : {1, 2, 3}) ranks.probes[static_cast<std::size_t>(from)]->send(0, 0, kTenMilliseconds);
+  CHECK(ranks.time_until([&] { return ranks.probes[0]->received_count() == 3; }) >= 0.0295);
+}
+
+TEST_CASE("paced: both directions go at once") {
+  Ranks ranks(2, "80mbit");
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    ranks.probes[0]->send(1, i, kTenMilliseconds);
+    ranks.probes[1]->send(0, i, kTenMilliseconds);
+  }
+  const double both = ranks.time_until(
+      [&] { return ranks.probes[0]->received_count() == 10 && ranks.probes[1]->received_count() == 10; });
+  CHECK(both >= 0.0995);
+  CHECK(ranks.probes[0]->transport().description() == "loopback link=80mbit");
+}
+
+TEST_CASE("link: rates and latencies in their units") {
+  struct Case {
+    const char* text;
+    double bits;
+    double seconds;
+  };
+  for (const Case& c : {Case{"1gbit", 1e9, 0},
+                        {"2.5gbit,1ms", 2.5e9, 1e-3},
+                        {"100mbit,250us", 1e8, 250e-6},
+                        {"64kbit", 64e3, 0},
+                        {"9600bit,10ms", 9600, 0.01}}) {
+    const auto link = runtime::parse_link(c.text);
+    INFO(c.text);
+    REQUIRE(link.is_ok());
+    CHECK(link->bits_per_second == Approx(c.bits));
+    CHECK(Seconds(link->latency).count() == Approx(c.seconds));
+  }
+  CHECK(Seconds(runtime::parse_link("1gbit")->time_of(125'000'000)).count() == Approx(1));
+}
+
+TEST_CASE("link: anything else is refused with an example") {
+  for (const char* text : {"", "1", "gbit", "1gbt", "-1gbit", "0gbit", "nangbit", "1gbit,", "1gbit,5", "1gbit,-1ms",
+                           "1gbit,1ms,2ms", "1gbit,11000ms", "1 gbit", "infgbit"}) {
+    const auto link = runtime::parse_link(text);
+    INFO(text);
+    REQUIRE_FALSE(link.is_ok());
+    CHECK(link.status().code() == StatusCode::kInvalidArgument);
+    CHECK_THAT(link.status().message(), Catch::Contains("1gbit,1ms"));
+  }
+}
+
+}  // namespace casync::test

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two ranks over UCX in this thread: how many wire messages leave, and a client that throws.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "runtime/transport/transport.h"
+
+namespace casync::test {
+namespace {
+
+using namespace casync::runtime;  // NOLINT: every name here is from there
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+// A client that takes what comes and throws where it is told to.
+struct Client : TransportClient {
+  std::vector<std::byte> memory = std::vector<std::byte>(4_MiB);
+  Bytes used = 0;
+  std::size_t received_count = 0, sent_count = 0;
+  bool throws_when_asked = false, throws_when_told = false, puts_off = false;
+  std::size_t asked = 0;
+  std::vector<Status> failures;
+
+  Placement place(Rank, const Message& message) override {
+    if (throws_when_asked) throw std::bad_alloc();
+    ++asked;
+    if (puts_off) return Placement::later();
+    const View view{memory.data() + used, message.payload_bytes};
+    used += message.payload_bytes;
+    return Placement::here(view);
+  }
+  void received(Rank, const Message&, Status status) override {
+    received_count += status.is_ok();
+    if (throws_when_told) throw std::bad_alloc();
+  }
+  void sent(std::uint64_t, Status) override { ++sent_count; }
+  // Returns true if the received bytes are those of Pair::payload.
+  bool memory_is_whole() const {
+    return used != 0 && std::all_of(memory.begin(), memory.begin() + static_cast<std::ptrdiff_t>(used),
+                                    [](std::byte byte) { return byte == std::byte{0x5a}; });
+  }
+  void failed(Rank, Status status) override { failures.push_back(std::move(status)); }
+};
+
+struct Pair {
+  std::array<Client, 2> clients;
+  std::array<std::unique_ptr<Transport>, 2> transports;
+  std::uint32_t sent = 0;
+  std::vector<std::byte> payload = std::vector<std::byte>(4_MiB, std::byte{0x5a});
+
+  explicit Pair(Bytes fusion_bytes = 64_KiB, Bytes held_bytes = 128_MiB) {
+    std::vector<std::string> addresses;
+    for (Rank rank : {0, 1}) {
+      TransportOptions options{.rank = rank, .ranks = 2, .epoch = 0x7a12, .interface_name = "lo"};
+      options.fusion_bytes = fusion_bytes;
+      options.held_bytes = held_bytes;
+      auto opened = make_transport("ucx:tcp", options);
+      REQUIRE(opened.status().text() == "OK");
+      transports[static_cast<std::size_t>(rank)] = std::move(*opened);
+      addresses.push_back(transports[static_cast<std::size_t>(rank)]->address());
+    }
+    for (std::size_t i : {0u, 1u}) REQUIRE(transports[i]->connect(addresses, clients[i]).text() == "OK");
+  }
+
+  // Sends from rank 0 to rank 1, in one call.
+  void send(const std::vector<Bytes>& sizes) {
+    std::vector<Outgoing> outgoing;
+    for (Bytes size : sizes) {
+      Outgoing& out = outgoing.emplace_back();
+      out.message.key = {.gradient = 1, .partition = sent++};
+      out.message.payload_bytes = size;
+      out.payload = {payload.data(), size};
+    }
+    transports[0]->send(1, outgoing);
+  }
+
+  template <class Done>
+  bool until(Done done) {
+    const Clock::time_point deadline = after(Seconds(20));
+    while (!done()) {
+      if (Clock::now() >= deadline) return false;
+      for (auto& transport : transports) transport->progress();
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("ucx: messages sent together leave in as few wire messages as they fit") {
+  struct Row {
+    std::vector<Bytes> sizes;
+    std::uint64_t wire_messages;
+  };
+  const std::vector<Row> rows = {
+      {std::vector<Bytes>(64, 1_KiB), 1},        // headers do not count
+      {std::vector<Bytes>(65, 1_KiB), 2},        // one more
+      {std::vector<Bytes>(200, 1_KiB), 4},       // not 200
+      {{1_KiB, 1_KiB, 1_MiB, 1_KiB, 1_KiB}, 3},  // large ones travel alone, in their turn
+      {{60_KiB, 60_KiB}, 2},
+      {{10}, 1},
+  };
+  for (const Row& row : rows) {
+    Pair pair;
+    pair.send(row.sizes);
+    INFO(row.sizes.size() << " messages, first of " << row.sizes[0]);
+    CHECK(pair.until([&] {
+      return pair.clients[1].received_count == row.sizes.size() && pair.clients[0].sent_count == row.sizes.size();
+    }));
+    CHECK(pair.transports[0]->stats().messages_sent == row.wire_messages);
+    CHECK(pair.transports[1]->stats().messages_received == row.wire_messages);
+    CHECK(pair.transports[0]->stats().payload_bytes_sent == pair.transports[1]->stats().payload_bytes_received);
+  }
+}
+
+TEST_CASE("ucx: 256 messages of 8 KiB leave in wire messages as large as the plan lets them be") {
+  struct Row {
+    Bytes fusion_bytes;
+    std::uint64_t wire_messages;
+  };
+  for (const Row& row : {Row{0, 256}, {64_KiB, 32}, {1_MiB, 2}, {4_MiB, 1}}) {
+    Pair pair(row.fusion_bytes);
+    INFO("fusion_bytes " << row.fusion_bytes);
+    pair.send(std::vector<Bytes>(256, 8_KiB));
+    CHECK(pair.until([&] { return pair.clients[1].received_count == 256 && pair.clients[0].sent_count == 256; }));
+    CHECK(pair.transports[0]->stats().messages_sent == row.wire_messages);
+    CHECK(pair.transports[1]->stats().messages_received == row.wire_messages);
+  }
+}
+
+TEST_CASE("ucx: parts of an announced fused message wait until they have a place") {
+  Pair pair(4_MiB);
+  pair.clients[1].puts_off = true;
+  pair.send(std::vector<Bytes>(100, 8_KiB));
+  REQUIRE(pair.until([&] { return pair.clients[1].asked == 100; }));
+  pair.clients[1].puts_off = false;
+  pair.transports[1]->retry_held();
+  CHECK(pair.until([&] { return pair.clients[1].received_count == 100 && pair.clients[0].sent_count == 100; }));
+  CHECK(pair.clients[1].memory_is_whole());
+}
+
+TEST_CASE("ucx: messages that nobody waits for yet fill memory up to a limit, and wait at their sender beyond") {
+  const bool fused = GENERATE(false, true);
+  INFO((fused ? "fused" : "one by one"));
+  Pair pair(64_KiB, 256_KiB);
+  pair.clients[1].puts_off = true;
+  constexpr std::size_t kMessages = 360;
+  for (std::size_t i = 0; i < kMessages / 6; ++i) {
+    if (fused) {
+      pair.send(std::vector<Bytes>(6, 10_KiB));
+    } else {
+      for (int k = 0; k < 6; ++k) pair.send({10_KiB});
+    }
+    REQUIRE(pair.until([&] { return pair.clients[1].asked == 6 * (i + 1); }));
+  }
+  // Together 3.5 MiB. A message or a few came while the notice was on its way.
+  CHECK(pair.transports[1]->stats().held_bytes > 256_KiB);
+  CHECK(pair.transports[1]->stats().held_bytes < 512_KiB);
+  pair.clients[1].puts_off = false;
+  pair.transports[1]->retry_held();
+  CHECK(pair.until(
+      [&] { return pair.clients[1].received_count == kMessages && pair.clients[0].sent_count == kMessages; }));
+  CHECK(pair.clients[1].memory_is_whole());
+  CHECK(pair.transports[1]->stats().held_bytes == 0);
+  // And once there is room again, small messages leave at once.
+  const std::uint64_t before = pair.transports[0]->stats().messages_sent;
+  pair.send(std::vector<Bytes>(6, 1_KiB));
+  CHECK(pair.until([&] { return pair.clients[1].received_count == kMessages + 6; }));
+  CHECK(pair.transports[0]->stats().messages_sent == before + 1);
+}
+
+TEST_CASE("ucx: a rank connects to peers that it talks to, and to no others") {
+  constexpr int kRanks = 8;
+  std::array<Client, kRanks> clients;
+  std::array<std::unique_ptr<Transport>, kRanks> transports;
+  std::vector<std::string> addresses;
+  for (Rank rank = 0; rank < kRanks; ++rank) {
+    auto opened = make_transport("ucx:tcp", {.rank = rank, .ranks = kRanks, .epoch = 0x7a13, .interface_name = "lo"});
+    REQUIRE(opened.status().text() == "OK");
+    transports[static_cast<std::size_t>(rank)] = std::move(*opened);
+    addresses.push_back(transports[static_cast<std::size_t>(rank)]->address());
+  }
+  const std::size_t unconnected = open_descriptors();
+  for (std::size_t i = 0; i < kRanks; ++i) REQUIRE(transports[i]->connect(addresses, clients[i]).text() == "OK");
+  CHECK(open_descriptors() == unconnected);
+  Outgoing out;
+  out.message.payload_bytes = 100;
+  const std::vector<std::byte> payload(100);
+  out.payload = {payload.data(), payload.size()};
+  transports[0]->send(1, {&out, 1});
+  const Clock::time_point deadline = after(Seconds(20));
+  while (clients[1].received_count == 0 && Clock::now() < deadline) {
+    for (auto& transport : transports) transport->progress();
+  }
+  CHECK(clients[1].received_count == 1);
+  CHECK(open_descriptors() > unconnected);
+  CHECK(open_descriptors() <= unconnected + 4);  // both ends of a connection, once in each direction
+  // Goodbyes go to those only: nobody waits for a rank that it never talked to.
+  std::vector<std::thread> closing;
+  for (auto& transport : transports) closing.emplace_back([&] { transport->close(after(Seconds(20))); });
+  for (std::thread& thread : closing) thread.join();
+  CHECK(Clock::now() < deadline);
+}
+
+TEST_CASE("ucx: an exception of the client fails the peer, and never passes through UCX") {
+  const bool when_asked = GENERATE(true, false);
+  const std::vector<Bytes> sizes =
+      GENERATE(std::vector<Bytes>{100}, std::vector<Bytes>{1_MiB}, std::vector<Bytes>{9, 9});
+  Pair pair;
+  (when_asked ? pair.clients[1].throws_when_asked : pair.clients[1].throws_when_told) = true;
+  pair.send(sizes);
+  INFO((when_asked ? "place() throws, " : "received() throws, ") << sizes[0] << " bytes");
+  REQUIRE(pair.until([&] { return !pair.clients[1].failures.empty(); }));
+  CHECK(pair.clients[1].failures[0].text() == "Internal: serving rank 0 failed here: std::bad_alloc");
+  pair.clients[1].throws_when_told = false;
+  for (auto& transport : pair.transports) transport->close(Clock::now());
+  CHECK(pair.clients[1].failures.size() == 1);
+}
+
+TEST_CASE("ucx: a transport that is closed in the middle of a message leaves no descriptor behind") {
+  // The first one of all leaves what UCX opens once in a process.
+  std::size_t before = 0;
+  for (int round = 0; round < 4; ++round) {
+    if (round == 1) before = open_descriptors();
+    for (const int rounds_of_progress : {0, 1, 3, 30}) {
+      for (const std::size_t first_to_close : {0u, 1u}) {
+        Pair pair;
+        pair.send({1_KiB});
+        REQUIRE(pair.until([&] { return pair.clients[1].received_count == 1; }));
+        pair.send(std::vector<Bytes>(3, 4_MiB));
+        pair.clients[1].used = 0;
+        pair.clients[1].memory.resize(16_MiB);
+        for (int i = 0; i < rounds_of_progress; ++i) {
+          for (auto& transport : pair.transports) transport->progress();
+        }
+        for (const std::size_t i : {first_to_close, 1 - first_to_close}) {
+          CHECK(pair.transports[i]->close(Clock::now()));
+          pair.transports[i].reset();
+        }
+      }
+    }
+  }
+  CHECK(open_descriptors() <= before);
+}
+
+}  // namespace casync::test

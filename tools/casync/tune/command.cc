@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// casync tune: record, profile, plan and measure in one command.
+#include <cstdio>
+#include <memory>
+
+#include "base/env.h"
+#include "tools/casync/exit_code.h"
+#include "tools/casync/run/job.h"
+#include "tools/casync/subcommands.h"
+#include "tools/casync/tune/tuning.h"
+
+namespace casync::tools {
+namespace {
+
+/// This command again, once per local rank.
+int start_ranks(const TuneOptions& options) {
+  JobOptions job;
+  job.ranks = options.ranks;
+  job.prefix = false;
+  job.program = {own_path(),  "tune",
+                 "--steps",   std::to_string(options.steps),
+                 "--timeout", std::to_string(options.phase_s),
+                 "-o",        options.directory};
+  std::string codecs;
+  for (const std::string& codec : options.codecs) codecs += (codecs.empty() ? "" : ",") + codec;
+  job.program.insert(job.program.end(), {"--codecs", codecs, "--goal", options.goal});
+  if (!options.profile.empty()) job.program.insert(job.program.end(), {"--profile", options.profile});
+  if (!options.device.empty()) job.program.insert(job.program.end(), {"--device", options.device});
+  if (options.fresh) job.program.push_back("--fresh");
+  if (options.json) job.program.push_back("--json");
+  job.program.push_back("--");
+  job.program.insert(job.program.end(), options.program.begin(), options.program.end());
+  const Result<JobEnd> end = run_job(job);
+  return end ? end->exit_code : fail("tune", end.status());
+}
+
+Status tune(const TuneOptions& options, const runtime::Launch& launch) {
+  Result<std::unique_ptr<TuneRanks>> ranks = TuneRanks::join(launch, options.phase_s);
+  CASYNC_RETURN_IF_ERROR(ranks.status());
+  const Status status = run_tuning(options, **ranks);
+  if (!status) (*ranks)->give_up(status);
+  const Status closed = (*ranks)->close();
+  return status ? closed : status;
+}
+
+int run(const TuneOptions& options) {
+  if (options.program.empty()) {
+    std::fprintf(stderr, "casync tune: no program; write it after --, as in: casync tune -n 2 -- python3 train.py\n");
+    return kExitUsage;
+  }
+  if (options.ranks > 0) return start_ranks(options);
+  const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
+  if (!launch) return fail("tune", launch.status());
+  if (launch->ranks < 2) {
+    std::fprintf(stderr, "casync tune: -n is missing, and no launcher says how many ranks there are\n");
+    return kExitUsage;
+  }
+  const Status status = tune(options, *launch);
+  if (status) return kExitOk;
+  // One rank speaks: every rank ends with the same cause.
+  return launch->rank == 0 ? fail("tune", status) : exit_code_of(status);
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<TuneOptions>();
+  CLI::App* command =
+      app.add_subcommand("tune", "Record, profile, plan and measure a training: time per step before and after");
+  command->add_option("-n,--ranks", options->ranks, "Local ranks to start (default: those of the launcher)")
+      ->check(CLI::Range(2, 1024));
+  command->add_option("--steps", options->steps, "Steps of each measured training")
+      ->check(CLI::Range(5, 100000))
+      ->capture_default_str();
+  command->add_option("--codecs", options->codecs, "Single codecs to measure in addition to the plan")
+      ->delimiter(',')
+      ->capture_default_str();
+  command
+      ->add_option("--goal", options->goal,
+                   "loss: the least time to the same loss, by trainings that measured what "
+                   "codecs cost; step: the least time of a step")
+      ->check(CLI::IsMember({"loss", "step"}))
+      ->capture_default_str();
+  command->add_option("--timeout", options->phase_s, "Seconds that one phase may take")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  command->add_option("--profile", options->profile, "Use this profile (default: measured between the ranks)");
+  command->add_option("--device", options->device,
+                      "The GPU of the gradients: measure codecs there (default: the processor)");
+  command->add_option("-o,--output", options->directory, "Folder for the plan, the report and all measurements")
+      ->capture_default_str();
+  command->add_flag("--fresh", options->fresh, "Measure again what an earlier, interrupted call left in the folder");
+  command->add_flag("--json", options->json, "Print the result as a JSON object");
+  command->footer(
+      "The program runs once per measurement and ends after --steps steps; it must not name a codec or plan itself.\n"
+      "On several machines: torchrun ... -m casync tune -- python3 train.py, or mpirun, or srun.");
+  command->callback([=, &invocation] {
+    options->program = invocation.program;
+    invocation.exit_code = run(*options);
+  });
+}
+
+}  // namespace casync::tools
