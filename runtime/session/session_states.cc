@@ -177,7 +177,8 @@ void SessionStates::warn_of_strangers() {
 }
 
 std::string SessionStates::label_of(const GradientRun& run) const {
-  return state_label(run.decision, parts_.topology) + (run.asynchronous ? ", asynchronous" : "");
+  return state_label(run.decision, parts_.topology) + (run.asynchronous ? ", asynchronous" : "") +
+         (run.spec.scattered ? ", scattered" : "");
 }
 
 Status SessionStates::check(const GradientRun& run, const GradientState& state) const {
