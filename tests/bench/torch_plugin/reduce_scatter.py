@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
+import warnings
 
 WAYS = ("whole", "shards")
 PORT = 29483
@@ -66,6 +67,7 @@ def rank_main(options):
 
     import casync.torch
 
+    warnings.filterwarnings("ignore", category=FutureWarning)  # some torch has another name for it
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     casync.torch.register_backend("casync_way", codec=options.codec)
