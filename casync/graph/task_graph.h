@@ -44,8 +44,13 @@ class TaskGraph {
   /// never written, a message named twice, a sum that travels, a merge of codes of different hops, an order that
   /// goes in a circle, elements encoded twice or merged twice (a codec keeps what is left of each in one place),
   /// elements decoded twice or never, and elements that change while another task may still have to read them: by a
-  /// decode, or by a sum, which takes the gradient's memory (the code that a send reads may lie there, too).
-  Status validate(Elements elements, int ranks, Rank self) const;
+  /// decode, or by a sum, which takes the gradient's memory (the code that a send reads may lie there, too). A merge
+  /// into no elements takes over if its contributions are finite, of whatever slices.
+  Status validate(Elements elements, int ranks, Rank self) const {
+    return validate(elements, ranks, self, {0, elements});
+  }
+  /// The same where this rank decodes only these elements.
+  Status validate(Elements elements, int ranks, Rank self, const Slice& decoded) const;
 
  private:
   std::vector<Primitive> tasks_;

@@ -19,8 +19,8 @@ bool overlap(const Slice& a, const Slice& b) { return a.first < b.first + b.coun
 // One question per function, in an order in which each may rely on the answers before it.
 class Inspection {
  public:
-  Inspection(const TaskGraph& graph, Elements elements, int ranks, Rank self)
-      : graph_(graph), elements_(elements), ranks_(ranks), self_(self) {}
+  Inspection(const TaskGraph& graph, Elements elements, int ranks, Rank self, const Slice& decoded)
+      : graph_(graph), elements_(elements), ranks_(ranks), self_(self), decoded_(decoded) {}
 
   Status run() const {
     CASYNC_RETURN_IF_ERROR(buffers_exist());
@@ -79,6 +79,7 @@ class Inspection {
         CASYNC_RETURN_IF_ERROR(slice_is(t, decode->from, decode->to));
       } else if (const auto* merge = std::get_if<Merge>(&task(t))) {
         CASYNC_RETURN_IF_ERROR(slice_is(t, merge->to, merge->local));
+        if (merge->local.count == 0) continue;
         for (const std::optional<BufferId>& part : merge->contributions) {
           if (part) CASYNC_RETURN_IF_ERROR(slice_is(t, *part, merge->local));
         }
@@ -195,16 +196,23 @@ class Inspection {
   Status elements_are_decoded_once() const {
     std::vector<std::pair<Slice, std::size_t>> decoded;
     for (std::size_t t = 0; t < size(); ++t) {
-      if (const auto* decode = std::get_if<Decode>(&task(t))) decoded.emplace_back(decode->to, t);
+      const auto* decode = std::get_if<Decode>(&task(t));
+      if (decode && decode->to.count > 0) decoded.emplace_back(decode->to, t);
     }
     sort_by_position(decoded);
-    Elements covered = 0;
+    Elements covered = decoded_.first;
+    const Elements end = decoded_.first + decoded_.count;
+    for (const auto& [slice, t] : decoded) {
+      if (slice.first < decoded_.first || slice.first + slice.count > end) {
+        return wrong(t, "this rank gets the result of elements " + text(decoded_) + " alone");
+      }
+    }
     for (const auto& [slice, t] : decoded) {
       if (slice.first < covered) return wrong(t, "another task decodes some of these elements too");
       if (slice.first > covered) break;
       covered += slice.count;
     }
-    if (covered == elements_) return Status::ok();
+    if (covered == end) return Status::ok();
     return internal_error("no task decodes element " + to_string(covered) + " of " + to_string(elements_));
   }
 
@@ -273,12 +281,13 @@ class Inspection {
   Elements elements_;
   int ranks_;
   Rank self_;
+  Slice decoded_;
 };
 
 }  // namespace
 
-Status TaskGraph::validate(Elements elements, int ranks, Rank self) const {
-  return Inspection(*this, elements, ranks, self).run();
+Status TaskGraph::validate(Elements elements, int ranks, Rank self, const Slice& decoded) const {
+  return Inspection(*this, elements, ranks, self, decoded).run();
 }
 
 }  // namespace casync

@@ -25,6 +25,7 @@ struct GradientSpec {
   std::vector<std::int64_t> shape;        ///< in elements; {} is a scalar
   int priority = 0;                       ///< position in the next forward pass: smaller is needed sooner
   std::vector<GroupMember> members = {};  ///< a group (Plan::groups): the gradients in it, one after the other
+  bool scattered = false;  ///< each rank gets the result of its own shard alone (strategies/reduce_scatter.h)
 
   Elements elements() const {
     Elements n = 1;

@@ -105,6 +105,19 @@ Status check_mode(const SyncMode& mode) {
   return Status::ok();
 }
 
+/// PlanError: a gradient is scattered, and the mode exchanges more than that.
+Status check_scattered(const Scenario& scenario) {
+  if (scenario.mode == SyncMode{}) return Status::ok();
+  for (const TrainedGradient& gradient : scenario.training.gradients) {
+    if (!gradient.spec.scattered) continue;
+    return plan_error(
+        "gradient " + gradient.spec.name +
+        " is scattered, and in the plan's mode ranks need all of the result: local_sgd, gossip, staleness "
+        "and asynchronous are for other gradients");
+  }
+  return Status::ok();
+}
+
 }  // namespace
 
 Status check_scenario(const Scenario& scenario, const SimulationOptions& options) {
@@ -129,6 +142,7 @@ Status check_scenario(const Scenario& scenario, const SimulationOptions& options
     return Status(status.code(), "gradient " + scenario.training.gradients[g].spec.name + ": " + status.message());
   }
   CASYNC_RETURN_IF_ERROR(check_mode(scenario.mode));
+  CASYNC_RETURN_IF_ERROR(check_scattered(scenario));
   if (options.steps < 1) return invalid_argument(std::to_string(options.steps) + " steps");
   if (!usable(options.jitter)) return invalid_argument("a jitter that is negative or not finite");
   if (!options.slowness.empty() && options.slowness.size() != ranks) {

@@ -112,11 +112,16 @@ AlikeRanks alike_ranks(const Topology& topology) {
 }
 
 Outline outline(const Decision& decision, Elements elements, const AlikeRanks& ranks, const Profile& profile,
-                const HopCosts& costs, double task_s) {
+                const HopCosts& costs, double task_s, bool scattered) {
   if (elements == 0) return {};
   OutlineWriter out(decision, elements, ranks, profile, costs, task_s);
   const CodecCosts& first = costs[static_cast<std::size_t>(Hop::kFirst)];
-  add_stages(out, decision.strategy, first.facts().traits.coded_terms);
+  const bool coded_terms = first.facts().traits.coded_terms;
+  if (scattered) {
+    reduce_scatter_outline(out, coded_terms);
+  } else {
+    add_stages(out, decision.strategy, coded_terms);
+  }
   return std::move(out).finish();
 }
 

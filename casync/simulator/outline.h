@@ -77,9 +77,10 @@ struct AlikeRanks {
 AlikeRanks alike_ranks(const Topology& topology);
 
 /// The cost of `decision` for `elements` elements on ranks that are alike. `costs` is by Hop, as hop_costs makes it;
-/// `task_s` is that of each task, as task_seconds() has it.
+/// `task_s` is that of each task, as task_seconds() has it. `scattered`: that of the gradient, and the decision is made
+/// by scatter().
 Outline outline(const Decision& decision, Elements elements, const AlikeRanks& ranks, const Profile& profile,
-                const HopCosts& costs, double task_s);
+                const HopCosts& costs, double task_s, bool scattered = false);
 
 /// The prices of a decision's buffers. PlanError, InvalidArgument: no such codec, or one that the strategy cannot
 /// carry.

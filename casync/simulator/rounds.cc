@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "casync/patterns/partition_count.h"
+#include "casync/strategies/reduce_scatter.h"
 
 namespace casync {
 namespace {
@@ -105,8 +106,11 @@ CodecChoice plain_codec(DType dtype) {
   }
 }
 
-Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& spec, int ranks, const Profile& profile,
-                                        const CodecFactsOf& facts_of) {
+namespace {
+
+/// rounds_of() of a gradient of which every rank gets all.
+Result<std::optional<Rounds>> rounds_of_all(Decision& decision, const GradientSpec& spec, int ranks,
+                                            const Profile& profile, const CodecFactsOf& facts_of) {
   const Result<CodecFacts> first = facts_of(decision.codec);
   if (!first) return first.status();
   const Result<CodecFacts> second = facts_of(decision.second_hop);
@@ -139,6 +143,23 @@ Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& 
   return std::optional<Rounds>(std::move(made));
 }
 
+}  // namespace
+
+Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& spec, int ranks, const Profile& profile,
+                                        const CodecFactsOf& facts_of) {
+  Result<std::optional<Rounds>> rounds = rounds_of_all(decision, spec, ranks, profile, facts_of);
+  if (!rounds || !spec.scattered) return rounds;
+  if (*rounds) {
+    return plan_error(
+        "codec `" + decision.codec.name +
+        "` has exchanges within a step, after which every rank has all of the result, and this gradient is "
+        "scattered: give it another codec");
+  }
+  CASYNC_RETURN_IF_ERROR(check_shards(spec.elements(), ranks));
+  scatter(ranks, decision);
+  return rounds;
+}
+
 Result<Outline> outline_of(Decision decision, const GradientSpec& spec, const AlikeRanks& ranks, const Profile& profile,
                            const CodecFactsOf& facts_of) {
   const Result<std::optional<Rounds>> rounds = rounds_of(decision, spec, ranks.ranks, profile, facts_of);
@@ -147,7 +168,7 @@ Result<Outline> outline_of(Decision decision, const GradientSpec& spec, const Al
     const Result<HopCosts> costs = hop_costs(decision, spec.dtype, profile, facts_of);
     if (!costs) return costs.status();
     const double task_s = task_seconds(profile, decision, spec.dtype, spec.elements());
-    return outline(decision, spec.elements(), ranks, profile, *costs, task_s);
+    return outline(decision, spec.elements(), ranks, profile, *costs, task_s, spec.scattered);
   }
   std::vector<Outline> exchanges;
   Outline made;

@@ -27,7 +27,9 @@ struct Rounds {
 
 /// Applies a session's rules to `decision`: if its codec exchanges, returns the rounds, or, for gradients that are not
 /// the matrices it needs or do not pay, changes it to a decision to send them as they are. Nullopt: `decision`, which
-/// may be new, encodes. PlanError: such a codec on one hop only, or with dedicated servers. Errors of `facts_of`.
+/// may be new, encodes. A scattered gradient's is that of its shards (scatter()). PlanError: such a codec on one hop
+/// only, with dedicated servers, or for a scattered gradient. InvalidArgument: its elements are no equal shards. Errors
+/// of `facts_of`.
 Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& spec, int ranks, const Profile& profile,
                                         const CodecFactsOf& facts_of);
 

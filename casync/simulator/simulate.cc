@@ -16,6 +16,7 @@
 #include "casync/simulator/symmetry.h"
 #include "casync/simulator/sync_mode.h"
 #include "casync/strategies/owners.h"
+#include "casync/strategies/reduce_scatter.h"
 
 namespace casync {
 namespace {
@@ -76,7 +77,8 @@ Status add_gradient(const Scenario& scenario, std::size_t at, std::size_t first_
   const Result<HopCosts> costs = hop_costs(decision, spec.dtype, scenario.profile, scenario.facts_of);
   if (!costs) return named(costs.status());
   std::uint64_t tasks = flat.tasks().size();
-  const auto graphs = rank_graphs(scenario, flat.symmetry().period, decision, spec.elements(), first_owner, tasks);
+  const auto graphs = rank_graphs(scenario, flat.symmetry().period, decision, spec.elements(), first_owner, tasks,
+                                  spec.scattered ? &reduce_scatter_graph : nullptr);
   if (!graphs) return named(graphs.status());
   const Status added = flat.add(*graphs, decision.strategy, static_cast<std::uint32_t>(at),
                                 static_cast<std::uint32_t>(scenario.decisions.size()), *costs);

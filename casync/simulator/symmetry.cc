@@ -41,7 +41,8 @@ bool is_symmetric(const Decision& decision, Elements elements, int ranks) {
   return false;
 }
 
-/// Visits the decision and elements of each exchange: one for a gradient, more if its codec exchanges within a step.
+/// Visits the decision and elements of each exchange, and if its gradient is scattered: one for a gradient, more if its
+/// codec exchanges within a step.
 template <typename Visit>
 Status for_each_exchange(const Scenario& scenario, Visit visit) {
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
@@ -50,10 +51,10 @@ Status for_each_exchange(const Scenario& scenario, Visit visit) {
     const auto rounds = rounds_of(decision, spec, scenario.topology.ranks, scenario.profile, scenario.facts_of);
     if (!rounds) return Status(rounds.status().code(), "gradient " + spec.name + ": " + rounds.status().message());
     if (!*rounds) {
-      visit(decision, spec.elements());
+      visit(decision, spec.elements(), spec.scattered);
       continue;
     }
-    for (const Rounds::Exchange& exchange : (*rounds)->exchanges) visit(exchange.decision, exchange.elements);
+    for (const Rounds::Exchange& exchange : (*rounds)->exchanges) visit(exchange.decision, exchange.elements, false);
   }
   return Status::ok();
 }
@@ -73,8 +74,8 @@ Result<Symmetry> symmetry_of(const Scenario& scenario, const SimulationOptions& 
     return Symmetry{ranks, ranks};
   }
   Symmetry found{ranks, period_of(scenario.topology)};
-  CASYNC_RETURN_IF_ERROR(for_each_exchange(scenario, [&](const Decision& decision, Elements elements) {
-    if (!is_symmetric(decision, elements, ranks)) found.period = ranks;
+  CASYNC_RETURN_IF_ERROR(for_each_exchange(scenario, [&](const Decision& decision, Elements elements, bool scattered) {
+    if (scattered || !is_symmetric(decision, elements, ranks)) found.period = ranks;
   }));
   return found;
 }
@@ -82,7 +83,7 @@ Result<Symmetry> symmetry_of(const Scenario& scenario, const SimulationOptions& 
 Result<double> tasks_at_most(const Scenario& scenario, const Symmetry& symmetry) {
   const double ranks = symmetry.ranks;
   double tasks = 0;
-  CASYNC_RETURN_IF_ERROR(for_each_exchange(scenario, [&](const Decision& decision, Elements elements) {
+  CASYNC_RETURN_IF_ERROR(for_each_exchange(scenario, [&](const Decision& decision, Elements elements, bool) {
     const double partitions = std::min<double>(std::max(decision.partitions, 1), static_cast<double>(elements));
     // A rank exchanges with all, or it encodes, sends, receives and decodes, and another receives from it and sends
     // to it. A codec that exchanges has a turn before and one after. Codes that travel side by side are

@@ -141,6 +141,11 @@ casync_status casync_session_begin_consensus(casync_session* session);
 /* priority: smaller is needed sooner in the next forward pass. */
 casync_status casync_session_declare(casync_session* session, const char* name, casync_dtype dtype,
                                      const int64_t* shape, size_t dimensions, int32_t priority, uint32_t* id);
+/* The same for a gradient that is reduced and scattered: each rank gets the result of its own shard alone, in place,
+ * with half of the bytes on the wire. Shards are equal, in rank order; the elements of others stay as they were. A
+ * count that is no multiple of the ranks is CASYNC_INVALID_ARGUMENT; docs/strategies.md says what else is refused. */
+casync_status casync_session_declare_scattered(casync_session* session, const char* name, casync_dtype dtype,
+                                               const int64_t* shape, size_t dimensions, int32_t priority, uint32_t* id);
 /* Starts reducing `count` gradients in place; data[i] holds bytes[i] bytes and is the session's until
  * handles[i] is done. */
 casync_status casync_session_submit(casync_session* session, size_t count, const uint32_t* ids, void* const* data,

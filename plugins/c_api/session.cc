@@ -38,7 +38,7 @@ Status open(const casync_session_options* options, casync_session** session) {
 }
 
 Status declare(casync_session* session, const char* name, int dtype, const int64_t* shape, std::size_t dimensions,
-               int32_t priority, uint32_t* id) {
+               int32_t priority, bool scattered, uint32_t* id) {
   CASYNC_RETURN_IF_ERROR(check_open(session));
   CASYNC_RETURN_IF_ERROR(need(name, "name"));
   CASYNC_RETURN_IF_ERROR(need_array(shape, dimensions, "shape"));
@@ -54,6 +54,7 @@ Status declare(casync_session* session, const char* name, int dtype, const int64
   }
   GradientSpec gradient{name, static_cast<DType>(dtype), {}, priority};
   if (dimensions > 0) gradient.shape.assign(shape, shape + dimensions);
+  gradient.scattered = scattered;
   const Result<runtime::GradientId> declared = session->session->declare(gradient);
   if (declared) *id = static_cast<uint32_t>(*declared);
   return declared.status();
@@ -152,7 +153,15 @@ casync_status casync_session_begin_consensus(casync_session* session) {
 
 casync_status casync_session_declare(casync_session* session, const char* name, casync_dtype dtype,
                                      const int64_t* shape, size_t dimensions, int32_t priority, uint32_t* id) {
-  return guarded([&] { return declare(session, name, static_cast<int>(dtype), shape, dimensions, priority, id); });
+  return guarded(
+      [&] { return declare(session, name, static_cast<int>(dtype), shape, dimensions, priority, false, id); });
+}
+
+casync_status casync_session_declare_scattered(casync_session* session, const char* name, casync_dtype dtype,
+                                               const int64_t* shape, size_t dimensions, int32_t priority,
+                                               uint32_t* id) {
+  return guarded(
+      [&] { return declare(session, name, static_cast<int>(dtype), shape, dimensions, priority, true, id); });
 }
 
 casync_status casync_session_submit(casync_session* session, size_t count, const uint32_t* ids, void* const* data,

@@ -64,7 +64,7 @@ void GradientSteps::begin(const GradientStart& start) {
 }
 
 void GradientSteps::give_memory(GradientRun& run, BufferId buffer) {
-  if (run.state(buffer).memory.data != nullptr) return;
+  if (run.state(buffer).memory.data != nullptr || run.buffers.elements_in(buffer) == 0) return;
   if (run.buffers.is_in_gradient(buffer)) {
     run.buffers.place(buffer, run.memory(run.buffers.of(buffer).slice), false);
   } else {

@@ -100,7 +100,7 @@ Placement Messages::place_whole(GradientRun& run, Rank from, const Message& mess
   const BufferId buffer = arrival->to();
   const compll::Codec& codec = run.codec_of(buffer);
   const Elements elements = run.buffers.elements_in(buffer);
-  const Bytes bound = run.buffers.bound_of(buffer);
+  const Bytes bound = elements == 0 ? 0 : run.buffers.bound_of(buffer);  // an answer alone: it has no memory
   if (message.codec != codec.info().number) {
     return refuse("codec number " + std::to_string(message.codec) + ", expected " +
                   std::to_string(codec.info().number) + " (" + codec.info().name + ")");

@@ -20,7 +20,9 @@ void RunTasks::find_instant(const RunBuffers& buffers, bool has_result) {
     if (const Encode* encode = std::get_if<Encode>(&task)) {
       traits_[i].is_instant = buffers.is_in_gradient(encode->to);
     } else if (const Decode* decode = std::get_if<Decode>(&task)) {
-      traits_[i].is_instant = buffers.is_in_gradient(decode->from) && !has_result;
+      traits_[i].is_instant = decode->to.count == 0 || (buffers.is_in_gradient(decode->from) && !has_result);
+    } else if (const Merge* merge = std::get_if<Merge>(&task)) {
+      traits_[i].is_instant = merge->local.count == 0;
     }
   }
 }

@@ -21,8 +21,8 @@ class RunTasks {
   RunTasks(const RunTasks&) = delete;
   RunTasks& operator=(const RunTasks&) = delete;
 
-  /// Finds the tasks that move no byte: those on payloads that lie in the gradient's own memory. `has_result`: a decode
-  /// makes more than the elements.
+  /// Finds the tasks that move no byte: those on payloads that lie in the gradient's own memory, and on no elements.
+  /// `has_result`: a decode makes more than the elements.
   void find_instant(const RunBuffers& buffers, bool has_result);
   /// The number under which the executor finds the run.
   void set_number(std::uint32_t number) { number_ = number; }
@@ -30,7 +30,7 @@ class RunTasks {
   std::size_t count() const { return waits_for_.size(); }
   /// The position on its partition's way.
   std::uint32_t hop(TaskId task) const { return traits_[TaskGraph::index(task)].hop; }
-  /// It moves no byte: an identity codec's payload that is the gradient's own memory.
+  /// It moves no byte: an identity codec's payload that is the gradient's own memory, or a payload of no elements.
   bool is_instant(TaskId task) const { return traits_[TaskGraph::index(task)].is_instant; }
   /// The executor's name for the task of this run, which has its number in the upper half.
   std::uint64_t cookie(TaskId task) const { return std::uint64_t{number_} << 32 | TaskGraph::index(task); }

@@ -310,6 +310,11 @@ TaskOutcome run_instant_task(GradientRun& run, TaskId task) {
   if (const auto* encode = std::get_if<Encode>(&primitive)) {
     return {Status::ok(), encode->from.count * sizeof(float), true};
   }
+  if (const auto* merge = std::get_if<Merge>(&primitive)) {
+    bool finite = true;
+    for (const std::optional<BufferId>& one : merge->contributions) finite = finite && run.state(*one).finite;
+    return {Status::ok(), 0, finite};
+  }
   const RunBuffers::State& from = run.state(std::get<Decode>(primitive).from);
   return {Status::ok(), from.bytes, from.finite};
 }

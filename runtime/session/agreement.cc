@@ -62,8 +62,8 @@ std::string text_of(const GradientSpec& gradient, const Decision& decision) {
   for (const GroupMember& member : gradient.members) {
     members += (members.empty() ? " of " : ", ") + member.name + " [" + text_of(member.shape) + "]";
   }
-  return std::string(name_of(gradient.dtype)) + " [" + text_of(gradient.shape) + "]" + members + ", " +
-         text_of(decision);
+  return std::string(name_of(gradient.dtype)) + " [" + text_of(gradient.shape) + "]" + members +
+         (gradient.scattered ? ", scattered, " : ", ") + text_of(decision);
 }
 
 Facts facts_of(const Plan& plan) {

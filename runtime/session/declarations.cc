@@ -6,6 +6,7 @@
 
 #include "casync/planner/decide.h"
 #include "casync/strategies/exchange.h"
+#include "casync/strategies/reduce_scatter.h"
 #include "compll/codec/element_limit.h"
 #include "compll/codec/kept.h"
 #include "compll/codec/rounds_codec.h"
@@ -14,6 +15,7 @@
 #include "runtime/session/difference_gossip.h"
 #include "runtime/session/hop_codecs.h"
 #include "runtime/session/inner_runs.h"
+#include "runtime/session/scattered.h"
 
 namespace casync::runtime {
 namespace {
@@ -71,6 +73,10 @@ Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient
   // refuses a strategy of one hop if the codecs of the two hops differ.
   declared.decision.codec = for_dtype(declared.decision.codec, gradient.dtype);
   declared.decision.second_hop = for_dtype(declared.decision.second_hop, gradient.dtype);
+  if (gradient.scattered) {
+    if (const Status able = check_scattered(plan.mode, declared, topology); !able) return named(able);
+    scatter(topology.ranks, declared.decision);
+  }
   if (plan.mode.is_gossip()) {
     if (const Status exact = check_gossip(declared); !exact) return named(exact);
   }
@@ -114,8 +120,11 @@ Status exchanges_nothing(const SyncMode& mode, std::uint32_t step) {
 namespace {
 
 /// InvalidArgument: a partition has more elements than a codec of the decision.
-Status check_partition(const Declared& declared, const HopCodecs& codecs) {
-  const Elements largest = partition_slice(declared.spec.elements(), declared.decision.partitions, 0).count;
+Status check_partition(const Declared& declared, const HopCodecs& codecs, int ranks) {
+  const auto partitions = static_cast<std::size_t>(declared.decision.partitions);
+  const Elements elements = declared.spec.elements();
+  const Elements largest = declared.spec.scattered ? shard_partition(elements, ranks, partitions, 0).count
+                                                   : partition_slice(elements, partitions, 0).count;
   for (const auto* codec : {&codecs.first, &codecs.second}) {
     if (Status status = compll::check_elements((*codec)->info(), largest); !status) {
       return Status(status.code(), "gradient " + declared.spec.name + ", partition 0: " + status.message());
@@ -138,15 +147,17 @@ Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const To
   if (!declared.asynchronous) {
     return make_graph_run(declared, std::move(*codecs), decision, topology, self, first_owner);
   }
-  CASYNC_RETURN_IF_ERROR(check_partition(declared, *codecs));
+  CASYNC_RETURN_IF_ERROR(check_partition(declared, *codecs, topology.ranks));
   return make_asynchronous(declared, topology, self, first_owner);
 }
 
 Result<std::unique_ptr<GradientRun>> make_graph_run(const Declared& declared, HopCodecs codecs, const Decision& named,
                                                     const Topology& topology, Rank self, std::size_t first_owner) {
-  CASYNC_RETURN_IF_ERROR(check_partition(declared, codecs));
+  CASYNC_RETURN_IF_ERROR(check_partition(declared, codecs, topology.ranks));
   const Decision& decision = declared.decision;
-  Result<TaskGraph> graph = make_graph(decision, declared.spec.elements(), topology, self, first_owner, traits_of);
+  Result<TaskGraph> graph =
+      declared.spec.scattered ? make_scattered_graph(declared, codecs, topology, self)
+                              : make_graph(decision, declared.spec.elements(), topology, self, first_owner, traits_of);
   if (!graph) return graph.status();
   auto run = std::make_unique<GradientRun>(declared.spec, named, std::move(*graph), std::move(codecs),
                                            RunName{declared.key, self});

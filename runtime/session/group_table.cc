@@ -20,6 +20,10 @@ GroupTable::GroupTable(Session& session, Device& device, const std::vector<Gradi
 Result<GroupedGradient> GroupTable::declare(const GradientSpec& gradient) {
   if (const auto member = place_of_.find(gradient.name); member != place_of_.end()) {
     const auto& [group, place] = member->second;
+    if (gradient.scattered) {
+      return plan_error("gradient " + gradient.name + ": the plan sends it in group " + group->members().name() +
+                        ", whose members have no shards of their own: leave it out, or declare it without scatter");
+    }
     CASYNC_RETURN_IF_ERROR(group->declare(place, gradient));
     if (group->members().has_all() && !group->id()) CASYNC_RETURN_IF_ERROR(close(*group));
     return GroupedGradient{std::nullopt, group, place};

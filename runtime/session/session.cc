@@ -11,6 +11,7 @@
 #include "runtime/session/declarations.h"
 #include "runtime/session/session_device.h"
 #include "runtime/session/session_impl.h"
+#include "runtime/session/session_nccl.h"
 
 namespace casync::runtime {
 
@@ -66,6 +67,7 @@ Status SessionImpl::begin_consensus() {
 
 Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   CASYNC_RETURN_IF_ERROR(usable());
+  if (gradient.scattered && parts_.over_nccl()) return scattered_over_nccl(gradient);
   Result<Declared> declared = declare_gradient(parts_.plan, gradient, parts_.topology);
   if (!declared) return declared.status();
   Result<std::unique_ptr<Event>> ready = ready_.make();

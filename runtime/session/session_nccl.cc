@@ -40,6 +40,12 @@ Status not_submitted(const GradientSpec& gradient, std::uint32_t step) {
                           "parameter is not used, or use the transport ucx");
 }
 
+Status scattered_over_nccl(const GradientSpec& gradient) {
+  return unimplemented("gradient " + gradient.name +
+                       ": over nccl owners of shards cannot tell the others that their sums are finite: declare it "
+                       "without scatter, or use the transport ucx");
+}
+
 Result<std::unique_ptr<RoundTransport>> open_nccl_of(Group& group, Rank rank, int ranks, Stream& stream,
                                                      Clock::time_point deadline) {
   const Result<const NcclApi*> api = find_nccl();

@@ -24,6 +24,9 @@ Status check_over_nccl(const Device& device, const Plan& plan);
 /// InvalidArgument: over NCCL a step of all ranks has all gradients, and this one was not submitted in it.
 Status not_submitted(const GradientSpec& gradient, std::uint32_t step);
 
+/// Unimplemented: a gradient that is reduced and scattered.
+Status scattered_over_nccl(const GradientSpec& gradient);
+
 /// Opens NCCL's communicator of a job on this stream. Collective. Errors as find_nccl, make_nccl_id and open_nccl; the
 /// end of the job.
 Result<std::unique_ptr<RoundTransport>> open_nccl_of(Group& group, Rank rank, int ranks, Stream& stream,

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "runtime/executor/answering.h"
 #include "runtime/executor/run_states.h"
+#include "runtime/session/agreement.h"
 #include "runtime/session/declarations.h"
 
 namespace casync::runtime {
@@ -177,6 +178,8 @@ void SessionStates::warn_of_strangers() {
 }
 
 std::string SessionStates::label_of(const GradientRun& run) const {
+  // Of a scattered gradient each element's is by itself, whoever owns it: another number of ranks may go on with it.
+  if (run.spec.scattered) return identity_of(run.decision.codec) + ", scattered";
   return state_label(run.decision, parts_.topology) + (run.asynchronous ? ", asynchronous" : "");
 }
 

@@ -17,11 +17,14 @@ def gradient(rank, step):
     return numpy.random.default_rng(100 * rank + step).standard_normal(ELEMENTS).astype(numpy.float32)
 
 
-def train(rank, folder, first, last, old=None):
-    """Applied sum of some steps, and this rank's state after them. `old`: goes on from the states of so many ranks."""
+def train(rank, folder, first, last, old=None, scatter=False):
+    """Applied sum of some steps, and this rank's state after them. `old`: goes on from the states of so many ranks. With
+    `scatter` this rank's shard of the sum, and zeros."""
     applied = numpy.zeros(ELEMENTS)
     with casync.Session(plan=f"{folder}/plan.txtpb") as session:
-        identity = session.declare("w", ELEMENTS)
+        identity = session.declare("w", ELEMENTS, scatter=scatter)
+        part = ELEMENTS // session.size
+        own = slice(rank * part, (rank + 1) * part) if scatter else slice(None)
         if old:
             states = [pickle.load(open(f"{folder}/{one}.state", "rb")) for one in range(old)]
             session.load_state_dict(reshard.reshard(states[::-1], rank, session.size))
@@ -29,7 +32,7 @@ def train(rank, folder, first, last, old=None):
             array = gradient(rank, step)
             session.submit(identity, array)
             session.step()
-            applied += array
+            applied[own] += array[own]
         state = session.state_dict()
         if not old:
             pickle.dump(state, open(f"{folder}/{rank}.state", "wb"))
@@ -68,6 +71,18 @@ def test_what_was_not_sent_is_sent_by_another_number_of_ranks(tmp_path, strategy
     assert numpy.allclose(everything - applied, not_sent([state for _, state in after]), atol=2e-5)
 
 
+@pytest.mark.parametrize("old, new", [(4, 2), (2, 4), (5, 2), (1, 2)])
+def test_what_was_not_sent_of_shards_is_sent_by_another_number_of_ranks(tmp_path, old, new):
+    (tmp_path / "plan.txtpb").write_text('version: 1\ndefault { codec { name: "onebit" } partitions: 3 }\n')
+    options = dict(folder=str(tmp_path), scatter=True)
+    before = ranks.values(__file__, "train", old, first=0, last=4, **options)
+    after = ranks.values(__file__, "train", new, first=4, last=7, old=old, **options)
+    applied = sum(shards for shards, _ in before + after)
+    everything = mean(old, 0, 4) + mean(new, 4, 7)
+    assert numpy.abs(everything - applied).max() > 0.05  # so there is something to lose
+    assert numpy.allclose(everything - applied, not_sent([state for _, state in after]), atol=2e-5)
+
+
 def state(rank, size=2, **options):
     return {"step": 3, "ranks": size, "rank": rank, "gradients": {
         "w": {"codec": "onebit", "residual": numpy.ones(4, numpy.float32), "owned": [[2 * rank, 2]]}}, **options}  # fmt: skip
@@ -86,3 +101,7 @@ def test_states_that_do_not_belong_together_are_refused_by_rank_and_gradient():
     del momentum[1]["gradients"]["w"]["owned"]
     assert "gradient w: onebit keeps more than a residual" in refused(momentum)
     assert reshard.reshard(momentum, 1, 2) is momentum[1]
+    shards = [state(rank) for rank in range(2)]
+    for one in shards:
+        one["gradients"]["w"]["codec"] += ", scattered"
+    assert "gradient w is scattered, and one rank sends nothing" in refused(shards, size=1)

@@ -55,6 +55,42 @@ def test_the_counters_count_what_was_sent():
         assert stats["steps"] == 1 and least * 0.9 <= stats["wire_bytes_sent"] <= least * 1.2
 
 
+def scattered_once(rank, scatter, op, codec):
+    """The array that this rank has in the end, and what it sent."""
+    with casync.Session(codec=codec, op=op) as session:
+        array = numpy.random.default_rng(rank).standard_normal(12 * 1024).astype(numpy.float32)
+        session.submit(session.declare("flat", array.shape, scatter=scatter), array).wait()
+        assert session.step()
+        return array, session.stats()["payload_bytes_sent"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("op", ["average", "sum"])
+def test_every_rank_ends_with_its_own_shard_and_sends_half_of_the_bytes(size, op):
+    given = [numpy.random.default_rng(rank).standard_normal(12 * 1024).astype(numpy.float32) for rank in range(size)]
+    expected = sum(one.astype(numpy.float64) for one in given) / (size if op == "average" else 1)
+    results = ranks.values(__file__, "scattered_once", size, scatter=True, op=op, codec="none")
+    for rank, (array, sent) in enumerate(results):
+        shard = slice(rank * 12 * 1024 // size, (rank + 1) * 12 * 1024 // size)
+        assert numpy.abs(array[shard] - expected[shard]).max() < 1e-5
+        array[shard] = given[rank][shard]
+        assert array.tobytes() == given[rank].tobytes()
+        assert sent == 4 * 12 * 1024 * (size - 1) // size
+    whole = ranks.values(__file__, "scattered_once", size, scatter=False, op=op, codec="none")
+    assert sum(sent for _, sent in whole) == 2 * sum(sent for _, sent in results)
+
+
+def refused_scatter(rank):
+    with casync.Session(codec="none") as session:
+        with pytest.raises(casync.InvalidArgument, match="gradient odd: 7 elements are not 2 equal shards") as refused:
+            session.declare("odd", 7, scatter=True)
+        return str(refused.value)
+
+
+def test_shards_that_are_not_equal_are_refused_with_the_next_number_that_is():
+    assert all("pad them to 8" in text for text in ranks.values(__file__, "refused_scatter", 2))
+
+
 def train(rank, codec, steps, resume_at=None):
     """Hash of all results of all steps; with resume_at, by two sessions that hand over the saved state."""
     digest, state = hashlib.sha256(), None

@@ -226,14 +226,84 @@ def with_reduce_scatter(rank, codec):
     state = casync.torch.State(codec=codec)
     casync.torch.CompressedReduceScatter(state).install(net)
     outcome = train(net, rank)
+    sent = state.stats()["payload_bytes_sent"]
     state.close()
-    return outcome
+    return *outcome, sent
 
 
+def padded_elements(size):
+    """Elements of the network, each parameter's first extent padded to a multiple of the ranks."""
+    parameters = [parameter.shape for parameter in network().parameters()]
+    return sum((shape[0] + size - 1) // size * size * torch.Size(shape[1:]).numel() for shape in parameters)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
 @pytest.mark.parametrize("codec, error", [("none", 1e-6), ("int8", 0.02)])
-def test_plain_fsdp_reduces_and_scatters_compressed(codec, error):
-    for difference, _ in ranks.values(__file__, "with_reduce_scatter", 3, torch=True, codec=codec):
+def test_plain_fsdp_reduces_and_scatters_compressed(size, codec, error):
+    for difference, _, sent in ranks.values(__file__, "with_reduce_scatter", size, torch=True, codec=codec):
         assert difference <= error
+        bytes_of_contributions = 4 * padded_elements(size) * (size - 1) // size * STEPS
+        if codec == "none":
+            assert sent == bytes_of_contributions  # an all-reduce sends twice as much
+        else:
+            assert sent < bytes_of_contributions / 3
+
+
+class Scatters(torch.autograd.Function):
+    """The identity, whose backward pass reduces and scatters a tensor."""
+
+    @staticmethod
+    def forward(ctx, x, output, tensor, op, group):
+        ctx.arguments = output, tensor, op, group
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        output, tensor, op, group = ctx.arguments
+        dist.reduce_scatter_tensor(output, tensor, op=op, group=group)
+        return gradient, None, None, None, None
+
+
+def scattered(rank, plan):
+    """What one collective gives and sends for each op, and what it leaves of its input."""
+    begin()
+    size = dist.get_world_size()
+    results = []
+    for op in (dist.ReduceOp.AVG, dist.ReduceOp.SUM):
+        name = f"casync_{len(results)}"
+        casync.torch.register_backend(name, plan=plan)
+        group = dist.new_group(list(range(size)), backend=name)
+        tensor = torch.randn(size * 3000, generator=torch.Generator().manual_seed(rank))
+        kept, output = tensor.clone(), torch.empty(3000)
+        Scatters.apply(torch.zeros(1, requires_grad=True), output, tensor, op, group).backward()
+        assert torch.equal(tensor, kept)
+        results.append((output, group.stats()["payload_bytes_sent"]))
+        group.shutdown()
+    return results
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_reduce_scatter_of_our_backend_gives_each_rank_its_shard_with_half_of_the_bytes(tmp_path, size):
+    plan = tmp_path / "plan.txtpb"
+    plan.write_text('version: 1 default { codec { name: "none" } strategy: ring }')
+    given = [torch.randn(size * 3000, generator=torch.Generator().manual_seed(rank)) for rank in range(size)]
+    for rank, results in enumerate(ranks.values(__file__, "scattered", size, torch=True, plan=str(plan))):
+        mean = sum(given)[rank * 3000 : (rank + 1) * 3000] / size
+        for (output, sent), wanted in zip(results, (mean, mean * size)):
+            assert torch.allclose(output, wanted, atol=1e-5)
+            assert sent == 4 * 3000 * (size - 1)
+
+
+def test_where_a_plan_has_no_shards_reduce_scatter_goes_through_an_all_reduce_and_says_so(tmp_path):
+    plan = tmp_path / "plan.txtpb"
+    plan.write_text('version: 1 default { codec { name: "none" } servers: 1 dedicated: true }')
+    ended = ranks.outcomes(__file__, "scattered", 2, torch=True, plan=str(plan))
+    assert [outcome.error for outcome in ended] == [None, None]
+    contributor = torch.randn(2 * 3000, generator=torch.Generator().manual_seed(0))  # rank 1 is the server
+    for rank, outcome in enumerate(ended):
+        assert torch.allclose(outcome.value[0][0], contributor[rank * 3000 : (rank + 1) * 3000])
+    assert "is reduced for all ranks, and not scattered: 1 dedicated server would own no shard" in ended[0].stderr
+    assert "not scattered" not in ended[1].stderr
 
 
 def as_backend(rank):

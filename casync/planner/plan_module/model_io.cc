@@ -59,6 +59,7 @@ TrainedGradient read_gradient(const Placed<wire::Gradient>& from, const Training
     }
     gradient.spec.dtype = dtype.value_or(DType::kFloat32);
   }
+  gradient.spec.scattered = from->scattered();
   gradient.ready_s = moment(from, wire::Gradient::kReadySecondsFieldNumber, from->has_ready_seconds(),
                             from->ready_seconds(), training.backward_s);
   gradient.need_s = moment(from, wire::Gradient::kNeedSecondsFieldNumber, from->has_need_seconds(),
@@ -170,6 +171,7 @@ std::string model_text(const Training& training) {
     if (gradient.spec.dtype != DType::kFloat32) to->set_dtype(std::string(name_of(gradient.spec.dtype)));
     to->set_ready_seconds(gradient.ready_s);
     to->set_need_seconds(gradient.need_s);
+    if (gradient.spec.scattered) to->set_scattered(true);
   }
   for (const SlowRank& slow : training.slow) {
     wire::Slow* to = message.add_slow();

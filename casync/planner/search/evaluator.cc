@@ -5,6 +5,7 @@
 
 #include "casync/planner/search/limits.h"
 #include "casync/simulator/rounds.h"
+#include "casync/strategies/reduce_scatter.h"
 
 namespace casync {
 
@@ -73,13 +74,15 @@ Result<const Option*> Evaluator::option(std::size_t at, const Decision& decision
   const std::string way = std::string(name_of(spec.dtype)) + " " + text_of(decision.codec) + " " +
                           text_of(decision.second_hop) + " " + std::to_string(static_cast<int>(decision.strategy));
   const std::string key = std::to_string(spec.elements()) + " " + std::to_string(decision.partitions) + " " +
-                          std::to_string(decision.servers.count) + (decision.servers.dedicated ? "d " : " ") + way;
+                          std::to_string(decision.servers.count) + (decision.servers.dedicated ? "d " : " ") +
+                          (spec.scattered ? "s " : "") + way;
   const auto known = options_.find(key);
   if (known != options_.end()) return known->second.get();
-  const Decision own = in_own_type(decision, spec.dtype);
+  Decision own = in_own_type(decision, spec.dtype);
   if (const Result<CodecFacts> codec = facts(decision.codec); codec && codec->rounds) {
     return option_of_rounds(at, own, key);
   }
+  if (spec.scattered) scatter(request_.topology.ranks, own);
   auto costs = costs_.find(way);
   if (costs == costs_.end()) {
     Result<HopCosts> made =
@@ -88,7 +91,7 @@ Result<const Option*> Evaluator::option(std::size_t at, const Decision& decision
     costs = costs_.emplace(way, std::move(*made)).first;
   }
   const double task_s = task_seconds(request_.profile, own, spec.dtype, spec.elements());
-  Outline made = outline(own, spec.elements(), ranks_, request_.profile, costs->second, task_s);
+  Outline made = outline(own, spec.elements(), ranks_, request_.profile, costs->second, task_s, spec.scattered);
   return options_.emplace(key, std::make_unique<Option>(Option{decision, std::move(made), more_steps(at, decision)}))
       .first->second.get();
 }

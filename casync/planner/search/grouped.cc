@@ -20,6 +20,10 @@ Result<TrainedGradient> whole_of(const GradientGroup& group,
     const auto found = gradients.find(name);
     if (found == gradients.end()) continue;
     const TrainedGradient& one = *found->second;
+    if (one.spec.scattered) {
+      return plan_error("group `" + group.name + "`: `" + name +
+                        "` is scattered, and members have no shards of their own: leave it out");
+    }
     if (first == nullptr) {
       first = &one;
       whole.ready_s = one.ready_s;

@@ -176,7 +176,8 @@ Result<MergedGradients> merged_gradients(const PlanRequest& request, StrategyKin
   const TrainedGradient* before = nullptr;
   for (const std::size_t g : merged.order) {
     const TrainedGradient& own = training.gradients[g];
-    const bool may_join = before != nullptr && before->spec.dtype == own.spec.dtype;
+    const bool may_join =
+        before != nullptr && before->spec.dtype == own.spec.dtype && !before->spec.scattered && !own.spec.scattered;
     messages.push_back({own.ready_s, static_cast<double>(own.spec.bytes()), may_join});
     before = &own;
   }

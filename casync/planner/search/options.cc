@@ -96,6 +96,7 @@ Result<std::vector<Hops>> hops(Evaluator& evaluator, std::size_t at) {
 
 /// The strategies worth trying with these codecs for gradient `at`.
 std::vector<StrategyKind> worth_trying(Evaluator& evaluator, std::size_t at, const Hops& hops) {
+  if (evaluator.request().training.gradients[at].spec.scattered) return {StrategyKind::kPs};  // it has one way
   const Topology& topology = evaluator.request().topology;
   const Limits& limits = evaluator.limits(at);
   std::vector<StrategyKind> able;
@@ -145,6 +146,8 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
     if (!limits.codec && request.more_steps && request.more_steps(way.first, way.second) > request.most_more_steps) {
       continue;
     }
+    // Nothing of a scattered gradient comes back, and it has no exchanges.
+    if (spec.scattered && !limits.second_hop && (way.rounds || !(way.first == way.second)) && !limits.codec) continue;
     if (way.rounds && !limits.codec) {
       const Result<bool> any = exchanges(evaluator, way, spec);
       if (!any) return any.status();

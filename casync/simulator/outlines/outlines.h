@@ -13,6 +13,7 @@ void all_gather_outline(OutlineWriter& out, bool coded_terms);
 void tree_outline(OutlineWriter& out, bool coded_terms);
 void hierarchical_outline(OutlineWriter& out, bool coded_terms);
 void double_tree_outline(OutlineWriter& out, bool coded_terms);
+void reduce_scatter_outline(OutlineWriter& out, bool coded_terms);
 void hierarchical_all_gather_outline(OutlineWriter& out, bool coded_terms);
 
 }  // namespace casync

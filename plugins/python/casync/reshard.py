@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+_SCATTERED = ", scattered"  # of a gradient of which each rank owns a shard
 _LATE = ("step late", "steps late")  # the codecs of a delayed session's results, which all ranks have alike
 
 
@@ -38,7 +39,8 @@ def reshard(states: Iterable[Mapping[str, Any]], rank: int, size: int) -> dict[s
                 f"gradient {name}: {first['codec']} keeps more than a residual, and that belongs to {old} ranks: it cannot "
                 f"be loaded by {size}; leave this gradient out of the state to begin it anew"
             )
-        gradients[name] = _shared(parts, size)
+        is_scattered = first["codec"].endswith(_SCATTERED)
+        gradients[name] = _of_shards(name, parts, rank, size) if is_scattered else _shared(parts, size)
     return {"step": states[0]["step"], "ranks": size, "rank": rank, "gradients": gradients}
 
 
@@ -73,6 +75,19 @@ def _shared(parts: list[Mapping[str, Any]], size: int) -> dict[str, Any]:
     # In the new job each element counts 1 / size on each rank, and wholly on its owner, where the strategy has owners.
     has_owners = owners > 0 or (len(parts) == 1 and "all_gather" not in parts[0]["codec"].lower())
     share = mean * (size / (2 * size - 1) if has_owners else 1)
+    return {"codec": parts[0]["codec"], "residual": share.astype(numpy.float32), "owned": parts[0]["owned"]}
+
+
+def _of_shards(name: str, parts: list[Mapping[str, Any]], rank: int, size: int) -> dict[str, Any]:
+    """A rank sends all but its own shard, so the others have what was not sent of that."""
+    if size == 1:
+        raise errors.InvalidArgument(
+            f"gradient {name} is scattered, and one rank sends nothing: what {len(parts)} ranks had not sent would be lost; "
+            "leave this gradient out of the state to begin it anew"
+        )
+    share = sum(numpy.asarray(part["residual"], numpy.float64) for part in parts) / len(parts) * (size / (size - 1))
+    own = len(share) // size
+    share[rank * own : (rank + 1) * own] = 0
     return {"codec": parts[0]["codec"], "residual": share.astype(numpy.float32), "owned": parts[0]["owned"]}
 
 

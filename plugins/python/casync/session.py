@@ -120,16 +120,23 @@ class Session:
         _exit.remember(self)
 
     def declare(
-        self, name: str, shape: int | Iterable[int], dtype: DTypeLike = "float32", priority: int | None = None
+        self,
+        name: str,
+        shape: int | Iterable[int],
+        dtype: DTypeLike = "float32",
+        priority: int | None = None,
+        scatter: bool = False,
     ) -> int:
         """Makes a gradient known, on every rank before the step that uses it; returns its id. All ranks give the
-        same; smaller priorities are needed sooner in the next forward pass and travel first (None: 0)."""
+        same; smaller priorities are needed sooner in the next forward pass and travel first (None: 0).
+        With `scatter` this rank gets the result of its own shard of the n elements, the `rank`-th of `size` equal ones, with
+        half of the bytes; the others stay as they are. InvalidArgument: n is no multiple of size."""
         self._check()
         gradient = arrays.Gradient(name, shape, dtype)
         extents = (ctypes.c_int64 * max(len(gradient.shape), 1))(*gradient.shape)
         identity = ctypes.c_uint32()
         _library.call(
-            "casync_session_declare",
+            "casync_session_declare_scattered" if scatter else "casync_session_declare",
             self._pointer,
             name.encode(),
             _library.DTYPES[gradient.dtype],

@@ -55,11 +55,17 @@ class Synchronizer:
         self._submitted: dict[int, Handle] = {}  # by id, in the step under way
 
     def declare(
-        self, name: str, shape: int | Iterable[int], dtype: DTypeLike = "float32", priority: int | None = None
+        self,
+        name: str,
+        shape: int | Iterable[int],
+        dtype: DTypeLike = "float32",
+        priority: int | None = None,
+        scatter: bool = False,
     ) -> int:
         """Makes a gradient known by its name and returns its id. All ranks declare the same gradients, in any order.
-        The same again returns the same id; another shape or dtype under a known name raises InvalidArgument."""
-        identity = self.session.declare(name, shape, dtype, priority)
+        The same again returns the same id; another shape or dtype under a known name raises InvalidArgument. With
+        `scatter` a rank gets the result of its own shard alone (Session.declare)."""
+        identity = self.session.declare(name, shape, dtype, priority, scatter)
         self._ids[name] = identity
         self._declared[identity] = (name, self.session.bytes_of(identity))
         return identity

@@ -8,6 +8,7 @@
 #include "casync/strategies/hierarchical.h"
 #include "casync/strategies/hierarchical_all_gather.h"
 #include "casync/strategies/ps.h"
+#include "casync/strategies/reduce_scatter.h"
 #include "casync/strategies/ring.h"
 #include "casync/strategies/tree.h"
 #include "tests/support/golden.h"
@@ -83,6 +84,11 @@ TEST_CASE("golden: hierarchical_all_gather of five ranks on two nodes, and of vo
         texts(all_ranks(&hierarchical_all_gather_graph, {.elements = 10, .ranks = 5, .node_of = node_of})));
   const Exchange votes{.elements = 10, .ranks = 5, .coded_terms = true, .votes = true, .node_of = node_of};
   check("hierarchical_all_gather_votes.txt", texts(all_ranks(&hierarchical_all_gather_graph, votes)));
+}
+
+TEST_CASE("golden: reduce_scatter of two ranks, two partitions of each shard") {
+  check("reduce_scatter_2_ranks.txt",
+        texts(all_ranks(&reduce_scatter_graph, {.elements = 8192, .partitions = 4, .ranks = 2})));
 }
 
 TEST_CASE("golden: tree of one rank merges, encodes and decodes alone") {

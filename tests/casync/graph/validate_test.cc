@@ -190,6 +190,17 @@ TEST_CASE("validate: elements never decoded") {
   CHECK_THAT(TaskGraph::Builder().build().validate(1, 1, 0).message(), Contains("no task decodes element 0 of 1"));
 }
 
+TEST_CASE("validate: elements decoded that another rank gets the result of") {
+  TaskGraph::Builder builder;
+  const BufferId mine = builder.buffer({kAll});
+  builder.add(Encode{kAll, mine});
+  builder.add(Decode{mine, kAll});
+  CHECK_THAT(std::move(builder).build().validate(kAll.count, 2, 0, {0, 4}).message(),
+             Contains("task 1 (decode") && Contains("this rank gets the result of elements [0, 4) alone"));
+  CHECK_THAT(TaskGraph::Builder().build().validate(8, 2, 1, {4, 4}).message(),
+             Contains("no task decodes element 4 of 8"));
+}
+
 TEST_CASE("validate: elements decoded while another task may still have to read them") {
   Sum sum;
   const BufferId late = sum.builder.buffer({{2, 2}, Hop::kRaw});

@@ -44,6 +44,24 @@ PlanRequest scaled(PlanRequest request, double factor) {
 
 }  // namespace
 
+TEST_CASE("planner: a scattered gradient has its one way, and is cheaper than one that comes back") {
+  for (const int ranks : {2, 4}) {
+    PlanRequest one = request(ranks, 1, slow_network());
+    for (TrainedGradient& gradient : one.training.gradients) {
+      const auto elements = static_cast<std::int64_t>(round_up(gradient.spec.elements(), std::size_t{4}));
+      gradient.spec.shape = {elements};
+    }
+    const double whole = found(one).simulation.step_s;
+    for (TrainedGradient& gradient : one.training.gradients) gradient.spec.scattered = true;
+    const PlanReport report = found(one);
+    CHECK(report.simulation.step_s < whole);
+    for (const Decision& decision : report.step.decisions) {
+      CHECK(decision.strategy == StrategyKind::kPs);
+      CHECK(decision.codec == decision.second_hop);
+    }
+  }
+}
+
 TEST_CASE("planner: partitions are as somebody says, else the usual ones unless others make the step shorter") {
   for (PlanRequest request : requests()) {
     CAPTURE(request.topology.ranks);

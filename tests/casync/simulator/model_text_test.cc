@@ -63,6 +63,15 @@ TEST_CASE("model: a written one reads back to the same") {
   CHECK(text.find("shape: 3 shape: 4") != std::string::npos);
 }
 
+TEST_CASE("model: a gradient of which each rank gets its own shard") {
+  const std::string text = with("name: \"w\" shape: 4 ready_seconds: 0 need_seconds: 0 scattered: true");
+  const Result<Training> model = parse_model(text, "m");
+  REQUIRE(model.status().text() == "OK");
+  CHECK(model->gradients[0].spec.scattered);
+  CHECK(model_text(*model).find("scattered: true") != std::string::npos);
+  CHECK(model_text(*parse_model(kLeast, "m")).find("scattered") == std::string::npos);
+}
+
 TEST_CASE("model: ranks that are slow, and the jitter of all") {
   const std::string text = "slow { rank: 3 factor: 1.5 } slow { rank: 0 factor: 0.5 } jitter: 0.25";
   const Result<Training> model = parse_model(kLeast + text, "m");

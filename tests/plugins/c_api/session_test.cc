@@ -107,6 +107,23 @@ TEST_CASE("c session: a step with NaN says so, with the gradient's name cut to t
   CHECK(std::string(name) == "layer");
 }
 
+TEST_CASE("c session: a scattered gradient of one rank is all its own, and no other is declared like it") {
+  const Session session("int8");
+  const int64_t elements = 64;
+  uint32_t id = 0, again = 1;
+  REQUIRE(casync_session_declare_scattered(session.handle, "w", CASYNC_FLOAT32, &elements, 1, 0, &id) == CASYNC_OK);
+  std::vector<float> values(64, 1.5f), given = values;
+  CHECK(session.reduce(id, &values));
+  CHECK(values == given);
+  CHECK(casync_session_declare_scattered(session.handle, "w", CASYNC_FLOAT32, &elements, 1, 0, &again) == CASYNC_OK);
+  CHECK(again == id);
+  CHECK(casync_session_declare(session.handle, "w", CASYNC_FLOAT32, &elements, 1, 0, &again) ==
+        CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error().find(", scattered, int8") != std::string::npos);
+  CHECK(casync_session_declare_scattered(session.handle, nullptr, CASYNC_FLOAT32, &elements, 1, 0, &again) ==
+        CASYNC_INVALID_ARGUMENT);
+}
+
 TEST_CASE("c session: wrong arguments are refused by name and start nothing") {
   const Session session("none");
   uint32_t id = 0;

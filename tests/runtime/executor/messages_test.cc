@@ -80,6 +80,33 @@ TEST_CASE("messages: one that is not what its step expects is refused, with the 
   CHECK(refused([](Message&) {}) == "it sent gradient weight, step 0, partition 0, hop 0, and that step is over here");
 }
 
+TEST_CASE("messages: an answer of no elements is taken without a payload, and refused with one") {
+  auto ranks = test::make_ranks(2, 744);
+  test::OneRank& one = *ranks[0];
+  GradientSpec spec{"weight", DType::kFloat16, {100}, 0};
+  spec.scattered = true;
+  const Topology topology = Topology::flat(2);
+  const Result<Declared> declared = declare_gradient({}, spec, topology);
+  REQUIRE(declared.is_ok());
+  std::vector<std::unique_ptr<GradientRun>> runs;
+  runs.push_back(std::move(make_run(*declared, topology, 0, 0)).value());
+  GradientRun& run = *runs[0];
+  REQUIRE(one.parts.take_in(std::move(runs)).is_ok());
+  std::vector<std::uint16_t> values(100);
+  one.waiters.begin(1);
+  one.parts.steps.begin({&run, 0, {reinterpret_cast<std::byte*>(values.data()), 200}});
+  Message message;
+  message.key = {run.key, 0, 1, 1};
+  message.codec = run.codec(Hop::kRaw).info().number;
+  message.elements = 0;
+  message.payload_bytes = 16;
+  const Placement refused = one.parts.messages.place(1, message);
+  REQUIRE(refused.kind == Placement::Kind::kRefuse);
+  CHECK(refused.reason.message().ends_with("is refused: 16 bytes, expected at most 0"));
+  message.payload_bytes = 0;
+  CHECK(one.parts.messages.place(1, message).kind == Placement::Kind::kHere);
+}
+
 TEST_CASE("messages: none gets a place while a comparison is wanted or after a failure, but words without a payload") {
   test::BegunStep begun(0, 742);
   test::OneRank& one = begun.one;

@@ -94,3 +94,19 @@ TEST_CASE("run tasks: each has a name of its own among the tasks of all runs") {
   CHECK(one.cookie(kSends) == 2);
   CHECK(other.cookie(kSends) == (std::uint64_t{1} << 32 | 2));
 }
+
+TEST_CASE("run tasks: a merge into no elements and their decode move no byte, with any codec") {
+  TaskGraph::Builder builder;
+  const BufferId sum = builder.buffer({{0, 8}, Hop::kSum}), answer = builder.buffer({{0, 0}, Hop::kRaw});
+  const TaskId merges = builder.add(Merge{{std::nullopt}, {0, 8}, sum, true});
+  const TaskId answers = builder.add(Merge{{sum}, {0, 0}, answer});
+  const TaskId decodes = builder.add(Decode{answer, {0, 0}});
+  const TaskGraph graph = std::move(builder).build();
+  const HopCodecs codecs = test::codecs_of("int4");
+  RunBuffers buffers(graph, codecs, nullptr, 0);
+  RunTasks tasks(graph);
+  tasks.find_instant(buffers, true);
+  CHECK_FALSE(tasks.is_instant(merges));
+  CHECK(tasks.is_instant(answers));
+  CHECK(tasks.is_instant(decodes));
+}

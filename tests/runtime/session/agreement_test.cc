@@ -18,5 +18,8 @@ TEST_CASE("agreement: decisions and codecs read as a person would write them") {
   CHECK(text_of(decision) == "int4:block=64,feedback=0 / bf16, ps with 2 servers, 4 partitions, priority 0");
   decision.servers = {1, true};
   CHECK(text_of(decision) == "int4:block=64,feedback=0 / bf16, ps with 1 dedicated server, 4 partitions, priority 0");
+  GradientSpec shards{"w", DType::kFloat32, {8}, 0};
+  shards.scattered = true;
+  CHECK(text_of(shards, {}) == "float32 [8], scattered, none, ps, 1 partitions, priority 0");
   CHECK(text_of(CodecChoice{"topk", {{"ratio", 0.01}}}) == "topk:ratio=0.01");
 }

@@ -37,14 +37,16 @@ using AllSeen = std::vector<Seen>;
 /// Gradients of a rank, in host memory or on the device.
 class Gradients {
  public:
-  Gradients(Session& session, bool on_device, DType dtype = DType::kFloat32)
-      : session_(session), on_device_(on_device), dtype_(dtype) {
+  Gradients(Session& session, bool on_device, DType dtype = DType::kFloat32, bool scattered = false)
+      : session_(session), on_device_(on_device), dtype_(dtype), scattered_(scattered) {
     if (on_device) program_ = std::make_unique<Program>();
   }
   Status declare_all(std::span<const std::size_t> sizes = kSizes) {
     for (const std::size_t size : sizes) {
       const std::string name = "g" + std::to_string(ids_.size());
-      const Result<GradientId> id = session_.declare({name, dtype_, shape_of(size), 0});
+      GradientSpec spec{name, dtype_, shape_of(size), 0};
+      spec.scattered = scattered_;
+      const Result<GradientId> id = session_.declare(spec);
       if (!id) return id.status();
       ids_.push_back(*id);
       if (on_device_) floats_.push_back(program_->floats(size, dtype_));
@@ -77,6 +79,7 @@ class Gradients {
   Session& session_;
   const bool on_device_;
   const DType dtype_;
+  const bool scattered_;
   std::unique_ptr<Program> program_;
   std::vector<GradientId> ids_;
   std::vector<Program::Floats> floats_;           // on the device
@@ -112,7 +115,7 @@ inline std::vector<std::vector<float>> awkward_for_halves(int rank, std::uint32_
 /// Sessions of these ranks on the host or on the device; "" or what went wrong.
 inline std::string run_steps(int ranks, bool on_device, const std::function<void(SessionOptions&)>& configure,
                              AllSeen& seen, const Values& values = gaussians, const std::string& transport = "loopback",
-                             DType dtype = DType::kFloat32) {
+                             DType dtype = DType::kFloat32, bool scattered = false) {
   seen.assign(static_cast<std::size_t>(ranks), {});
   const auto configure_all = [&](SessionOptions& options) {
     configure(options);
@@ -120,7 +123,7 @@ inline std::string run_steps(int ranks, bool on_device, const std::function<void
   };
   const auto body = [&](Session& session, RankContext& context) -> std::string {
     Seen& here = seen[static_cast<std::size_t>(context.rank)];
-    Gradients gradients(session, on_device, dtype);
+    Gradients gradients(session, on_device, dtype, scattered);
     std::vector<std::size_t> sizes;
     for (const std::vector<float>& one : values(context.rank, 0)) sizes.push_back(one.size());
     if (Status status = gradients.declare_all(sizes); !status) return status.text();

@@ -53,6 +53,15 @@ TEST_CASE("session over nccl: the bytes are those over loopback, by every strate
   }
 }
 
+TEST_CASE("session over nccl: a scattered gradient is refused by name") {
+  CHECK(sessions(1, "int4", [](Session& session, RankContext&) -> std::string {
+          GradientSpec spec{"shards", DType::kFloat32, {64}, 0};
+          spec.scattered = true;
+          const std::string said = session.declare(spec).status().text();
+          return said.starts_with("Unimplemented: gradient shards: over nccl owners of shards") ? "" : said;
+        }) == "");
+}
+
 TEST_CASE("session over nccl: gradients in half precision have the bytes of those over loopback") {
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
     for (const char* codec : {"none", "int4", "topk", "diana", "bf16", "signsgd"}) {

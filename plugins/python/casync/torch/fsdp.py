@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
 from torch.distributed.fsdp._fully_shard._fsdp_param_group import FSDPParamGroup
 
 from casync import errors
-from casync.torch import naming
+from casync.torch import naming, shards
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,13 +43,14 @@ class _Step:
         self._state, self._under_way = state, False
         self._handles: list[Handle] = []
 
-    def start(self, name: str, tensor: torch.Tensor) -> Handle:
-        """Starts averaging a flat tensor in place, under a name, inside of a backward pass. Returns its Handle; the end of
-        the pass waits for it."""
+    def start(self, name: str, tensor: torch.Tensor, scatter: bool = False) -> Handle:
+        """Starts averaging a flat tensor in place, or with `scatter` this rank's shard of it, under a name, inside of a
+        backward pass. Returns its Handle; the end of the pass waits for it."""
         if tensor.device.type not in ("cpu", "cuda"):
             raise errors.Unavailable(f"{name} is on {tensor.device}, expected the CPU or a GPU of CUDA")
         synchronizer = self._state.synchronizer(tensor.device)
-        identity = synchronizer.declare(name, tensor.shape, naming.dtype_name(tensor, f"gradient {name}"))
+        declare = functools.partial(shards.declare, synchronizer) if scatter else synchronizer.declare
+        identity = declare(name, tensor.shape, naming.dtype_name(tensor, f"gradient {name}"))
         if not self._under_way:
             torch.autograd.Variable._execution_engine.queue_callback(self._end)
             self._under_way = True
@@ -133,8 +135,8 @@ def _gradient_dtypes(group: Any) -> set[torch.dtype | None]:
 
 
 class CompressedReduceScatter(ReduceScatter):
-    """For FSDPModule.set_custom_reduce_scatter: plain FSDP whose shards are spread across slow links. The sum of all
-    gradients travels compressed, and each rank keeps its shard of it. `state`'s process group is the mesh's."""
+    """For FSDPModule.set_custom_reduce_scatter: plain FSDP whose shards are spread across slow links. Each rank sends its
+    gradients of each shard, compressed, to the rank that keeps it. `state`'s process group is the mesh's."""
 
     def __init__(self, state: State) -> None:
         self._step, self._name = _Step(state), None
@@ -165,8 +167,8 @@ class CompressedReduceScatter(ReduceScatter):
                 f"module {name}: reduce-scatter with {op}, can be SUM or AVG: call "
                 "model.set_force_sum_reduction_for_comms(True)"
             )
-        self._step.start(name, input_tensor).wait()
-        output_tensor.copy_(input_tensor.view(group.size(), -1)[group.rank()].view_as(output_tensor))
+        self._step.start(name, input_tensor, scatter=True).wait()
+        output_tensor.copy_(shards.own_shard(input_tensor, group.rank(), group.size()).view_as(output_tensor))
         if op == dist.ReduceOp.SUM:
             output_tensor.mul_(group.size())
 

@@ -18,7 +18,7 @@ from torch._C._distributed_c10d import _create_work_from_future
 from casync import errors
 from casync.launch import TorchStore
 from casync.synchronizer import Synchronizer
-from casync.torch import naming
+from casync.torch import naming, shards
 
 if TYPE_CHECKING:
     import datetime
@@ -81,12 +81,13 @@ class ProcessGroupCasync(dist.ProcessGroup):
         if not self._is_gradient(input, options.reduceOp):
             return self._exact._reduce_scatter_base(output, input, options)
         everything = input.clone()
+        mine = shards.own_shard(everything, self.rank(), self.size())
 
         def keep_mine() -> torch.Tensor:
-            output.copy_(everything.view(self.size(), -1)[self.rank()].view_as(output))
+            output.copy_(mine.view_as(output))
             return output
 
-        return self._reduce("reduce_scatter", everything, options.reduceOp, keep_mine)
+        return self._reduce("reduce_scatter", everything, options.reduceOp, keep_mine, mine)
 
     def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, options: Any = None) -> dist.Work:
         return self._reduce_scatter_base(output, input, options)
@@ -116,7 +117,10 @@ class ProcessGroupCasync(dist.ProcessGroup):
             return False  # not in a backward pass
         return True
 
-    def _reduce(self, kind: str, tensor: torch.Tensor, op: Any, result: Callable[[], Any]) -> dist.Work:
+    def _reduce(
+        self, kind: str, tensor: torch.Tensor, op: Any, result: Callable[[], Any], mine: torch.Tensor | None = None
+    ) -> dist.Work:
+        """Starts reducing in place. `mine`: the part whose result this rank wants; None: all of it."""
         if self._synchronizer is None:
             self._synchronizer = self._open()
         dtype = naming.dtype_name(tensor, "a tensor")
@@ -124,7 +128,8 @@ class ProcessGroupCasync(dist.ProcessGroup):
         # DDP forms other buckets after the first step.
         name = f"{kind} {self._ordinal} of {tensor.numel()} {dtype}"
         self._ordinal += 1
-        identity = self._synchronizer.declare(name, (tensor.numel(),), dtype, self._ordinal)
+        declare = self._synchronizer.declare if mine is None else functools.partial(shards.declare, self._synchronizer)
+        identity = declare(name, (tensor.numel(),), dtype, self._ordinal)
         future = torch.futures.Future()
 
         def done(_: int, error: Exception | None) -> None:
@@ -132,7 +137,7 @@ class ProcessGroupCasync(dist.ProcessGroup):
                 future.set_exception(error)
                 return
             if op == dist.ReduceOp.SUM:
-                tensor.mul_(self.size())
+                (tensor if mine is None else mine).mul_(self.size())
             future.set_result(result())
 
         self._synchronizer.submit([identity], [tensor.data_ptr()], tensor, done)
