@@ -195,6 +195,12 @@ def test_an_array_that_cannot_be_the_gradient_is_refused_by_name(alone, case):
         alone.submit(alone.declare("fc", 6), array)
 
 
+def test_a_name_is_not_cut(alone):
+    alone.declare("fc", 6)
+    with pytest.raises(casync.InvalidArgument, match="which has a NUL"):
+        alone.declare("fc\0weight", 6)
+
+
 def test_a_gradient_twice_in_one_step_is_refused(alone):
     fc = alone.declare("fc", 6)
     alone.submit(fc, numpy.ones(6, numpy.float32))
