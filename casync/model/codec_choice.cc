@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "casync/model/codec_choice.h"
 
-#include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "base/number.h"
 
@@ -29,6 +29,7 @@ Result<CodecChoice> parse_codec_choice(std::string_view text) {
   if (choice.name.empty()) return refuse(text, "no name");
   if (colon == std::string_view::npos) return choice;
   std::string_view rest = text.substr(colon + 1);
+  std::set<std::string_view> keys;
   for (bool more = true; more;) {
     const std::size_t comma = rest.find(',');
     const std::string_view item = rest.substr(0, comma);
@@ -42,10 +43,7 @@ Result<CodecChoice> parse_codec_choice(std::string_view text) {
     }
     const std::optional<double> value = number_from(item.substr(equals + 1));
     if (!value) return refuse(text, "`" + std::string(item.substr(equals + 1)) + "` is no number");
-    const auto same = [&](const auto& parameter) { return parameter.first == key; };
-    if (std::any_of(choice.parameters.begin(), choice.parameters.end(), same)) {
-      return refuse(text, "`" + key + "` twice");
-    }
+    if (!keys.insert(item.substr(0, equals)).second) return refuse(text, "`" + key + "` twice");
     choice.parameters.emplace_back(key, *value);
   }
   return choice;

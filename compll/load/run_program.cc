@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -24,7 +25,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostSaid = 65536;
 constexpr int kShownLines = 12;
-constexpr int kLookEveryMs = 2;  // small compared with a compiler's time, and costs next to nothing
+constexpr std::size_t kShownBytes = 400;  // of a line
+constexpr int kLookEveryMs = 2;           // small compared with a compiler's time, and costs next to nothing
 
 /// The surroundings of the program: no files, no blocked signals, a process group of its own, by which it is ended.
 class Surroundings {
@@ -120,9 +122,14 @@ std::string text_of(const ProgramEnd& end) {
 }
 
 std::string first_lines(const std::string& text) {
+  const auto is_control = [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f'; };
   std::istringstream stream(text);
   std::string lines, line;
-  for (int i = 0; i < kShownLines && std::getline(stream, line); ++i) lines += "\n  " + line;
+  for (int i = 0; i < kShownLines && std::getline(stream, line); ++i) {
+    if (line.size() > kShownBytes) line = line.substr(0, kShownBytes) + " ...";
+    std::replace_if(line.begin(), line.end(), is_control, '?');
+    lines += "\n  " + line;
+  }
   return lines;
 }
 

@@ -23,7 +23,8 @@ Result<ProgramEnd> run_program(std::span<const std::string> command, double seco
 /// Says how it ended, for a message: `ended with 1`, `was ended by signal 11 (Segmentation fault)`.
 std::string text_of(const ProgramEnd& end);
 
-/// The first twelve lines of such a text, indented, each after a line's end.
+/// The first twelve lines of such a text, indented, each after a line's end. Long lines are cut, and control characters
+/// are question marks: a NUL would end the message, and others are orders to a terminal.
 std::string first_lines(const std::string& text);
 
 }  // namespace casync::compll

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/env.h"
@@ -107,11 +108,13 @@ Result<CodecChoice> codec_choice(std::string_view text, const casync_parameter* 
   if (!parsed) return parsed.status();
   CASYNC_RETURN_IF_ERROR(need_array(parameters, count, "parameters"));
   CodecChoice choice = std::move(*parsed);
+  std::set<std::string> names;
+  for (const auto& [name, value] : choice.parameters) names.insert(name);
   for (std::size_t i = 0; i < count; ++i) {
     CASYNC_RETURN_IF_ERROR(need(parameters[i].name, ("parameters[" + std::to_string(i) + "].name").c_str()));
     const std::string name = parameters[i].name;
-    for (const auto& known : choice.parameters) {
-      if (known.first == name) return invalid_argument("codec " + choice.name + ": parameter " + name + " twice");
+    if (!names.insert(name).second) {
+      return invalid_argument("codec " + choice.name + ": parameter " + name + " twice");
     }
     if (!std::isfinite(parameters[i].value)) {
       return invalid_argument("codec " + choice.name + ": parameter " + name + " is not finite");

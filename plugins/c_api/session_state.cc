@@ -2,6 +2,8 @@
 //
 // A session's facts as JSON, and its memory between steps.
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -27,14 +29,27 @@ json to_json(const runtime::SessionState& state) {
   return {{"step", state.step}, {"ranks", state.ranks}, {"rank", state.rank}, {"gradients", std::move(gradients)}};
 }
 
+/// A whole number of the state, which the conversion of a larger one would take for another.
+template <class Whole>
+Status read_whole(const json& object, const char* key, Whole* value) {
+  const json& given = object.at(key);
+  const std::uint64_t most = static_cast<std::uint64_t>(std::numeric_limits<Whole>::max());
+  if (!given.is_number_unsigned() || given.get<std::uint64_t>() > most) {
+    return invalid_argument("the state's " + std::string(key) + " is " + given.dump() +
+                            ", expected a whole number from 0 to " + std::to_string(most));
+  }
+  *value = given.get<Whole>();
+  return Status::ok();
+}
+
 /// The state without its residuals, which come one by one.
 Result<runtime::SessionState> from_json(const char* text) {
   try {
     const json object = json::parse(text);
     runtime::SessionState state;
-    object.at("step").get_to(state.step);
-    object.at("ranks").get_to(state.ranks);
-    object.at("rank").get_to(state.rank);
+    CASYNC_RETURN_IF_ERROR(read_whole(object, "step", &state.step));
+    CASYNC_RETURN_IF_ERROR(read_whole(object, "ranks", &state.ranks));
+    CASYNC_RETURN_IF_ERROR(read_whole(object, "rank", &state.rank));
     for (const auto& [name, gradient] : object.at("gradients").items()) {
       gradient.at("codec").get_to(state.gradients[name].codec);
     }

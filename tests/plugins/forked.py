@@ -20,6 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import traceback
 
@@ -36,7 +37,7 @@ def can_start(environment):
 
 def start(path, rank, environment, arguments):
     """A process that calls ranks.child(*arguments), whose first one is `path`."""
-    return _forker(rank % 2).start(environment, arguments)
+    return _forker(rank % 2, threading.get_ident()).start(environment, arguments)
 
 
 class Process:
@@ -116,7 +117,8 @@ class _Forker:
 
 
 @functools.lru_cache(maxsize=None)
-def _forker(parity):
+def _forker(parity, thread):
+    """One for each thread of the test: messages about its ranks come to itself alone."""
     return _Forker()
 
 

@@ -194,3 +194,5 @@ def test_a_name_ends_where_it_ends():
     for name in ("int8\0x", f"{EXAMPLE}\0x"):
         with pytest.raises(casync.InvalidArgument, match="which has a NUL"):
             casync.Codec(name)
+    with pytest.raises(casync.InvalidArgument, match="which has a NUL"):
+        casync.Codec("int8", **{"block\0x": 64})

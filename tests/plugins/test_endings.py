@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A handful of the endings of endings.py; a hundred are a command of their own."""
 
+import concurrent.futures
 import time
 
 import endings
@@ -14,6 +15,11 @@ import casync
 @pytest.mark.parametrize("seed", range(6))
 def test_a_healthy_job_ends_well_however_its_ranks_leave(seed):
     assert endings.complaint(seed, longest_pause=2.0, longest_transfer=1.0) == ""
+
+
+def test_endings_run_beside_each_other():
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(lambda seed: endings.complaint(seed, 0.5, 0.3), range(6, 9))) == ["", "", ""]
 
 
 def leave_then_pause(rank, first, pause):

@@ -231,6 +231,12 @@ def test_an_array_that_cannot_be_the_gradient_is_refused_by_name(alone, case):
         alone.submit(alone.declare("fc", 6), array)
 
 
+def test_a_name_is_not_cut(alone):
+    alone.declare("fc", 6)
+    with pytest.raises(casync.InvalidArgument, match="which has a NUL"):
+        alone.declare("fc\0weight", 6)
+
+
 def test_a_gradient_twice_in_one_step_is_refused(alone):
     fc = alone.declare("fc", 6)
     alone.submit(fc, numpy.ones(6, numpy.float32))
@@ -318,3 +324,36 @@ def test_a_state_that_is_none_or_damaged_is_refused_with_what_is_wrong():
         state["gradients"]["fc"]["residual"][4] = numpy.nan
         with pytest.raises(casync.InvalidArgument, match="gradient fc: element 4 of its residual is nan"):
             session.load_state_dict(state)
+
+
+DAMAGED = {
+    "no dict": (lambda state: [], "no state of a session but a list"),
+    "step -1": (lambda state: state | {"step": -1}, "the state's step is -1, expected a whole number from 0 to 4294967295"),
+    "step 2^32": (lambda state: state | {"step": 2**32}, "the state's step is 4294967296, expected"),
+    "step 1.5": (lambda state: state | {"step": 1.5}, "the state's step is 1.5, expected a whole number"),
+    "rank": (lambda state: state | {"rank": None}, "the state's rank is None, expected a whole number"),
+    "gradients": (lambda state: state | {"gradients": []}, "the state's gradients are a list"),
+    "gradient": (lambda state: state | {"gradients": {"fc": 5}}, "gradient fc: its state names no codec"),
+    "codec": (lambda state: state | {"gradients": {"fc": {"residual": []}}}, "gradient fc: its state names no codec"),
+    "residual": (lambda state: state | {"gradients": {"fc": {"codec": "c"}}}, "gradient fc: its state has no residual"),
+    "words": (
+        lambda state: state | {"gradients": {"fc": {"codec": "c", "residual": "abc"}}},
+        "gradient fc: its residual is no array of float32",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_a_damaged_state_changes_nothing(alone, case):
+    damage, why = DAMAGED[case]
+    alone.declare("fc", 6)
+    with pytest.raises(casync.InvalidArgument, match=why):
+        alone.load_state_dict(damage(alone.state_dict()))
+    assert alone.state_dict()["step"] == 0
+
+
+def test_counters_of_a_state_may_be_numbers_of_numpy(alone):
+    alone.declare("fc", 6)
+    state = alone.state_dict()
+    alone.load_state_dict({**state, "step": numpy.int64(7)})
+    assert alone.state_dict()["step"] == 7

@@ -211,6 +211,6 @@ def parameters(values: Mapping[str, float]) -> ctypes.Array[Parameter]:
     for slot, (name, value) in zip(array, values.items()):
         if isinstance(value, str):
             raise errors.InvalidArgument(f"parameter {name} is {value!r}: codec parameters are numbers")
-        slot.name, slot.value = name.encode(), float(value)
+        slot.name, slot.value = c_text("a parameter's name", name), float(value)
     return array
 

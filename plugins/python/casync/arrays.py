@@ -23,6 +23,8 @@ class Gradient:
     """A declared gradient: name, shape and dtype."""
 
     def __init__(self, name: str, shape: int | Iterable[int], dtype: DTypeLike) -> None:
+        if "\0" in name:
+            raise errors.InvalidArgument(f"the gradient's name is {name!r}, which has a NUL")
         self.name = name
         self.shape = (int(shape),) if isinstance(shape, (int, numpy.integer)) else tuple(map(int, shape))
         self.dtype = dtype if isinstance(dtype, str) else numpy.dtype(dtype).name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from casync import _exit, _library, _open, _patience, arrays, errors
+from casync import _exit, _library, _open, _patience, _state, arrays, errors
 from casync._calls import Calls
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from casync.codec import Codec
 
 
-_LATE = ("step late", "steps late")  # the codecs of results that staleness has not handed over
 _EXCHANGED = ("gradients", "nothing", "differences", "parameters")  # by casync_exchanged
 
 
@@ -62,20 +61,6 @@ class Handle:
             self._session._wait_hidden(self.number)
         else:
             self._session._wait(self.number, timeout)
-
-
-def _check_kept(name: str, gradient: Mapping[str, Any]) -> None:
-    """Residuals are finite: a step with NaN leaves them as they were. What waits some steps for its turn may be anything."""
-    if gradient["codec"].endswith(_LATE):
-        return
-    kept = numpy.asarray(gradient["residual"], numpy.float32)
-    finite = numpy.isfinite(kept)
-    if not finite.all():
-        place = int(numpy.argmin(finite.ravel()))
-        raise errors.InvalidArgument(
-            f"gradient {name}: element {place} of its residual is {kept.ravel()[place]}, and would be in every later step:"
-            " this state is damaged, take an earlier one"
-        )
 
 
 class Session:
@@ -303,20 +288,12 @@ class Session:
     def load_state_dict(self, d: Mapping[str, Any]) -> None:
         """Takes a state that state_dict() gave on this rank of a job of as many ranks; after declare()."""
         self._check()
-        missing = [key for key in ("step", "ranks", "rank", "gradients") if key not in d]
-        if missing:
-            raise errors.InvalidArgument(
-                f"this is no state of a session: it has no {', '.join(missing)}; take one by state_dict()"
-            )
+        counters = _state.counters(d)
         for name, gradient in d["gradients"].items():
-            _check_kept(name, gradient)
-        counters = {key: d[key] for key in ("step", "ranks", "rank")}
-        counters["gradients"] = {
-            name: {"codec": gradient["codec"], "elements": len(gradient["residual"])}
-            for name, gradient in d["gradients"].items()
-        }
-        text = json.dumps(counters).encode()
-        _library.call("casync_session_state_set", self._pointer, None, text, None, 0, d["step"])
+            _state.check_kept(name, gradient)
+        described = {name: {"codec": gradient["codec"]} for name, gradient in d["gradients"].items()}
+        text = json.dumps({**counters, "gradients": described}).encode()
+        _library.call("casync_session_state_set", self._pointer, None, text, None, 0, counters["step"] & 0xFFFFFFFF)
         for name, gradient in d["gradients"].items():
             residual = numpy.ascontiguousarray(gradient["residual"], numpy.float32)
             _library.call(
@@ -326,7 +303,7 @@ class Session:
                 gradient["codec"].encode(),
                 residual.ctypes.data,
                 residual.size,
-                d["step"],
+                counters["step"],
             )
 
     def abort(self, reason: object) -> None:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/control/group/member.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "runtime/control/group/faults.h"
@@ -10,6 +12,12 @@ namespace casync::runtime {
 namespace {
 
 constexpr Seconds kProposalTime{1};
+
+/// Returns true if another rank is gone by this cause. Once the hub has died, ranks that know of it leave: its death is
+/// the reason.
+bool blames_peer(const Status& cause, Rank self) {
+  return cause.code() == StatusCode::kPeerFailure && !cause.message().starts_with(fmt::format("rank {} ", self));
+}
 
 }  // namespace
 
@@ -266,7 +274,7 @@ void Member::lose(const Status& reason) {
   hub_process_watch_.reset();
   hub_process_.reset();
   if (over_) return;
-  if (proposed_) return fail({-1, *proposed_});
+  if (proposed_ && (hub_left_ || !blames_peer(*proposed_, self_.rank))) return fail({-1, *proposed_});
   if (!hub_left_) return fail(died(hub_, reason));
   // Rank 0 waited for the others as long as it would, and what it owed them has arrived.
   if (blobs_missing_ != 0) events_.gathered(left_early(hub_, "a collective call").cause);

@@ -46,7 +46,10 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   bool progress() override;
   void wait(Clock::time_point deadline) override;
   void wake() override { bell_.ring(); }
-  void settle() override { settling_ = true; }
+  void settle() override {
+    settling_ = true;
+    worker_->unmet().forget_all();
+  }
   bool settled() const override;
   bool close(Clock::time_point deadline) override;
   TransportStats stats() const override;
@@ -232,6 +235,7 @@ void Ucx::say_goodbye() {
 // Peers may still need us to take what they send, so we stay until all said goodbye; those that confirmed that they
 // have everything do not.
 bool Ucx::close(Clock::time_point deadline) {
+  worker_->unmet().begin_last_rest(Clock::now());
   while (!sender_.idle() && Clock::now() < deadline) {
     if (!progress()) wait(deadline);
   }

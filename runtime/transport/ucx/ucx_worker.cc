@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/transport/ucx/ucx_worker.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <string_view>
 #include <utility>
@@ -33,18 +37,38 @@ std::string host_mark() {
   return fmt::format("{:016x}", checksum({reinterpret_cast<const std::byte*>(boot_id.data()), boot_id.size()}));
 }
 
-// An address is a line of text, "casync-ucx1 ucx:tcp <host> <checksum>\n", and UCX's own bytes.
-std::string address_line(const std::string& transport, std::string_view host, std::string_view bytes) {
-  const ConstView view(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
-  return fmt::format("casync-ucx1 {} {} {:016x}\n", transport, host, checksum(view));
+// The namespace that numbers of processes belong to, "pid:[4026531836]".
+std::string pid_namespace() {
+  char name[64] = "";
+  const ssize_t size = readlink("/proc/self/ns/pid", name, sizeof name);
+  return {name, static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
 }
 
-// The host in such a line, or "".
-std::string_view host_of(std::string_view line) {
+// A process by its host's mark, its namespace and its number, with dots between.
+std::string own_place() { return fmt::format("{}.{}.{}", host_mark(), pid_namespace(), getpid()); }
+
+// An address is a line of text, "casync-ucx2 ucx:tcp <place> <checksum>\n", and UCX's own bytes.
+std::string address_line(const std::string& transport, std::string_view place, std::string_view bytes) {
+  const ConstView view(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
+  return fmt::format("casync-ucx2 {} {} {:016x}\n", transport, place, checksum(view));
+}
+
+// The place in such a line, or "".
+std::string_view place_of(std::string_view line) {
   const std::size_t end = line.rfind(' ');
   if (end == std::string_view::npos) return {};
   const std::size_t begin = line.substr(0, end).rfind(' ');
   return begin == std::string_view::npos ? std::string_view() : line.substr(begin + 1, end - begin - 1);
+}
+
+// The number of a process that this one can look at, or 0.
+int pid_at(std::string_view place) {
+  const std::string neighbours = fmt::format("{}.{}.", host_mark(), pid_namespace());
+  if (pid_namespace().empty() || !place.starts_with(neighbours)) return 0;
+  place.remove_prefix(neighbours.size());
+  int pid = 0;
+  std::from_chars(place.data(), place.data() + place.size(), pid);
+  return pid;
 }
 
 }  // namespace
@@ -99,7 +123,7 @@ Status UcxWorker::open_worker() {
 }
 
 UcxWorker::~UcxWorker() {
-  if (leaked_) return;
+  if (leaked_ || unmet_.resting()) return;
   if (worker_ != nullptr) ucp_worker_destroy(worker_);
   if (context_ != nullptr) ucp_cleanup(context_);
 }
@@ -109,7 +133,7 @@ std::string UcxWorker::address() const {
   std::size_t length = 0;
   if (ucp_worker_get_address(worker_, &address, &length) != UCS_OK) return {};
   const std::string_view bytes(reinterpret_cast<const char*>(address), length);
-  std::string whole = address_line(transport_, host_mark(), bytes);
+  std::string whole = address_line(transport_, own_place(), bytes);
   whole += bytes;
   ucp_worker_release_address(worker_, address);
   return whole;
@@ -119,15 +143,17 @@ Status UcxWorker::connect(Rank peer, const std::string& address, UcxEndpointObse
   const std::size_t end = address.find('\n');
   const std::string line = address.substr(0, end == std::string::npos ? 0 : end + 1);
   const std::string_view bytes = std::string_view(address).substr(line.size());
-  if (line.empty() || line != address_line(transport_, host_of(line), bytes)) {
+  if (line.empty() || line != address_line(transport_, place_of(line), bytes)) {
     return invalid_argument(fmt::format("rank {} has no address of the transport {}: \"{}\"", peer, transport_,
                                         line.substr(0, line.find('\n'))));
   }
   Endpoint& endpoint = endpoints_[static_cast<std::size_t>(peer)];
   endpoint.peer = peer;
   endpoint.observer = &observer;
-  endpoint.on_this_host = host_of(line) == host_mark();
+  endpoint.on_this_host = place_of(line).starts_with(host_mark() + ".");
   endpoint.address = bytes;
+  const int pid = transport_ == "ucx:tcp" ? 0 : pid_at(place_of(line));
+  if (pid > 0 && pid != getpid()) unmet_.add(peer, pid);
   return Status::ok();
 }
 
@@ -142,7 +168,10 @@ Status UcxWorker::reach(Rank peer) {
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {.cb = &UcxWorker::on_error, .arg = &endpoint};
   const ucs_status_t status = ucp_ep_create(worker_, &params, &endpoint.endpoint);
-  if (status == UCS_OK) return Status::ok();
+  if (status == UCS_OK) {
+    unmet_.meet(peer);
+    return Status::ok();
+  }
   endpoint.endpoint = nullptr;
   return peer_failure(fmt::format("UCX: no way to rank {} over {}: {}; `casync doctor` shows what UCX finds here", peer,
                                   transport_, ucs_status_string(status)));

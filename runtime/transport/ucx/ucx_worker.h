@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "runtime/transport/transport.h"
+#include "runtime/transport/ucx/unmet_processes.h"
 
 namespace casync::runtime {
 
@@ -51,7 +52,13 @@ class UcxWorker {
   Status reach(Rank peer);
 
   /// True when anything moved.
-  bool progress() { return ucp_worker_progress(worker_) != 0; }
+  bool progress() {
+    if (!unmet_.empty() && unmet_.must_rest(Clock::now())) return false;
+    return ucp_worker_progress(worker_) != 0;
+  }
+
+  /// Processes whose first word may still come; reach() knows those that have been met.
+  UnmetProcesses& unmet() { return unmet_; }
 
   /// Returns false if there is something to progress already. True: event_fd() becomes readable when there is.
   bool arm() { return ucp_worker_arm(worker_) == UCS_OK; }
@@ -98,6 +105,7 @@ class UcxWorker {
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
   std::vector<Endpoint> endpoints_;
+  UnmetProcesses unmet_;
   void* flushing_ = nullptr;
   bool devices_write_ = false;
   bool leaked_ = false;

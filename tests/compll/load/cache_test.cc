@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/load/cache.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -210,6 +212,41 @@ TEST_CASE("cache: a folder that passes goes with its owner, unless it is kept") 
   CHECK_FALSE(fs::exists(gone));
   CHECK(fs::exists(kept));
   fs::remove_all(kept);
+}
+
+TEST_CASE("cache: what killed compilations left goes after an hour, and nothing else does") {
+  const test::TemporaryDirectory folder;
+  const fs::path root = folder.path();
+  const auto age = [](const fs::path& path, int seconds) {
+    const timespec past{std::time(nullptr) - seconds, 0};
+    const timespec times[] = {past, past};
+    REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0);
+  };
+  const std::string left[] = {kDigest + ".71.0.cc", kDigest + ".71.0.so", kDigest + ".lock"};
+  const std::string stay[] = {kDigest + ".so", kDigest + ".cc", "a.b.c.txt", kOther + ".72.0.so", kOther + ".lock"};
+  for (const std::string& name : left) write(root / name, "x");
+  for (const std::string& name : stay) write(root / name, "x");
+  for (const std::string& name : left) age(root / name, 3700);
+  for (const std::string& name : stay) age(root / name, name.starts_with(kOther) ? 3500 : 100'000);
+  remove_leftovers(root);
+  for (const std::string& name : left) CHECK_FALSE(fs::exists(root / name));
+  for (const std::string& name : stay) CHECK(fs::exists(root / name));
+}
+
+TEST_CASE("cache: folders that killed processes left in TMPDIR go after a day") {
+  const test::TemporaryDirectory folder;
+  const fs::path root = folder.path(), old = root / "casync-codec-old", fresh = root / "casync-codec-new";
+  for (const fs::path& each : {old, fresh}) {
+    fs::create_directory(each);
+    write(each / "text.cc", "x");
+  }
+  const timespec past{std::time(nullptr) - 90'000, 0};
+  const timespec times[] = {past, past};
+  REQUIRE(::utimensat(AT_FDCWD, old.c_str(), times, 0) == 0);
+  const ScopedVariable temporary("TMPDIR", root.c_str());
+  REQUIRE(PassingFolder::make().is_ok());
+  CHECK_FALSE(fs::exists(old));
+  CHECK(fs::exists(fresh));
 }
 
 }  // namespace casync::compll

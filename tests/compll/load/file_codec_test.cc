@@ -2,6 +2,7 @@
 //
 // Codecs from files, compiled by this machine's compiler.
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -280,6 +281,28 @@ TEST_CASE("file codec: a text that the compiler refuses is kept, and its first l
   std::string line;
   std::getline(kept, line);
   CHECK(line == "int broken = ;");
+}
+
+TEST_CASE("file codec: where the cache's disc is full it is compiled for this process alone") {
+  const FileCodecs files;
+  const test::TemporaryDirectory cache, temporary;
+  const ScopedVariable own("CASYNC_CACHE_DIR", cache.path().c_str());
+  const std::string compiler = files.write("compiler", "#!/bin/sh\nfor word; do case \"$word\" in " + cache.path() +
+                                                           "/*.cc) echo 'ld: No space left on device' >&2; exit 1;; "
+                                                           "esac; done\nexec g++ \"$@\"\n");
+  std::filesystem::permissions(compiler, std::filesystem::perms::owner_all);
+  const ScopedVariable fake("CXX", compiler.c_str());
+  const std::string path = files.write("mine.cll", renamed("int4", "mine"));
+  {
+    const ScopedVariable elsewhere("TMPDIR", cache.path().c_str());
+    CHECK_THAT(refusal(path),
+               Catch::StartsWith("Unavailable: ") && Catch::Contains("there is no room for what is compiled"));
+  }
+  const ScopedVariable elsewhere("TMPDIR", temporary.path().c_str());
+  const auto codec = make_codec(path);
+  REQUIRE(codec.status().text() == "OK");
+  CHECK((*codec)->check(encode(**codec, gaussian(1000, 1)).view(), 1000).text() == "OK");
+  CHECK(std::filesystem::is_empty(temporary.path()));
 }
 
 TEST_CASE("file codec: headers of another version are said to be that") {

@@ -71,4 +71,17 @@ TEST_CASE("run_program: a program that cannot be started is named, with the reas
   CHECK_THAT(status.message(), Catch::Contains("/nowhere/compiler") && Catch::Contains("No such file"));
 }
 
+TEST_CASE("run_program: what a compiler says is shown without orders to a terminal, a NUL or endless lines") {
+  const std::string nul(1, '\0');
+  CHECK(first_lines("a" + nul + "b\x1b[31m\tc\r\nd\n") == "\n  a?b?[31m\tc?\n  d");
+  CHECK(first_lines("\xe2\x80\x98"
+                    "x\xe2\x80\x99") ==
+        "\n  \xe2\x80\x98"
+        "x\xe2\x80\x99");
+  CHECK(first_lines(std::string(100'000, 'x')) == "\n  " + std::string(400, 'x') + " ...");
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "line\n";
+  CHECK(first_lines(many).size() == 12 * 7);
+}
+
 }  // namespace casync::compll

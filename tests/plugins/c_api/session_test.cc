@@ -81,6 +81,13 @@ TEST_CASE("c session: pieces of a state that do not belong together are refused 
   CHECK(set(nullptr, nullptr, nullptr, 0, 0).find("is NULL") != std::string::npos);
   CHECK(set(nullptr, "{", nullptr, 0, 0).starts_with("the state's JSON is not what casync_session_state gives"));
   CHECK(set(nullptr, "{\"step\":1}", nullptr, 0, 0).find("ranks") != std::string::npos);
+  for (const char* number : {"-1", "4294967296", "1.5", "\"1\"", "null"}) {
+    const std::string text = std::string("{\"step\":") + number + R"(,"ranks":1,"rank":0,"gradients":{}})";
+    CHECK(set(nullptr, text.c_str(), nullptr, 0, 0) ==
+          std::string("the state's step is ") + number + ", expected a whole number from 0 to 4294967295");
+  }
+  CHECK(set(nullptr, R"({"step":1,"ranks":4294967297,"rank":0,"gradients":{}})", nullptr, 0, 0)
+            .starts_with("the state's ranks is 4294967297, expected"));
   const char* json = R"({"step":3,"ranks":1,"rank":0,"gradients":{"w":{"codec":"c","elements":2}}})";
   REQUIRE(casync_session_state_set(session.handle, nullptr, json, nullptr, 0, 0) == CASYNC_OK);
   CHECK(set("v", "c", values, 2, 3) == "gradient v is not in the state's JSON, or was given before");

@@ -39,6 +39,14 @@ struct Pair {
     member.emplace(self, root, Pulse{Seconds(1), Seconds(5)}, Connection(Fd(fds[1]), "down", "up", start), "", events);
     member->attach(set);
   }
+  /// What the member says when it has proposed `cause`, and its hub ends without an answer.
+  std::string end_without_answer(const Status& cause) {
+    member->abort(cause);
+    hub.reset();
+    set.sleep(Clock::now() + of(5));
+    set.run_handlers();
+    return events.failure.text();
+  }
   Clock::time_point start = Clock::now();
   Events events;
   PollSet set;
@@ -69,4 +77,16 @@ TEST_CASE("member: a verdict that nobody has read counts, and not the silence") 
   pair.hub->send(FrameType::kAbort, encode_abort({1, peer_failure("rank 1: no sign of life for 5.0 s")}));
   pair.member->tend(pair.start + of(9));
   CHECK_THAT(pair.events.failure.text(), Contains("the other ranks gave this one up: rank 1"));
+}
+
+TEST_CASE("member: a hub that dies ahead of its answer explains why other peers are lost") {
+  CHECK_THAT(Pair().end_without_answer(peer_failure("rank 2 (vm, pid 3): rank 2 has closed its transport")),
+             Catch::StartsWith("PeerFailure: rank 0") && Contains("died: connection closed"));
+}
+
+TEST_CASE("member: what this rank itself says, and wrong data of a peer, stand although the hub has died") {
+  for (const Status& cause : {peer_failure("rank 1 aborted the job: enough"), timeout_error("rank 1 (vm, pid 3): late"),
+                              data_loss("rank 2 (vm, pid 3): a damaged payload")}) {
+    CHECK(Pair().end_without_answer(cause) == cause.text());
+  }
 }
