@@ -175,6 +175,30 @@ def test_the_interpreter_exits_with_work_in_flight():
     assert time.time() - begin < 55
 
 
+def let_go(rank):
+    """A graph knows its session by a number, and outlives it."""
+    session = casync.tensorflow.Session(codec="none", rank=0, size=1, transport="loopback")
+    operations, number, gradient = casync.tensorflow.session.operations(), session.number, session.declare("weight", [4])
+
+    @tensorflow.function
+    def step(value):
+        token = operations.casync_begin_step(session=number)
+        reduced = operations.casync_all_reduce(value, token, session=number, gradient=gradient, tensor_name="weight")
+        return reduced, operations.casync_end_step([reduced], session=number).finite
+
+    value = tensorflow.ones(4)
+    step(value)
+    del session
+    while casync._exit._leaving:
+        time.sleep(0.01)
+    step(value)
+
+
+def test_a_graph_whose_session_nobody_holds_any_more_says_so():
+    (outcome,) = ranks.outcomes(__file__, "let_go", 1)
+    assert outcome.error == "AbortedError" and "its session is closed" in outcome.message, outcome.stderr[-3000:]
+
+
 def old_release(rank):
     tensorflow.version.VERSION = "2.15.1"
     casync.tensorflow.init(codec="none")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ class AttachedSession(Session):
         self._library, self._options, self._number = library, options, None
         super().__init__(**options)
         self._number = library.casync_plugin_attach(self.address)
+        self._detach = functools.partial(library.casync_plugin_detach, self._number)
 
     @property
     def number(self) -> int:
@@ -40,5 +42,5 @@ class AttachedSession(Session):
         super().close()
         if self._number is not None and self._pid == os.getpid():
             # Waits until nothing is under way, which has ended with the session: only then may it be freed.
-            self._library.casync_plugin_detach(self._number)
+            self._detach()
             self._number = None
