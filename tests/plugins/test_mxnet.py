@@ -188,6 +188,29 @@ def test_a_store_looks_for_its_trainer_once_and_finds_one_that_comes_later():
     assert first[1] == second[1]
 
 
+def leave_out(rank):
+    """An update whose gradient is not finite on rank 1, between two others."""
+    mxnet.random.seed(3)
+    net, store, x, _ = make(), casync.mxnet.create(codec="int8"), *data()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}, kvstore=store)
+    weights = []
+    for step in range(3):
+        bad = numpy.nan if step == 1 and rank == 1 else 0
+        with autograd.record():
+            loss = net(mxnet.nd.array(x[step, rank::2] + bad)).square().mean()
+        loss.backward()
+        trainer.allreduce_grads()
+        if store.finite:
+            trainer.update(BATCH // 2)
+        weights.append({name: w.tobytes() for name, w in weights_of(net).items()})
+    return weights
+
+
+def test_an_update_that_is_not_finite_somewhere_can_be_left_out_on_all_ranks():
+    first, second = ranks.values(__file__, "leave_out", 2)
+    assert first == second and first[0] == first[1] != first[2]
+
+
 def resume(rank):
     """Six steps; and three, whose residuals another session takes for the other three."""
     results = []
