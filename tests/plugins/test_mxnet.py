@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store `casync` under gluon.Trainer: averages, names, steps on MXNet's engine, residuals."""
 
+import pathlib
 import subprocess
+import sys
 
 import numpy
 import pytest
@@ -296,3 +298,12 @@ def test_the_library_exports_its_own_functions_only():
     text = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
     names = [line.split()[-1] for line in text.splitlines()]
     assert len(names) >= 4 and all(name.startswith("casync_plugin_") for name in names), names
+
+
+def test_one_command_compiles_the_library_into_a_folder():
+    import casync.mxnet.build
+
+    path = pathlib.Path(casync.mxnet.build.plugin().path())  # there it is found compiled
+    command = [sys.executable, "-m", "casync.mxnet.build", path.parent]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines()[-1] == str(path)

@@ -2,7 +2,9 @@
 """TensorFlow's operations and the tape: sums, names, several gradients under way at once, and the order of steps."""
 
 import os
+import pathlib
 import subprocess
+import sys
 
 import numpy
 import pytest
@@ -227,3 +229,12 @@ def test_the_library_exports_its_own_functions_only():
     text = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
     names = [line.split()[-1] for line in text.splitlines()]
     assert len(names) >= 4 and all(name.startswith("casync_plugin_") for name in names), names
+
+
+def test_one_command_compiles_the_library_into_a_folder():
+    import casync.tensorflow.build
+
+    path = pathlib.Path(casync.tensorflow.build.plugin().path())  # there it is found compiled
+    command = [sys.executable, "-m", "casync.tensorflow.build", path.parent]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines()[-1] == str(path)
