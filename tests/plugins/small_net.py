@@ -10,13 +10,18 @@ import casync.torch
 
 
 def make(codec="int4", hidden=50, hook=casync.torch.comm_hook, ddp_options=None, **options):
+    state = casync.torch.State(codec=codec, **options)
+    ddp, optimizer = with_state(state, hidden, hook, ddp_options)
+    return ddp, state, optimizer
+
+
+def with_state(state, hidden=50, hook=casync.torch.comm_hook, ddp_options=None):
     torch.set_num_threads(1)
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Linear(40, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, 30))
     ddp = DistributedDataParallel(net, bucket_cap_mb=0.005, **(ddp_options or {}))
-    state = casync.torch.State(codec=codec, **options)
     ddp.register_comm_hook(state, hook)
-    return ddp, state, torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    return ddp, torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
 
 
 def step_once(ddp, optimizer, rank, step):

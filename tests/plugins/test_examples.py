@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each example on several ranks ends as well as on one rank with the same global batch."""
+"""Each example on several ranks ends as well as on one rank with the same global batch, and with the same parameters on
+all of them, byte for byte."""
 
 import contextlib
 import os
@@ -10,7 +11,8 @@ import subprocess
 import preloaded
 import pytest
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+HERE = pathlib.Path(__file__).resolve().parent
+EXAMPLES = HERE.parents[1] / "examples"
 COMMAND = os.environ["CASYNC_COMMAND"]  # the `casync` of this build
 ENVIRONMENTS = pathlib.Path(os.environ["CASYNC_VENV_DIR"])
 
@@ -23,6 +25,7 @@ PROGRAMS = [
     *[("tensorflow", name, size, False) for name, size in TENSORFLOW.items()],
     ("mxnet", "08_train_gluon", 2, False),
 ]
+SHARDS = {"13_fsdp2": 2}  # in which a node's ranks hold its replica
 IMPORTS = {
     "torch": ["torch", "torch._dynamo", "transformers.trainer", "accelerate", "lightning"],
     "tensorflow": ["tensorflow", "keras"],
@@ -52,13 +55,21 @@ def output_of(command, size, torch):
     return done.stdout
 
 
+def assert_alike(replicas, ranks, shards):
+    """(digest, rank) of each; a rank holds one of so many shards."""
+    assert sorted(int(rank) for _, rank in replicas) == list(range(ranks))
+    for shard in range(min(shards, ranks)):
+        assert len({digest for digest, rank in replicas if int(rank) % shards == shard}) == 1
+
+
 @pytest.mark.parametrize("framework, name, size, torch", PROGRAMS, ids=[name for _, name, _, _ in PROGRAMS])
 def test_it_is_as_accurate_as_one_process(python, framework, name, size, torch):
     if framework not in python:
         pytest.skip(f"no environment of {framework}")
     accuracies = []
     for ranks in (1, size):
-        printed = output_of([*python[framework], str(EXAMPLES / f"{name}.py")], ranks, torch)
+        printed = output_of([*python[framework], str(HERE / "replicas.py"), str(EXAMPLES / f"{name}.py")], ranks, torch)
+        assert_alike(re.findall(r"replica (\w+) of rank (\d+)", printed), ranks, SHARDS.get(name, 1))
         accuracies.append(float(re.search(r"accuracy (\d\.\d+)", printed).group(1)))
     print(f"{name}: {accuracies[0]} in one process, {accuracies[1]} on {size} ranks")
     assert accuracies[1] >= accuracies[0] - 0.01

@@ -69,9 +69,25 @@ def train(rank):
     keras.mixed_precision.set_global_policy("float32")
     accumulating = keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
     result["accumulation"] = weights_of(fit(rank, optimizer=accumulating)[0])
+    result["not finite"] = not_finite(rank)
     clipped = keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.01, 3, 0.5), clipnorm=0.5, weight_decay=1e-3)
     result["clipping"] = weights_of(fit(rank, optimizer=clipped)[0])
     return result
+
+
+def not_finite(rank):
+    """Weights after each of four batches, of which the second is bad on rank 1; in graphs and outside."""
+    x, y = data()
+    weights = []
+    for eagerly in (False, True):
+        model = make(0)
+        optimizer = casync.tensorflow.DistributedOptimizer(keras.optimizers.Adam(0.01))
+        model.compile(optimizer=optimizer, loss="mse", run_eagerly=eagerly)
+        for step in range(4):
+            bad = numpy.nan if step == 1 and rank == 1 else 0
+            model.train_on_batch(x[rank::2] + bad, y[rank::2])
+            weights.append((weights_of(model), int(optimizer.iterations.numpy())))
+    return weights
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +111,14 @@ def test_it_is_the_training_of_one_process_with_the_global_batch(trained):
     for ours, wanted in zip(weights, model.get_weights()):
         numpy.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-6)
     numpy.testing.assert_allclose(loss, history["loss"], rtol=1e-4)  # metrics are averaged, too
+
+
+def test_a_gradient_that_is_not_finite_on_one_rank_changes_no_rank(trained):
+    for ours, others in zip(trained[0]["not finite"], trained[1]["not finite"]):
+        assert ours == others
+    for way in (trained[0]["not finite"][:4], trained[0]["not finite"][4:]):
+        assert [iterations for _, iterations in way] == [1, 1, 2, 3]
+        assert way[0][0] == way[1][0] != way[2][0] != way[3][0]
 
 
 def test_steps_in_one_execution_give_the_same(trained):
@@ -180,7 +204,11 @@ def refuse(rank):
     note("twice", lambda: wrap(wrap(keras.optimizers.SGD())))
     note("inside", lambda: wrap(keras.optimizers.LossScaleOptimizer(wrap(keras.optimizers.SGD()))))
     note("a branch", lambda: fit_with(keras.optimizers.LossScaleOptimizer(wrap(keras.optimizers.SGD()))))
+    copied = wrap(keras.optimizers.SGD())
+    fit_with(type(copied).from_config(copied.get_config()))
     weight = tensorflow.Variable([1.0, 2.0], name="weight")
+    broadcast = tensorflow.function(lambda: casync.tensorflow.broadcast_variables([weight]), jit_compile=True)
+    note("xla broadcast", broadcast)
     double = tensorflow.Variable(numpy.ones(2), name="double")
 
     def gradient(sources):
@@ -202,6 +230,7 @@ def test_what_cannot_work_is_refused_by_name():
     (answers,) = ranks.values(__file__, "refuse", 1)
     for name, words in {
         "xla": ("Unavailable", "jit_compile=False"),
+        "xla broadcast": ("Unavailable", "broadcast variables outside of it"),
         "twice": ("InvalidArgument", "reduced twice"),
         "inside": ("InvalidArgument", "wrap the outer one"),
         "a branch": ("InvalidArgument", "DistributedOptimizer(LossScaleOptimizer"),

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store `casync` under gluon.Trainer: averages, names, steps on MXNet's engine, residuals."""
 
+import pathlib
 import subprocess
+import sys
 
 import numpy
 import pytest
@@ -139,7 +141,9 @@ def cross(rank):
 
 def test_several_gradients_are_under_way():
     env = {"MXNET_CPU_WORKER_NTHREADS": "1"}
-    assert ranks.values(__file__, "cross", 2, env=env) == [([1.5] * 4, [1.5] * 4, True)] * 2
+    first, second = ranks.outcomes(__file__, "cross", 2, env=env)
+    assert first.value == second.value == ([1.5] * 4, [1.5] * 4, True), first.stderr[-3000:] + second.stderr[-3000:]
+    assert ": 2 ranks, none, ucx" in first.stderr and "CaSync" not in second.stderr
 
 
 def by_hand(rank):
@@ -184,6 +188,29 @@ def test_a_store_looks_for_its_trainer_once_and_finds_one_that_comes_later():
     first, second = ranks.values(__file__, "late", 2)
     assert first[0] == second[0] == 1
     assert first[1] == second[1]
+
+
+def leave_out(rank):
+    """An update whose gradient is not finite on rank 1, between two others."""
+    mxnet.random.seed(3)
+    net, store, x, _ = make(), casync.mxnet.create(codec="int8"), *data()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}, kvstore=store)
+    weights = []
+    for step in range(3):
+        bad = numpy.nan if step == 1 and rank == 1 else 0
+        with autograd.record():
+            loss = net(mxnet.nd.array(x[step, rank::2] + bad)).square().mean()
+        loss.backward()
+        trainer.allreduce_grads()
+        if store.finite:
+            trainer.update(BATCH // 2)
+        weights.append({name: w.tobytes() for name, w in weights_of(net).items()})
+    return weights
+
+
+def test_an_update_that_is_not_finite_somewhere_can_be_left_out_on_all_ranks():
+    first, second = ranks.values(__file__, "leave_out", 2)
+    assert first == second and first[0] == first[1] != first[2]
 
 
 def resume(rank):
@@ -271,3 +298,12 @@ def test_the_library_exports_its_own_functions_only():
     text = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
     names = [line.split()[-1] for line in text.splitlines()]
     assert len(names) >= 4 and all(name.startswith("casync_plugin_") for name in names), names
+
+
+def test_one_command_compiles_the_library_into_a_folder():
+    import casync.mxnet.build
+
+    path = pathlib.Path(casync.mxnet.build.plugin().path())  # there it is found compiled
+    command = [sys.executable, "-m", "casync.mxnet.build", path.parent]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines()[-1] == str(path)

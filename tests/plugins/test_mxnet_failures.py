@@ -2,10 +2,12 @@
 """Failures as a program of MXNet sees them when a rank dies, raises, leaves or differs: an MXNetError with the rank and
 the gradient where it waits for an array, and never a hang."""
 
+import os
 import signal
 import sys
 import time
 
+import numpy
 import pytest
 
 mxnet = pytest.importorskip("mxnet")
@@ -15,13 +17,13 @@ from mxnet import autograd, gluon  # noqa: E402
 import casync.mxnet  # noqa: E402
 
 
-def training(units=8, codec="none"):
+def training(units=8, codec="none", **options):
     """One step of a small net with each next()."""
     net = gluon.nn.HybridSequential(prefix="net_")
     with net.name_scope():
         net.add(gluon.nn.Dense(units, in_units=20), gluon.nn.Dense(2, in_units=units))
     net.initialize()
-    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01}, kvstore=casync.mxnet.create(codec=codec))
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01}, kvstore=casync.mxnet.create(codec=codec, **options))
     x, loss_of = mxnet.nd.ones((2, 20)), gluon.loss.L2Loss()
     while True:
         with autograd.record():
@@ -117,6 +119,54 @@ def test_the_interpreter_exits_with_work_in_flight():
     assert second.error == "SystemExit", second.stderr[-3000:]
     assert first.error == "MXNetError" and "rank 1" in first.message, first.stderr[-3000:]
     assert time.time() - begin < 55
+
+
+def comes_late(rank):
+    casync.exchange.gather([rank])  # both ranks are there
+    steps = training(timeout=3)
+    next(steps)
+    mxnet.nd.waitall()
+    if rank == 1:
+        time.sleep(8)
+        return
+    next(steps)
+    mxnet.nd.waitall()
+
+
+def test_a_rank_that_never_comes_is_named_with_the_gradient():
+    waiting, _ = ranks.outcomes(__file__, "comes_late", 2)
+    assert waiting.error == "MXNetError", waiting.stderr[-3000:]
+    assert "gradient net_dense" in waiting.message and "nothing came from rank 1" in waiting.message
+
+
+class Samples(gluon.data.Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, at):
+        return numpy.full(20, at, numpy.float32)
+
+
+def forks(rank):
+    """By the workers of gluon's DataLoader, which do not use the store, and then a child that does."""
+    steps = training()
+    next(steps)
+    loaded = [batch.asnumpy()[0, 0] for batch in gluon.data.DataLoader(Samples(), 2, num_workers=2)]
+    child = os.fork()
+    if child == 0:
+        try:
+            next(steps)
+        except casync.InvalidArgument as error:
+            os._exit(0 if "cannot be used after a fork" in str(error) else 3)
+        os._exit(4)
+    _, status = os.waitpid(child, 0)
+    next(steps)
+    mxnet.nd.waitall()
+    return loaded, os.waitstatus_to_exitcode(status)
+
+
+def test_a_forked_child_is_refused_and_its_parent_goes_on():
+    assert ranks.values(__file__, "forks", 2) == [([0, 2, 4, 6], 0)] * 2
 
 
 def two_stores(rank):

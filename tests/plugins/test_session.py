@@ -10,6 +10,7 @@ import pytest
 import ranks
 
 import casync
+from casync import _library
 
 SHAPES = {"embed": (64, 33), "bias": (7,), "scalar": (), "large": (300, 401)}
 
@@ -273,6 +274,12 @@ def test_torchrun_without_torch_is_refused_with_what_to_set(monkeypatch):
         monkeypatch.setenv(name, value)
     with pytest.raises(casync.Unavailable, match="CASYNC_RENDEZVOUS"):
         casync.Session()
+
+
+def test_a_library_of_another_version_is_refused_with_both_versions(monkeypatch):
+    monkeypatch.setattr(_library, "ABI_VERSION", 999)
+    with pytest.raises(casync.Unavailable, match="speaks version 1 .* this package 999: install both from one wheel"):
+        _library.load.__wrapped__()
 
 
 def test_a_closed_session_says_so(alone):

@@ -69,6 +69,26 @@ def test_gradients_may_be_declared_between_steps():
         assert results == [[0.5], [0.5, 1.5], [0.5, 1.5, 2.5]]
 
 
+def declares_as_it_goes(rank, orders):
+    """Each gradient is declared when it is met, with others on their way."""
+    seam = Synchronizer(codec="none", timeout=20)
+    for _ in range(2):
+        arrays = {name: numpy.full(10, rank + at, numpy.float32) for at, name in enumerate("abc")}
+        for name in orders[rank]:
+            seam.submit([seam.declare(name, (10,))], [arrays[name].ctypes.data], arrays)
+        seam.end_step()
+    seam.close()
+    return [array[0].item() for array in arrays.values()]
+
+
+def test_gradients_may_be_declared_in_any_order_after_others_have_been_submitted():
+    orders = ["abc", "cab", "bca"]
+    assert ranks.values(__file__, "declares_as_it_goes", 3, orders=orders) == [[1, 2, 3]] * 3
+    for outcome in ranks.outcomes(__file__, "declares_as_it_goes", 2, orders=["abc", "cb"]):
+        assert outcome.error == "InvalidArgument" and "gradient a" in outcome.message, outcome.stderr
+        assert "rank 1 has nothing" in outcome.message
+
+
 def names_the_culprit(rank):
     seam = Synchronizer(codec="none")
     ids = [seam.declare(name, (4,)) for name in ("fc.weight", "fc.bias")]

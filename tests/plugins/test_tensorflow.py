@@ -2,7 +2,9 @@
 """TensorFlow's operations and the tape: sums, names, several gradients under way at once, and the order of steps."""
 
 import os
+import pathlib
 import subprocess
+import sys
 
 import numpy
 import pytest
@@ -155,7 +157,11 @@ def broadcast_everything(rank):
 
 def test_broadcast_copies_bit_for_bit():
     envs = {rank: {"CASYNC_LOCAL_RANK": str(rank), "CASYNC_LOCAL_SIZE": "2"} for rank in range(2)}
-    assert ranks.values(__file__, "broadcast_everything", 2, envs=envs) == [(0, 2, 0), (1, 2, 1)]
+    first, second = ranks.outcomes(__file__, "broadcast_everything", 2, envs=envs)
+    assert (first.value, second.value) == ((0, 2, 0), (1, 2, 1)), first.stderr[-3000:] + second.stderr[-3000:]
+    # And rank 0 has said what gradients travel as, once, though there was a session beside it.
+    (line,) = [line for line in first.stderr.splitlines() if line.startswith("CaSync")]
+    assert ": 2 ranks, onebit, ucx" in line and "CaSync" not in second.stderr
 
 
 def two_sessions(rank):
@@ -223,3 +229,12 @@ def test_the_library_exports_its_own_functions_only():
     text = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
     names = [line.split()[-1] for line in text.splitlines()]
     assert len(names) >= 4 and all(name.startswith("casync_plugin_") for name in names), names
+
+
+def test_one_command_compiles_the_library_into_a_folder():
+    import casync.tensorflow.build
+
+    path = pathlib.Path(casync.tensorflow.build.plugin().path())  # there it is found compiled
+    command = [sys.executable, "-m", "casync.tensorflow.build", path.parent]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines()[-1] == str(path)

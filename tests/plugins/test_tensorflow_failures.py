@@ -175,6 +175,67 @@ def test_the_interpreter_exits_with_work_in_flight():
     assert time.time() - begin < 55
 
 
+def comes_late(rank):
+    casync.exchange.gather([rank])  # both ranks are there
+    casync.tensorflow.init(codec="none", timeout=3)
+    value = [tensorflow.ones(10)]
+    casync.tensorflow.all_reduce(value, ["weight"])
+    if rank == 1:
+        time.sleep(8)
+        return
+    casync.tensorflow.all_reduce(value, ["weight"])
+
+
+def test_a_rank_that_never_comes_is_a_deadline_exceeded_that_names_it_and_the_gradient():
+    waiting, _ = ranks.outcomes(__file__, "comes_late", 2)
+    assert waiting.error == "DeadlineExceededError", waiting.stderr[-3000:]
+    assert "casync: weight: " in waiting.message and "nothing came from rank 1" in waiting.message
+
+
+def forks(rank):
+    """As the workers of keras.utils.PyDataset do."""
+    casync.tensorflow.init(codec="none")
+    value = [tensorflow.ones(10) * rank]
+    casync.tensorflow.all_reduce(value, ["weight"])
+    child = os.fork()
+    if child == 0:
+        try:
+            casync.tensorflow.all_reduce(value, ["weight"])
+        except casync.InvalidArgument as error:
+            os._exit(0 if "cannot be used after a fork" in str(error) else 3)
+        os._exit(4)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status), float(casync.tensorflow.all_reduce(value, ["weight"])[0][0][0])
+
+
+def test_a_forked_child_is_refused_and_its_parent_goes_on():
+    assert ranks.values(__file__, "forks", 2) == [(0, 0.5)] * 2
+
+
+def let_go(rank):
+    """A graph knows its session by a number, and outlives it."""
+    session = casync.tensorflow.Session(codec="none", rank=0, size=1, transport="loopback")
+    operations, number, gradient = casync.tensorflow.session.operations(), session.number, session.declare("weight", [4])
+
+    @tensorflow.function
+    def step(value):
+        token = operations.casync_begin_step(session=number)
+        reduced = operations.casync_all_reduce(value, token, session=number, gradient=gradient, tensor_name="weight")
+        return reduced, operations.casync_end_step([reduced], session=number).finite
+
+    value = tensorflow.ones(4)
+    step(value)
+    del session
+    while casync._exit._leaving:
+        time.sleep(0.01)
+    step(value)
+
+
+def test_a_graph_whose_session_nobody_holds_any_more_says_so():
+    (outcome,) = ranks.outcomes(__file__, "let_go", 1)
+    assert outcome.error == "AbortedError" and "its session is closed" in outcome.message, outcome.stderr[-3000:]
+
+
 def old_release(rank):
     tensorflow.version.VERSION = "2.15.1"
     casync.tensorflow.init(codec="none")

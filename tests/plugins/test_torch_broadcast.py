@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""casync.torch.broadcast_parameters, with a process group of torch's and without."""
+"""casync.torch.broadcast_parameters and broadcast_optimizer_state, with a process group of torch's and without."""
 
 import pytest
 
@@ -45,3 +45,38 @@ def test_a_root_outside_of_the_group_is_refused_and_every_parameter_kept(group, 
     for rank, (message, parameter) in enumerate(values):
         assert f"root is {root}" in message and "0 to 1" in message
         assert parameter == [1.0 + rank] * 3
+
+
+def broadcast_optimizer(rank, group):
+    """Rank 1 alone has trained, with a schedule; rank 0 goes on with what it gets."""
+    if group:
+        dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    results = []
+    for kind in (torch.optim.AdamW, lambda p, **options: torch.optim.SGD(p, momentum=0.9, **options)):
+        net = torch.nn.Linear(9, 5)
+        casync.torch.broadcast_parameters(net)
+        optimizer = kind(net.parameters(), lr=0.1)
+        for step in range(2 if rank == 1 else 0):
+            net(torch.ones(3, 9)).square().sum().backward()
+            optimizer.step()
+            optimizer.param_groups[0]["lr"] /= 2
+        refusals = 0
+        for state in (optimizer, optimizer.state_dict()):
+            with pytest.raises(casync.InvalidArgument, match="broadcast_optimizer_state"):
+                casync.torch.broadcast_parameters(state)
+            refusals += 1
+        casync.torch.broadcast_optimizer_state(optimizer, root=1)
+        state = optimizer.state_dict()
+        tensors = [tensor for one in state["state"].values() for tensor in one.values() if torch.is_tensor(tensor)]
+        results.append((refusals, [t.numpy().tobytes() for t in tensors], state["param_groups"]))
+        optimizer.step()
+    return results
+
+
+@pytest.mark.parametrize("group", [True, False])
+def test_an_optimizer_takes_the_roots_moments_and_learning_rate(group):
+    results = ranks.values(__file__, "broadcast_optimizer", 3, torch=True, group=group)
+    assert results[0] == results[1] == results[2]
+    for (_, tensors, groups), count in zip(results[0], (6, 2)):
+        assert len(tensors) == count and any(map(any, tensors)) and groups[0]["lr"] == 0.025

@@ -2,6 +2,8 @@
 """casync.torch.DistributedOptimizer compared with plain torch on the whole batch, in every way people combine it."""
 
 import contextlib
+import copy
+import pickle
 
 import pytest
 
@@ -193,6 +195,13 @@ def answers(rank, deferred):
     optimizer.step()
     optimizer.zero_grad()
 
+    # A copy has the class and the state of the plain optimizer.
+    for made in (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
+        assert type(made) is torch.optim.SGD
+        moments = [one["momentum_buffer"] for one in made.state_dict()["state"].values()]
+        assert all(map(torch.equal, moments, (one["momentum_buffer"] for one in optimizer.state_dict()["state"].values())))
+    said["copied"] = len(moments)
+
     # A gradient that is not finite on one rank.
     before = [p.detach().clone() for p in (net.state_dict() and net.parameters())]
     loss_of(net, batch(rank, 5, torch.float32) * (float("nan") if rank == 1 else 1)).backward()
@@ -250,7 +259,7 @@ def answers(rank, deferred):
 def test_what_is_out_of_order_is_answered_by_name(deferred):
     first, second = ranks.values(__file__, "answers", RANKS, deferred=deferred)
     assert first == second
-    assert first["discarded"] and first["skipped"] and first["culprit"]
+    assert first["copied"] > 0 and first["discarded"] and first["skipped"] and first["culprit"]
     for name, part in {
         "twice": "was computed again before optimizer.step()",
         "clipped too early": "was changed while it was on its way: call optimizer.synchronize() before",

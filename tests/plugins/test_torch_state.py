@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """casync.torch.State between steps: checkpoints, gradients that are not finite, plans, priorities."""
 
+import copy
 import json
 import os
+import pickle
 import re
 import struct
 import time
@@ -54,6 +56,34 @@ def test_a_resumed_run_gives_the_bytes_of_an_uninterrupted_one(tmp_path):
     ):
         assert whole == resumed
         assert whole != without_residuals  # so the test would notice
+
+
+def copied(rank):
+    """Hashes of the parameters after six steps; and after three and three with a copy of the state, in two ways."""
+    dist.init_process_group("gloo")
+    codec = casync.Codec("int4", block=64)
+    ddp, state, optimizer = small_net.make(codec)
+    for step in range(3):
+        small_net.step_once(ddp, optimizer, rank, step)
+    torch.optim.swa_utils.AveragedModel(ddp)  # copies the module, with what it knows of its hook
+    copies = [copy.deepcopy(state), pickle.loads(pickle.dumps(state))]
+    net, sgd = copy.deepcopy(ddp.module.state_dict()), copy.deepcopy(optimizer.state_dict())
+    for step in range(3, 6):
+        small_net.step_once(ddp, optimizer, rank, step)
+    hashes = [small_net.fingerprint(ddp)]
+    for other in [*copies, casync.torch.State(codec=codec)]:
+        ddp, optimizer = small_net.with_state(other)
+        ddp.module.load_state_dict(net)
+        optimizer.load_state_dict(copy.deepcopy(sgd))
+        for step in range(3, 6):
+            small_net.step_once(ddp, optimizer, rank, step)
+        hashes.append(small_net.fingerprint(ddp))
+    return hashes
+
+
+def test_a_copy_of_a_state_opens_a_session_of_its_own_and_goes_on_with_the_residuals():
+    for whole, by_copy, by_pickle, without in ranks.values(__file__, "copied", 2, torch=True):
+        assert by_copy == by_pickle == whole != without
 
 
 def test_a_state_refuses_choices_that_cannot_be_when_it_is_made(tmp_path):

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CaSync with other parts of PyTorch: torch.compile, uneven inputs."""
+"""CaSync with other parts of PyTorch: torch.compile, uneven inputs, activation checkpointing, shared weights, ZeRO's optimizer.
+PyTorch's own tests of hooks ask the same."""
 
 import pytest
 
 torch = pytest.importorskip("torch")
 import ranks  # noqa: E402
 import torch.distributed as dist  # noqa: E402
+from torch.distributed.optim import ZeroRedundancyOptimizer  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import casync.torch  # noqa: E402
 
@@ -31,6 +34,37 @@ def values_of(net):
     return torch.cat([value.detach().reshape(-1) for value in net.state_dict().values()])
 
 
+class Shared(torch.nn.Module):
+    """Two layers with one weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.inside, self.shared, self.out = (torch.nn.Linear(40, 40) for _ in range(3))
+        self.shared.weight = self.inside.weight
+
+    def forward(self, x):
+        return self.out(torch.relu(self.shared(torch.relu(self.inside(x)))))
+
+
+class Recomputed(torch.nn.Module):
+    """Layers whose activations are computed again in the backward pass."""
+
+    def __init__(self, reentrant):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(40, 40) for _ in range(3))
+        self.reentrant = reentrant
+
+    def forward(self, x):
+        x = torch.relu(self.layers[0](x))
+        for layer in self.layers[1:]:
+            x = checkpoint(layer, x, use_reentrant=self.reentrant)
+        return x
+
+
+def zero(net):
+    return ZeroRedundancyOptimizer(net.parameters(), torch.optim.Adam, lr=0.01)
+
+
 def sgd(net):
     return torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
 
@@ -52,6 +86,23 @@ def together(rank):
 
     differences["join"] = (uneven(True) - uneven(False)).abs().max().item()
 
+    def hooked(hook, make, optimizer, **options):
+        torch.manual_seed(0)
+        net = make()
+        ddp = DistributedDataParallel(net, bucket_cap_mb=0.005, **options)
+        if hook:
+            ddp.register_comm_hook(casync.torch.State(codec="none"), casync.torch.comm_hook)
+        train(ddp, optimizer(net), rank, 4)
+        return values_of(net)
+
+    for name, case in {
+        "shared": dict(make=Shared, optimizer=sgd),
+        "recomputed": dict(make=lambda: Recomputed(False), optimizer=sgd),
+        "recomputed by reentry": dict(make=lambda: Recomputed(True), optimizer=sgd, static_graph=True),
+        "zero": dict(make=Shared, optimizer=zero),
+    }.items():
+        differences[name] = (hooked(True, **case) - hooked(False, **case)).abs().max().item()
+
     plain = make_net()
     train(DistributedDataParallel(plain), sgd(plain), rank, 4)
 
@@ -72,10 +123,26 @@ def together(rank):
     return differences
 
 
-def test_compiled_modules_and_uneven_inputs_train_as_with_plain_ddp():
+def test_it_trains_as_plain_ddp_does():
     for differences in ranks.values(__file__, "together", 2, torch=True):
-        assert set(differences) >= {"join", "compiled under DDP", "compiled, deferred=True"}
+        assert set(differences) >= {"join", "shared", "recomputed", "zero", "compiled under DDP", "compiled, deferred=True"}
         for name, difference in differences.items():
             assert difference <= 1e-6, name
 
 
+def traced(rank):
+    """With a reducer in Python the compiler sees the hook itself."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    torch._dynamo.config.optimize_ddp = "python_reducer"
+    ddp = DistributedDataParallel(make_net())
+    ddp.register_comm_hook(casync.torch.State(codec="none"), casync.torch.comm_hook)
+    compiled = torch.compile(ddp, backend="aot_eager")
+    with torch._dynamo.compiled_autograd._enable(torch.compile(backend="aot_eager")):
+        for step in range(2):
+            loss_of(compiled, rank, step).backward()
+
+
+def test_a_hook_that_is_compiled_itself_is_refused_with_what_to_do():
+    (outcome,) = ranks.outcomes(__file__, "traced", 1, torch=True)
+    assert outcome.error == "Unavailable" and 'optimize_ddp = "ddp_optimizer"' in outcome.message, outcome.stderr[-3000:]

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that torchrun starts: they meet through its store. As a program: one of these ranks."""
 
+import gc
 import hashlib
 import json
 import pathlib
 import subprocess
 import sys
+import time
 
 import launched
+import numpy
 import pytest
 import ranks
 
@@ -62,6 +65,23 @@ def test_the_command_finds_the_ranks_of_torchrun():
     assert done.returncode == 0, done.stderr
     about, rows = json.loads(done.stdout)["about"], json.loads(done.stdout)["rows"]
     assert about[2].startswith("2 ranks") and rows[0]["wrong"] == 0
+
+
+def one_after_another(rank):
+    """Rank 1 is at the door of the second session when rank 0 frees what the first has left."""
+    for turn in range(2):
+        if rank == 0 and turn == 1:
+            time.sleep(1)
+            gc.collect()
+        with casync.Session(codec="none") as session:
+            array = numpy.full(4, rank, numpy.float32)
+            session.submit(session.declare("g", 4), array)
+            session.step()
+    return array[0].item()
+
+
+def test_without_an_agent_rank_0_keeps_the_store_for_the_next_session():
+    assert ranks.values(__file__, "one_after_another", 2, torch=True) == [0.5, 0.5]
 
 
 if __name__ == "__main__":

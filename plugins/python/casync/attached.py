@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import TYPE_CHECKING
 
+from casync import greeting
 from casync.session import Session
 
 if TYPE_CHECKING:
@@ -14,12 +16,15 @@ if TYPE_CHECKING:
 
 
 class AttachedSession(Session):
-    """`library` is a plugin's, from native.load(); `options` are casync.Session's."""
+    """`library` is a plugin's, from native.load(); `options` are casync.Session's. Says that it is there, unless `quiet`."""
 
-    def __init__(self, library: ctypes.CDLL, **options: Any) -> None:
+    def __init__(self, library: ctypes.CDLL, quiet: bool = False, **options: Any) -> None:
         self._library, self._options, self._number = library, options, None
         super().__init__(**options)
         self._number = library.casync_plugin_attach(self.address)
+        self._detach = functools.partial(library.casync_plugin_detach, self._number)
+        if not quiet:
+            greeting.greet(self, options.get("plan"), options.get("codec"))
 
     @property
     def number(self) -> int:
@@ -40,5 +45,5 @@ class AttachedSession(Session):
         super().close()
         if self._number is not None and self._pid == os.getpid():
             # Waits until nothing is under way, which has ended with the session: only then may it be freed.
-            self._library.casync_plugin_detach(self._number)
+            self._detach()
             self._number = None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 import os
 from typing import TYPE_CHECKING
@@ -60,6 +61,10 @@ class Codec:
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
             _library.load().casync_codec_free(self._handle)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is opened again, by its name and parameters."""
+        return functools.partial(Codec, **self.parameters), (self.name,)
 
     def __repr__(self) -> str:
         return f"Codec({', '.join([repr(self.name), *(f'{k}={v}' for k, v in self.parameters.items())])})"

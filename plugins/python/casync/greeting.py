@@ -9,6 +9,8 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from casync import _library
+
 if TYPE_CHECKING:
     from casync.codec import Codec
     from casync.session import Session
@@ -17,13 +19,14 @@ _log = logging.getLogger("casync")
 
 
 def greet(
-    session: Session, plan: str | os.PathLike[str] | None, codec: str | os.PathLike[str] | Codec | None, version: str
+    session: Session, plan: str | os.PathLike[str] | None, codec: str | os.PathLike[str] | Codec | None
 ) -> None:
     """Rank 0 logs ranks, codec or plan, and network at level INFO; a warning when nobody chose a codec. A program that
     has not configured `logging` gets the line on stderr, unless CASYNC_LOG_LEVEL is `error` or `off`."""
     if session.rank != 0:
         return
     chosen = _chosen(plan, codec)
+    version = _library.load().casync_version().decode()
     ranks = "1 rank" if session.size == 1 else f"{session.size} ranks"
     _say(logging.INFO, f"CaSync {version}: {ranks}, {chosen or 'none'}, {network(session.stats()['transport'])}")
     if chosen is None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import ctypes
 import datetime
 import itertools
 import os
@@ -19,6 +20,19 @@ _CASYNC = ("CASYNC_RANK", "CASYNC_SIZE", "CASYNC_RENDEZVOUS")
 _TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 # The n-th session of a group belongs together on all its ranks; the number keeps their keys apart.
 _sessions = collections.defaultdict(itertools.count)
+# Rank 0's store where it has the server: if nobody held it, the server would end with the first session's meeting, and take
+# those with it who have come for the next one.
+_servers = {}
+
+
+def _leak_servers() -> None:
+    """A forked child has no thread of a server, for whose end its destructor would wait."""
+    for store in _servers.values():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(store))
+    _servers.clear()
+
+
+os.register_at_fork(after_in_child=_leak_servers)
 
 
 class TorchStore:
@@ -123,4 +137,6 @@ def _of_environment(timeout: float | None) -> tuple[torch.distributed.Store, int
         multi_tenant=True,
         wait_for_workers=False,
     )
+    if rank == 0 and not agent:
+        _servers.setdefault((os.environ["MASTER_ADDR"], port), store)
     return store, rank, size

@@ -74,6 +74,8 @@ class Session:
     The first failure is final and the same on all ranks. Any thread may submit and wait.
     """
 
+    _detach = None  # a subclass's function that takes the session away from native code, once it has ended
+
     def __init__(
         self,
         rank: int | None = None,
@@ -332,9 +334,9 @@ class Session:
         # Freed here and nowhere else: no other thread can be inside a call of an object that nobody holds. But weak
         # references still find it (Python clears them after this), so it looks closed before the free begins.
         if getattr(self, "_pointer", None) and self._pid == os.getpid():
-            self._closed = True
+            has_left, self._closed = self._closed, True
             pointer, self._pointer = self._pointer, None
-            _library.load().casync_session_free(pointer)
+            _exit.free(pointer, has_left, self._detach, self._in_flight, self._calls)
 
     def _leave(self, reason: str) -> None:
         """Tells the others why this rank goes, when the session still works."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from casync import _library, errors, greeting
+from casync import errors, greeting
 from casync.codec import Codec
 from casync.session import Session
 
@@ -46,9 +46,7 @@ class Synchronizer:
     def __init__(self, **options: Any) -> None:
         self.session = Session(**options)
         self.rank, self.size = self.session.rank, self.session.size
-        greeting.greet(
-            self.session, options.get("plan"), options.get("codec"), _library.load().casync_version().decode()
-        )
+        greeting.greet(self.session, options.get("plan"), options.get("codec"))
         self.last_step: StepResult | None = None  # the StepResult of the last step that ended
         self._ids = {}  # name -> id
         self._declared = {}  # id -> (name, bytes)

@@ -9,6 +9,7 @@ import keras
 import tensorflow
 
 from casync import errors, exchange
+from casync.tensorflow.reduce import check_graph
 from casync.tensorflow.session import current, operations
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def broadcast_variables(variables: Iterable[Any], root: int = 0, session: Sessio
 
 
 def _emit(variables: list[Any], root: int, session: Session) -> None:
+    check_graph()
     token = operations().casync_begin_step(session=session.number)
     received = []
     for position, variable in enumerate(variables):

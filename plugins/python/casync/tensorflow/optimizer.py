@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import functools
+import logging
 from typing import TYPE_CHECKING
 
 import keras
+import tensorflow
 
 from casync import errors
 from casync.tensorflow import naming
-from casync.tensorflow.reduce import all_reduce
+from casync.tensorflow.reduce import reduce_step
+from casync.tensorflow.session import current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,23 +23,53 @@ if TYPE_CHECKING:
 
     Optimizer = TypeVar("Optimizer", bound=keras.optimizers.Optimizer)
 
+_log = logging.getLogger("casync")
+
 
 class _Distributed:
     """Goes in front of an optimizer's own class."""
 
+    _casync_session: Session | None = None  # of one that Keras made anew from its configuration: init()'s
+    _casync_told = False
+
     def apply(self, grads: Iterable[Any], trainable_variables: Iterable[Any] | None = None) -> Any:
         variables = self._trainable_variables if trainable_variables is None else list(trainable_variables)
         grads = list(grads)
-        if len(variables) == len(grads):  # else Keras says what is wrong
-            grads, _ = all_reduce(grads, naming.names_of(variables), self._casync_session)
-        return super().apply(grads, trainable_variables)
+        if len(variables) != len(grads):
+            return super().apply(grads, trainable_variables)  # Keras says what is wrong
+        grads, finite, first = reduce_step(grads, naming.names_of(variables), self._casync_session)
+        # Loss scaling leaves out such updates by itself, and changes its scale.
+        if isinstance(self, keras.optimizers.LossScaleOptimizer) or tensorflow.distribute.has_strategy():
+            return super().apply(grads, trainable_variables)
+        if not self.built:
+            self.build(variables)  # variables are made outside of branches
+
+        def update() -> None:
+            super(_Distributed, self).apply(grads, trainable_variables)
+
+        def leave_out() -> None:
+            tensorflow.numpy_function(self._casync_tell, [first], [])
+
+        if tensorflow.executing_eagerly():
+            return update() if finite else self._casync_tell(first.numpy())
+        return tensorflow.cond(finite, update, leave_out)
+
+    def _casync_tell(self, name: bytes) -> None:
+        if self._casync_told or current(self._casync_session).rank != 0:
+            return
+        object.__setattr__(self, "_casync_told", True)
+        _log.warning(
+            "gradient %s was not finite on some rank: all ranks leave this update out (said once)",
+            name.decode(errors="replace"),
+        )
 
 
 def DistributedOptimizer(  # noqa: N802: known by this name
     optimizer: Optimizer, session: Session | None = None
 ) -> Optimizer:
     """Turns a Keras 3 optimizer into one that averages gradients over all ranks and then applies them, before clipping and
-    weight decay. Returns the same object, with its state. Under model.fit and in custom loops: each apply() is a step.
+    weight decay. Returns the same object, with its state. Under model.fit and in custom loops: each apply() is a step. When
+    some rank's gradient is not finite, all ranks leave the update out.
 
     A saved model holds the optimizer's own class, so that it loads anywhere: wrap it again then."""
     if not isinstance(optimizer, keras.optimizers.Optimizer):

@@ -26,6 +26,14 @@ def all_reduce(tensors: Sequence[Any], names: Sequence[str], session: Session | 
     """The tensors reduced over the ranks, and whether all of them were finite on every rank. Each call is a step, so
     all ranks make the same calls with the same names. A tensor that is None stays None, on all ranks alike.
     IndexedSlices are made dense. Works in tf.function and outside, for float32, float16 and bfloat16."""
+    reduced, finite, _ = reduce_step(tensors, names, session)
+    return reduced, finite
+
+
+def reduce_step(
+    tensors: Sequence[Any], names: Sequence[str], session: Session | None = None
+) -> tuple[list[Any], Any, Any]:
+    """As all_reduce(), with the name of the first gradient that was not finite."""
     if len(tensors) != len(names):
         raise errors.InvalidArgument(f"{len(tensors)} tensors and {len(names)} names")
     session = current(session)
@@ -36,13 +44,13 @@ def all_reduce(tensors: Sequence[Any], names: Sequence[str], session: Session | 
         for i, tensor in zip(given, dense)
     )
     if tensorflow.executing_eagerly():
-        reduced, finite = _function_of(session.number, gradients)(dense)
+        reduced, finite, first = _function_of(session.number, gradients)(dense)
     else:
-        reduced, finite = _emit(session.number, gradients, dense)
+        reduced, finite, first = _emit(session.number, gradients, dense)
     result = list(tensors)
     for i, tensor in zip(given, reduced):
         result[i] = tensor
-    return result, finite
+    return result, finite, first
 
 
 def _dense(tensor: Any, name: str) -> Any:
@@ -61,8 +69,8 @@ def _function_of(number: int, gradients: tuple[tuple[int, str], ...]) -> Any:
     return _functions[key]
 
 
-def _emit(number: int, gradients: tuple[tuple[int, str], ...], tensors: list[Any]) -> tuple[list[Any], Any]:
-    _check_graph(tensorflow.compat.v1.get_default_graph())
+def _emit(number: int, gradients: tuple[tuple[int, str], ...], tensors: list[Any]) -> tuple[list[Any], Any, Any]:
+    check_graph()
     # TensorFlow runs what is ready in any order, but these two of every step in the order of the program: so on all ranks
     # the steps of one graph come in the same order.
     token = operations().casync_begin_step(session=number)
@@ -70,17 +78,19 @@ def _emit(number: int, gradients: tuple[tuple[int, str], ...], tensors: list[Any
         operations().casync_all_reduce(tensor, token, session=number, gradient=gradient, tensor_name=name)
         for (gradient, name), tensor in zip(gradients, tensors)
     ]
-    finite = operations().casync_end_step(reduced, session=number).finite
-    with tensorflow.control_dependencies([finite]):
-        return [tensorflow.identity(tensor) for tensor in reduced], finite
+    end = operations().casync_end_step(reduced, session=number)
+    with tensorflow.control_dependencies([end.finite]):
+        return [tensorflow.identity(tensor) for tensor in reduced], end.finite, end.first_non_finite
 
 
-def _check_graph(graph: Any) -> None:
+def check_graph() -> None:
+    """Refuses to exchange anything where XLA compiles, or in a branch. Unavailable, InvalidArgument."""
+    graph = tensorflow.compat.v1.get_default_graph()
     if control_flow_util.GraphOrParentsInXlaContext(graph):
         raise errors.Unavailable(
-            "XLA compiles this function, and gradients cannot be exchanged inside compiled code: use "
-            "model.compile(jit_compile=False), or keep tf.function(jit_compile=True) to the forward pass and the loss and "
-            "reduce the gradients outside of it"
+            "XLA compiles this function, and nothing can be exchanged inside compiled code: use "
+            "model.compile(jit_compile=False), or keep tf.function(jit_compile=True) to the forward pass and the loss, and "
+            "reduce gradients and broadcast variables outside of it"
         )
     if type(graph).__name__ == "CondBranchFuncGraph":
         raise errors.InvalidArgument(

@@ -53,7 +53,7 @@ class Session(AttachedSession):
     def exact(self) -> Session:
         """A session beside this one that sums without a codec. Its first use is collective."""
         if self._exact is None:
-            self._exact = Session(plan="", codec="none", op="sum", trace="", **self.place)
+            self._exact = Session(quiet=True, plan="", codec="none", op="sum", trace="", **self.place)
         return self._exact
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from casync import errors as _errors
 if tuple(int(part) for part in _torch.__version__.split(".")[:2]) < (2, 13):
     raise _errors.Unavailable(f"this is PyTorch {_torch.__version__}: casync.torch needs 2.13 or newer")
 
-from casync.torch.broadcast import broadcast_parameters
+from casync.torch.broadcast import broadcast_optimizer_state, broadcast_parameters
 from casync.torch.hook import comm_hook
 from casync.torch.optimizer import DistributedOptimizer
 from casync.torch.process_group import register_backend
@@ -30,6 +30,7 @@ __all__ = [
     "CompressedReduceScatter",
     "DistributedOptimizer",
     "State",
+    "broadcast_optimizer_state",
     "broadcast_parameters",
     "comm_hook",
     "fsdp_all_reduce_hook",

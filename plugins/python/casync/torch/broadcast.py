@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same parameters on every rank before training begins."""
+"""The same parameters, and the same state of the optimizer, on every rank before training begins."""
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING
 
+import numpy
 import torch
 
-from casync import exchange
+from casync import errors, exchange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +25,8 @@ def broadcast_parameters(
     and buffers) or a state_dict; `root` is a rank of the process group. Collective."""
     if isinstance(parameters, torch.nn.Module):
         parameters = parameters.state_dict(keep_vars=True)
+    if isinstance(parameters, torch.optim.Optimizer) or "param_groups" in parameters:
+        raise errors.InvalidArgument("this is an optimizer's state: call casync.torch.broadcast_optimizer_state(optimizer)")
     tensors = {name: value for name, value in parameters.items() if isinstance(value, torch.Tensor)}
     with torch.no_grad():
         if process_group is not None or _has_process_group():
@@ -31,6 +35,34 @@ def broadcast_parameters(
                 torch.distributed.broadcast(tensor, group=process_group, group_src=root)
         else:
             _over_session(tensors, root)
+
+
+def broadcast_optimizer_state(
+    optimizer: torch.optim.Optimizer, root: int = 0, process_group: torch.distributed.ProcessGroup | None = None
+) -> None:
+    """Gives all ranks the optimizer's state of rank `root`, bit for bit, with its learning rates: after the root alone has
+    loaded a checkpoint. Other ranks' optimizers may have no state yet. Collective."""
+    own = _saved(optimizer)
+    if process_group is not None or _has_process_group():
+        exchange.check_root(root, torch.distributed.get_world_size(process_group))
+        received = [own]
+        torch.distributed.broadcast_object_list(received, group=process_group, group_src=root)
+        (state,) = received
+    else:
+        sizes = exchange.gather([len(own)])
+        exchange.check_root(root, len(sizes))
+        words = numpy.zeros(sizes[root].item(), numpy.uint8)
+        mine = numpy.frombuffer(own, numpy.uint8)[: words.size]
+        words[: mine.size] = mine
+        exchange.broadcast({"optimizer": words}, root)
+        state = words.tobytes()
+    optimizer.load_state_dict(torch.load(io.BytesIO(state), weights_only=True))
+
+
+def _saved(optimizer: torch.optim.Optimizer) -> bytes:
+    file = io.BytesIO()
+    torch.save(optimizer.state_dict(), file)
+    return file.getvalue()
 
 
 def _has_process_group() -> bool:

@@ -311,6 +311,11 @@ class Distributed(_Optimizer):
         self.casync.finish()
         super().load_state_dict(state_dict)
 
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
+        """A copy, by copy.deepcopy() or pickle, is a plain optimizer with the same state."""
+        self.casync.finish()
+        return _new, (self._casync_base,), self.__getstate__()
+
     def casync_update(self, groups: list[dict[str, Any]]) -> None:
         """The optimizer's own step on these groups."""
         mine = self.__dict__["param_groups"]
@@ -320,6 +325,10 @@ class Distributed(_Optimizer):
             getattr(step, "__wrapped__", step)(self)
         finally:
             self.__dict__["param_groups"] = mine
+
+
+def _new(base: type[torch.optim.Optimizer]) -> torch.optim.Optimizer:
+    return object.__new__(base)
 
 
 def _is_compiled(model: torch.nn.Module) -> bool:

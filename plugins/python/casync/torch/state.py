@@ -157,6 +157,17 @@ class State:
         elif state_dict:
             self._load(state_dict)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy, by copy.deepcopy() or pickle, has no session yet. It is of the process group of its DDP module, as with
+        torch's own hooks, and goes on with this one's residuals."""
+        if self._process_group is not None:
+            _log.warning("a copy of a casync.torch.State does not keep its process group")
+        return {"options": self._options, "named_parameters": self._named_parameters, "residuals": self.state_dict()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state["options"], named_parameters=state["named_parameters"])
+        self.load_state_dict(state["residuals"])
+
     def close(self) -> None:
         """Says goodbye to the other ranks. The end of the program does it too."""
         if self._completer is not None:
