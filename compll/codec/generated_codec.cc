@@ -203,6 +203,7 @@ Status set_value(const GeneratedDeclaration& declares, bool tiles, CodecInfo& in
         (choice_count == 0 || std::find(choices, choices + choice_count, value) != choices + choice_count);
     if (!fits) {
       std::ostringstream text;
+      text.precision(15);  // as it was typed, not 1e+06
       text << "codec `" << info.name << "`: parameter `" << name << "` is " << value << ", expected "
            << (block   ? "a power of two"
                : whole ? "a whole number"

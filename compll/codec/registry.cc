@@ -20,18 +20,12 @@ const Codec& none() {
   return *codec;
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 Status unknown_codec(const std::string& name) {
   std::vector<std::string> names = codec_names();
   for (const std::string& each : rounds_codec_names()) names.push_back(each);
   return invalid_argument("no codec is called `" + name + "`" +
-                          hint(name, std::vector<std::string_view>(names.begin(), names.end())) + "; the codecs are " +
-                          listed(names) + ", and files that end in .cll");
+                          hint(name, std::vector<std::string_view>(names.begin(), names.end())) +
+                          "; `casync codec list` shows all, and a file's name ends in .cll");
 }
 
 }  // namespace

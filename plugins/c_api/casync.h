@@ -127,6 +127,10 @@ const char* casync_last_error(void);
 /* Names of the codecs known, separated by spaces. */
 const char* casync_codec_names(void);
 
+/* Reads a plan as casync_session_open does, and looks for its codecs. CASYNC_PLAN_ERROR: it cannot be carried out,
+ * whatever the gradients are. Codecs of files are compiled later, when a session opens. */
+casync_status casync_plan_check(const char* path);
+
 /* Collective: see Session::open. */
 casync_status casync_session_open(const casync_session_options* options, casync_session** session);
 casync_status casync_session_rank(casync_session* session, int32_t* rank, int32_t* size);

@@ -200,6 +200,18 @@ def test_a_plan_that_was_made_for_other_ranks_or_nodes_works_and_rank_0_says_so(
     assert "was made for" not in fitting.stderr, fitting.stderr
 
 
+def test_rank_0_says_where_the_record_is_and_how_to_plan_from_it(tmp_path):
+    plan = tmp_path / "plan.txtpb"
+    plan.write_text("version: 1\n")
+    env = {"CASYNC_RECORD": str(tmp_path / "rec")}
+    first, second = ranks.outcomes(__file__, "train_by_plan", 2, plan=str(plan), env=env)
+    assert first.stderr.count(f"CaSync: recorded {tmp_path}/rec/model.txtpb") == 1, first.stderr
+    assert f"casync plan --profile profile.txtpb --model {tmp_path}/rec/model.txtpb" in first.stderr and "-n 2" in first.stderr
+    assert "recorded" not in second.stderr, second.stderr
+    without, _ = ranks.outcomes(__file__, "train_by_plan", 2, plan=str(plan))
+    assert "recorded" not in without.stderr, without.stderr
+
+
 def test_world_sizes_that_differ_are_refused_with_both_values():
     same = [("fc", 8)] * 2
     envs = {1: {"CASYNC_SIZE": "3"}}

@@ -2,11 +2,13 @@
 """casync.torch.State between steps: checkpoints, gradients that are not finite, plans, priorities."""
 
 import copy
+import gc
 import json
 import os
 import pickle
 import re
 import struct
+import sys
 import time
 import traceback
 
@@ -86,7 +88,7 @@ def test_a_copy_of_a_state_opens_a_session_of_its_own_and_goes_on_with_the_resid
         assert by_copy == by_pickle == whole != without
 
 
-def test_a_state_refuses_choices_that_cannot_be_when_it_is_made(tmp_path):
+def test_a_state_refuses_choices_that_cannot_be_when_it_is_made(tmp_path, monkeypatch):
     for options, text in [
         (dict(codec="int5"), "no codec is called `int5`"),
         (dict(codec="int4:block=63"), "parameter `block` is 63"),
@@ -95,6 +97,28 @@ def test_a_state_refuses_choices_that_cannot_be_when_it_is_made(tmp_path):
     ]:
         with pytest.raises(errors.InvalidArgument, match=text):
             casync.torch.State(**options)
+    for line, text in [("default { partitons: 2 }", "did you mean `partitions`"),
+                       ('rule { match: "*.mlp.*" codec { name: "int5" } }', r"rule `\*.mlp.\*`: no codec is called `int5`")]:
+        plan = tmp_path / "plan.txtpb"
+        plan.write_text(f"version: 1\n{line}\n")
+        with pytest.raises(errors.PlanError, match=text):
+            casync.torch.State(plan=plan)
+        monkeypatch.setenv("CASYNC_PLAN", str(plan))
+        with pytest.raises(errors.PlanError, match=text):
+            casync.torch.State()
+        monkeypatch.delenv("CASYNC_PLAN")
+
+
+def test_a_refused_state_has_a_short_traceback_and_no_noise(monkeypatch):
+    noise = []
+    monkeypatch.setattr(sys, "unraisablehook", noise.append)
+    with pytest.raises(TypeError, match="codc"):
+        casync.torch.State(codc="int8")
+    with pytest.raises(errors.InvalidArgument) as refused:
+        casync.torch.State(codec="int9")
+    assert [frame.name for frame in traceback.extract_tb(refused.value.__traceback__)][1:] == ["__init__"]
+    gc.collect()
+    assert noise == []
 
 
 def two_passes(rank, bucket_cap_mb):
@@ -194,21 +218,18 @@ def test_a_profiler_sees_the_submissions_and_the_wait():
         assert seen["casync.submit"] >= 1 and seen["casync.wait"] == 1, seen
 
 
-def wrong_plan(rank, folder):
+def other_codecs(rank):
     dist.init_process_group("gloo")
-    path = os.path.join(folder, f"plan{rank}.txtpb")
-    with open(path, "w") as file:
-        file.write("version: 1\ndefault { partitons: 2 }\n")
-    ddp, _, optimizer = small_net.make(None, plan=path)
+    ddp, _, optimizer = small_net.make(("int8", "int4")[rank])
     try:
         small_net.step_once(ddp, optimizer, rank, 0)
-    except errors.PlanError as error:
+    except errors.InvalidArgument as error:
         return traceback.format_exc(), str(error)
 
 
-def test_a_traceback_ends_at_the_hook(tmp_path):
-    for text, message in ranks.values(__file__, "wrong_plan", 2, torch=True, folder=str(tmp_path)):
-        assert "did you mean `partitions`" in message
+def test_a_traceback_ends_at_the_hook():
+    for text, message in ranks.values(__file__, "other_codecs", 2, torch=True):
+        assert "rank 0 has int8, rank 1 has int4" in message
         assert "_patience" not in text and "_library" not in text and "synchronizer.py" not in text, text
         assert "step_once" in text, text
 

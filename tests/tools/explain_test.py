@@ -64,6 +64,8 @@ def test_crossover_as_table_and_picture():
         rows = json.loads(result.stdout)["crossover"]
         claim(rows[-1]["pays_up_to_bytes_per_second"] is not None, "large gradients on slow links", rows)
         svg = open(picture).read()
+        table = casync("explain", *files.inputs, "-n", 4, "--codecs", "int8").stdout
+        claim("800 Gb/s and above  int8" in table, "the fastest that was tried is no limit", table)
         claim(svg.startswith("<svg") and svg.rstrip().endswith("</svg>") and "uncompressed" in svg, "a picture")
         claim("you are here: 800 Mb/s" in svg and ">10 Gb/s<" in svg and "bandwidth of the slowest link" in svg,
               "round ticks, a mark and labels", svg[-3000:])

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: help, versions, exit codes, codecs, doctor."""
 import json
+import os
+import shutil
 import subprocess
 
-from command import casync, claim, ends_with, run_all
+from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
 
 
 def commands(*command):
@@ -108,7 +110,13 @@ def test_codec_list_and_info_agree():
     names = [codec["name"] for codec in codecs]
     claim("none" in names and "int8" in names and "onebit" in names, "the built-in codecs are listed", names)
     lines = casync("codec", "list").stdout.splitlines()
-    claim([line.split()[0] for line in lines] == names, "a line per codec", lines)
+    claim([line.split()[0] for line in lines if line[0] != "#"] == names, "a line per codec", lines)
+    words = {line.split()[0]: line.split() for line in lines}
+    claim(words["int4"][1:4] == ["4.25", "yes", "1.00"], "bits, feedback, steps to the same loss", words["int4"])
+    claim(float(words["onebit"][3]) > 1.2, "one bit needs more steps", words["onebit"])
+    claim(words["drive"][3] == "?", "without trainings", words["drive"])
+    claim("casync bench codec" in lines[3] and "steps" in lines[4], "where speeds are", lines[:5])
+    claim(words["diana"][2] == "own", "memory that is no residual", words["diana"])
     for codec in codecs:
         result = casync("codec", "info", codec["name"], "--json")
         ends_with(0, result, "codec info")
@@ -131,7 +139,18 @@ def test_unknown_codecs_and_parameters_are_refused_with_3():
         result = casync("codec", "info", *arguments)
         ends_with(3, result, f"codec info {arguments}")
         claim(result.stdout == "" and result.stderr.startswith("casync codec: "), "said on stderr", result.stderr)
-    claim("int4" in casync("codec", "info", "zip").stderr, "those there are are listed")
+    claim("`casync codec list` shows all" in casync("codec", "info", "zip").stderr, "where those there are are listed")
+    large = casync("codec", "info", "int4", "block=1000000")
+    claim("`block` is 1000000, expected" in large.stderr, "a number as it was typed", large.stderr)
+
+
+def test_explain_names_the_options_that_are_missing():
+    for given, told in (([], "--profile, --model and --ranks are missing"),
+                        (["--profile", "p", "--model", "m"], "--ranks is missing"),
+                        (["--plan", "x", "--model", "m"], "--profile is missing")):
+        result = casync("explain", *given)
+        ends_with(2, result, "explain")
+        claim(told in result.stderr, told, result.stderr)
 
 
 def test_doctor_finds_what_it_needs_and_speaks_json():
@@ -148,12 +167,29 @@ def test_doctor_finds_what_it_needs_and_speaks_json():
     claim(found["CASYNC_LINK"]["value"] == "1gbit", "variables are shown", found["CASYNC_LINK"])
     claim("hush-hush" not in result.stdout + result.stderr, "but not the token", result.stdout)
     claim("CASYNC_LNIK" in found["unknown variable"]["value"], "and what nobody reads", found)
+    claim(report["verdict"].startswith("CaSync can work here") and "warning" in report["verdict"], "a verdict", report)
 
 
 def test_doctor_ends_with_1_when_a_variable_would_stop_every_session():
     result = casync("doctor", env={"CASYNC_TIMEOUT_SEC": "soon"})
     ends_with(1, result, "doctor with a broken variable")
     claim("broken" in result.stdout and "CASYNC_TIMEOUT_SEC" in result.stdout, "the culprit is named", result.stdout)
+    claim(result.stdout.splitlines()[-1].startswith("CaSync cannot work here: 1 finding is broken"), "a verdict",
+          result.stdout)
+
+
+def test_doctor_of_a_wheel_knows_python_and_frameworks():
+    with temporary_folder() as folder:
+        packages = os.path.join(folder, "lib/python3.11/site-packages")
+        program = os.path.join(packages, "casync/bin/casync")
+        for path in (os.path.dirname(program), os.path.join(packages, "torch-2.13.0+cpu.dist-info"),
+                     os.path.join(packages, "torchvision-0.1.dist-info")):
+            os.makedirs(path)
+        shutil.copy(TOOL, program)
+        made = subprocess.run([program, "doctor", "--json"], capture_output=True, text=True, timeout=60)
+        found = {finding["name"]: finding["value"] for finding in json.loads(made.stdout)["findings"]}
+        claim(found["python"] == "python3.11" and found["torch"] == "2.13.0+cpu", "by their folders", found)
+        claim("torchvision" not in found, "no others", found)
 
 
 run_all(globals())

@@ -110,6 +110,7 @@ _STATUS_FUNCTIONS = {
     "casync_session_state_set": [c_void_p, c_char_p, c_char_p, c_void_p, c_size_t, c_uint32],
     "casync_session_abort": [c_void_p, c_char_p],
     "casync_session_close": [c_void_p],
+    "casync_plan_check": [c_char_p],
     "casync_codec_open": [c_char_p, POINTER(Parameter), c_size_t, POINTER(c_void_p)],
     "casync_codec_bound": [c_void_p, c_size_t, POINTER(c_size_t)],
     "casync_codec_encode": [

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from casync import _library
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from casync.session import Session
 
 _log = logging.getLogger("casync")
+_told = False  # of a record
+_began = time.time() - 1  # a file of an earlier program is no record of this one
 
 
 def greet(
@@ -32,6 +35,23 @@ def greet(
     if chosen is None:
         _say(logging.WARNING, "CaSync: no codec was chosen, gradients travel uncompressed: give codec= or plan=, or set "
                               "CASYNC_CODEC or CASYNC_PLAN")  # fmt: skip
+
+
+def tell_record(session: Session) -> None:
+    """Rank 0 logs once where CASYNC_RECORD has left the model, and the two commands that make a plan of it."""
+    global _told
+    folder = os.environ.get("CASYNC_RECORD")
+    if _told or not folder or session.rank != 0:
+        return
+    model = os.path.join(folder, "model.txtpb")
+    if not os.path.isfile(model) or os.path.getmtime(model) < _began:
+        return
+    _told = True
+    samples = os.path.join(folder, "gradients.safetensors")
+    measured = f" --gradients {samples}" if os.path.isfile(samples) else ""
+    _say(logging.INFO, f"CaSync: recorded {model}; a plan for it: casync profile -o profile.txtpb && casync plan "
+                       f"--profile profile.txtpb --model {model}{measured} -n {session.size} -o plan.txtpb"
+                       )  # fmt: skip
 
 
 def _chosen(plan: str | os.PathLike[str] | None, codec: str | os.PathLike[str] | Codec | None) -> str | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from casync import _exit, _library, _open, _patience, _state, arrays, errors
+from casync import _exit, _library, _open, _patience, _state, arrays, errors, greeting
 from casync._calls import Calls
 
 if TYPE_CHECKING:
@@ -319,6 +319,7 @@ class Session:
             return
         self._closed = True
         _patience.in_thread(lambda: _library.call("casync_session_close", self._pointer))
+        greeting.tell_record(self)
 
     def __enter__(self) -> Self:
         return self

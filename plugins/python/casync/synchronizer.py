@@ -25,13 +25,18 @@ if TYPE_CHECKING:
 
 
 def check_choice(plan: str | os.PathLike[str] | None, codec: str | os.PathLike[str] | Codec | None) -> None:
-    """Refuses a plan or codec that no session could open, on the line where the program names it. InvalidArgument:
-    both are given, the plan is no file, the codec has an unknown name or a parameter out of range. A codec's file is
-    compiled later, when the session opens."""
+    """Refuses a plan or codec that no session could open, on the line where the program names it; without both, those
+    of CASYNC_PLAN and CASYNC_CODEC. InvalidArgument: both are given, the plan is no file, the codec has an unknown name
+    or a parameter out of range. PlanError: the plan cannot be read, or has such a codec. A codec's file is compiled
+    later, when the session opens."""
     if plan is not None and codec is not None:
         raise errors.InvalidArgument(f"both plan {plan} and codec {codec} are given: a plan names its codecs")
+    if plan is None and codec is None:
+        plan, codec = (os.environ.get(name) or None for name in ("CASYNC_PLAN", "CASYNC_CODEC"))
     if plan is not None and not os.path.isfile(plan):
         raise errors.InvalidArgument(f"plan {plan} is not there")
+    if plan is not None:
+        _library.call("casync_plan_check", _library.c_text("the plan's path", plan))
     if isinstance(codec, str) and not os.path.splitext(codec.split("+")[0])[1]:
         Codec(codec)
 

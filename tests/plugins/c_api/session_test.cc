@@ -205,6 +205,28 @@ TEST_CASE("c session: every function refuses no session") {
   casync_session_free(nullptr);
 }
 
+TEST_CASE("c session: a plan is checked without a session") {
+  const casync::test::TemporaryDirectory folder;
+  const std::string path = folder.path() + "/plan.txtpb";
+  const auto checked = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return casync_plan_check(path.c_str());
+  };
+  CHECK(
+      checked("version: 1 default { codec { name: \"int8\" } } rule { match: \"*\" codec { file: \"mine.cll\" } }\n") ==
+      CASYNC_OK);
+  CHECK(checked("version: 1 default { codec { name: \"powersgd\" param { key: \"rank\" value: 2 } } }\n") == CASYNC_OK);
+  CHECK(checked("version: 1 default { codec { name: \"int9\" } }\n") == CASYNC_PLAN_ERROR);
+  CHECK_THAT(last_error(), Catch::Contains("default: no codec is called `int9` (did you mean `int8`?)"));
+  CHECK(checked("version: 1 rule { match: \"*.b\" codec { name: \"int4\" param { key: \"block\" value: 63 } } }\n") ==
+        CASYNC_PLAN_ERROR);
+  CHECK_THAT(last_error(), Catch::Contains("rule `*.b`: codec `int4`: parameter `block` is 63"));
+  CHECK(checked("version: 1 defalt { }\n") == CASYNC_PLAN_ERROR);
+  CHECK_THAT(last_error(), Catch::Contains("did you mean `default`"));
+  CHECK(casync_plan_check((path + "x").c_str()) == CASYNC_INVALID_ARGUMENT);
+  CHECK(casync_plan_check(nullptr) == CASYNC_INVALID_ARGUMENT);
+}
+
 TEST_CASE("c session: a failed open leaves no session behind") {
   auto* session = reinterpret_cast<casync_session*>(&last_error);
   CHECK(casync_session_open(nullptr, &session) == CASYNC_INVALID_ARGUMENT);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // casync codec: lists the codecs known here with their declarations, and checks a file's codec against its own.
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <span>
 
 #include "casync/model/codec_choice.h"
+#include "casync/planner/loss_table.h"
 #include "compll/codec/codec_json.h"
 #include "compll/codec/registry.h"
 #include "compll/codec/rounds_codec.h"
@@ -66,16 +68,42 @@ Result<CodecInfo> info_of(const std::string& name, std::span<const std::pair<std
   return (*codec)->info();
 }
 
+/// The steps to the same loss as a multiple of those without compression, "?" if no training has used the codec.
+std::string steps_of(const std::string& name) {
+  const std::optional<double> more = more_steps(CodecChoice{name, {}}, CodecChoice{name, {}});
+  if (name != "none" && !more) return "?";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", 1 + (name == "none" ? 0 : *more));
+  return std::isfinite(more.value_or(0)) ? text : "?";
+}
+
+void print_heading() {
+  std::printf(
+      "# bits: of an element on the wire. feedback: what a code leaves out is added to the next step;\n"
+      "# own: the codec has memory of another kind.\n"
+      "# steps: those to the same loss, times those of none, by our trainings (?: none). Begin with int8 or int4.\n"
+      "# Their speeds on this machine: casync bench codec\n"
+      "# %-16s %7s %8s %6s  %s\n",
+      "codec", "bits", "feedback", "steps", "what it sends");
+}
+
+void print_line(const CodecInfo& info) {
+  const char* const feedback = !info.feedback && info.states != 0 ? "own" : yes_no(info.feedback);
+  std::printf("%-18s %7.3g %8s %6s  %s\n", info.name.c_str(), info.bits_per_element, feedback,
+              steps_of(info.name).c_str(), info.summary.c_str());
+}
+
 int list(bool as_json) {
   Json all = Json::array();
   std::vector<std::string> names = compll::codec_names();
   for (const auto& kind : {compll::rounds_codec_names(), compll::patch_names()}) {
     names.insert(names.end(), kind.begin(), kind.end());
   }
+  if (!as_json) print_heading();
   for (const std::string& name : names) {
     const Result<CodecInfo> info = info_of(name);
     if (!info) return fail("codec", info.status());
-    if (!as_json) std::printf("%-8s %6.3g bits  %s\n", name.c_str(), info->bits_per_element, info->summary.c_str());
+    if (!as_json) print_line(*info);
     all.push_back(json_of(*info));
   }
   if (as_json) std::printf("%s\n", all.dump(2).c_str());

@@ -14,6 +14,7 @@ namespace {
 int examine(bool as_json) {
   Findings findings;
   look_at_versions(findings);
+  look_at_python(findings);
   look_at_parts(findings);
   look_at_machine(findings);
   look_at_network(findings);
@@ -22,10 +23,11 @@ int examine(bool as_json) {
   if (as_json) {
     const nlohmann::ordered_json json{{"casync", {{"version", kVersion}, {"abi", kAbi}}},
                                       {"healthy", !broken},
+                                      {"verdict", verdict_on(findings)},
                                       {"findings", findings_json(findings)}};
     std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   } else {
-    std::fputs(findings_text(findings).c_str(), stdout);
+    std::printf("%s\n%s\n", findings_text(findings).c_str(), verdict_on(findings).c_str());
   }
   if (broken) std::fprintf(stderr, "casync doctor: something CaSync needs is broken here, see above\n");
   return broken ? kExitFailure : kExitOk;

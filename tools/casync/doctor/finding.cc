@@ -43,6 +43,17 @@ nlohmann::ordered_json findings_json(const Findings& findings) {
   return json;
 }
 
+std::string verdict_on(const Findings& findings) {
+  const auto count = [&](State state) {
+    return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.state == state; });
+  };
+  const auto broken = count(State::kBroken), warnings = count(State::kWarn);
+  std::string text = broken == 0 ? "CaSync can work here" : "CaSync cannot work here: ";
+  if (broken != 0) text += std::to_string(broken) + (broken == 1 ? " finding is broken" : " findings are broken");
+  if (warnings != 0) text += ", " + std::to_string(warnings) + (warnings == 1 ? " warning" : " warnings") + " above";
+  return text;
+}
+
 bool any_broken(const Findings& findings) {
   return std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.state == State::kBroken; });
 }

@@ -23,6 +23,7 @@ using Findings = std::vector<Finding>;
 
 /// Each looks at one side of the machine and adds what it found. None of them changes anything that stays.
 void look_at_versions(Findings& findings);
+void look_at_python(Findings& findings);       ///< Python and its frameworks, if a wheel has brought this program
 void look_at_parts(Findings& findings);        ///< the modules, transports and codecs of this installation
 void look_at_machine(Findings& findings);      ///< processor, memory, limits
 void look_at_network(Findings& findings);      ///< interfaces, socket buffers, a trial listen
@@ -31,6 +32,8 @@ void look_at_environment(Findings& findings);  ///< the CASYNC_* and UCX_* varia
 /// Lines for people, by section; and the same as a JSON array.
 std::string findings_text(const Findings& findings);
 nlohmann::ordered_json findings_json(const Findings& findings);
+/// One line: if CaSync can work here, and how many findings deserve a look.
+std::string verdict_on(const Findings& findings);
 
 bool any_broken(const Findings& findings);
 

@@ -131,6 +131,12 @@ std::string where_it_pays(const std::optional<double>& below) {
   return "compression stops paying above " + text_of_bandwidth(*below);
 }
 
+/// The same as a cell of a table.
+std::string pays_up_to(const std::optional<double>& below) {
+  if (!below) return "never";
+  return text_of_bandwidth(*below) + (*below >= kFastestBandwidth ? " and above" : "");
+}
+
 /// Explains the whole step, as `casync plan` does.
 Status explain_step(const ExplainOptions& options, const PlanRequest& asked, Json& json) {
   if (asked.training.gradients.empty()) return Status::ok();
@@ -211,8 +217,8 @@ Status explain_crossover(const ExplainOptions& options, const PlanRequest& reque
                       {"with", with}});
       continue;
     }
-    std::printf("  %10s  %22s  %s\n", text_of_size(table->bytes[size]).c_str(),
-                below ? text_of_bandwidth(*below).c_str() : "never", with.c_str());
+    std::printf("  %10s  %22s  %s\n", text_of_size(table->bytes[size]).c_str(), pays_up_to(below).c_str(),
+                with.c_str());
   }
   whole["title"] = title;
   whole["crossover"] = json;
@@ -281,8 +287,10 @@ Status explain(ExplainOptions options) {
 }
 
 int run(const ExplainOptions& options) {
-  if (options.inputs.profile.empty() || options.inputs.model.empty()) {
-    std::fprintf(stderr, "casync explain: expected --profile and --model\n");
+  PlanInputs given = options.inputs;
+  if (!options.plan.empty()) given.ranks = std::max(given.ranks, 1);  // the plan says for how many
+  if (const std::string missing = missing_options(given); !missing.empty()) {
+    std::fprintf(stderr, "casync explain: %s; expected --profile, --model and --ranks\n", missing.c_str());
     return kExitUsage;
   }
   const Status status = explain(options);

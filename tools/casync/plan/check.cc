@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "casync/planner/decide.h"
+#include "casync/planner/plan_codecs.h"
 #include "casync/planner/search/grouped.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/request.h"
@@ -24,26 +25,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Status check_codecs(const Choice& choice, const std::string& where) {
-  std::vector<CodecChoice> named = choice.allowed;
-  for (const std::optional<CodecChoice>& codec : {choice.codec, choice.second_hop}) {
-    if (codec) named.push_back(*codec);
-  }
-  for (const CodecChoice& codec : named) {
-    const Result<CodecFacts> facts = facts_of(codec);
-    if (!facts) return Status(facts.status().code(), where + ": " + facts.status().message());
-  }
-  return Status::ok();
-}
-
 Status check_codecs(const Plan& plan) {
-  CASYNC_RETURN_IF_ERROR(check_codecs(plan.defaults, "default"));
-  for (const Rule& rule : plan.rules) CASYNC_RETURN_IF_ERROR(check_codecs(rule.choice, "rule `" + rule.match + "`"));
-  for (const Entry& entry : plan.gradients) {
-    CASYNC_RETURN_IF_ERROR(check_codecs(entry.choice, "gradient `" + entry.name + "`"));
-  }
-  for (const GradientGroup& group : plan.groups) {
-    CASYNC_RETURN_IF_ERROR(check_codecs(group.choice, "group `" + group.name + "`"));
+  for (const PlannedCodec& codec : codecs_in(plan)) {
+    const Result<CodecFacts> facts = facts_of(codec.choice);
+    if (!facts) return Status(facts.status().code(), codec.where + ": " + facts.status().message());
   }
   return Status::ok();
 }

@@ -39,6 +39,7 @@ struct PlanOptions {
   std::string method;    ///< "mg_wfbp", or "mg_wfbp,ring": its plan is written, and none is searched
   bool entries = false;  ///< one for each gradient
   bool json = false;
+  bool nodes_are_assumed = false;  ///< --nodes is not given: the plan does not name a number of them
 };
 
 /// The shortest step times the number of steps first.
@@ -148,6 +149,7 @@ Status make_plan(const PlanOptions& options) {
   const PlanRequest& request = decided->request;
   const PlanReport* const report = &decided->report;
   Plan plan = written_plan(request, report->step, inputs->profile_digest);
+  if (options.nodes_are_assumed) plan.world.nodes.reset();  // a session on other nodes has nothing to warn of
   std::vector<GradientSpec> gradients;
   for (const TrainedGradient& gradient : request.training.gradients) gradients.push_back(gradient.spec);
   if (!options.entries) plan = compacted(plan, gradients, request.topology.ranks);
@@ -212,6 +214,7 @@ Status make_method(const PlanOptions& options) {
   if (!made) return made.status();
   const StepParts& parts = made->parts;
   method->plan.world.profile_digest = inputs->profile_digest;
+  if (options.nodes_are_assumed) method->plan.world.nodes.reset();
   method->plan.predicted = Prediction{rounded(made->step_s), rounded(parts.training_s), rounded(parts.encode_s),
                                       rounded(parts.merge_s), rounded(parts.decode_s)};
   const Result<std::string> bare = text_of_plan(method->plan);
@@ -231,19 +234,6 @@ Status make_method(const PlanOptions& options) {
   return Status::ok();
 }
 
-/// The options that a search needs and that are not given, as "--model and --ranks"; "" if none is missing.
-std::string missing_options(const PlanInputs& inputs) {
-  std::vector<std::string> missing;
-  if (inputs.profile.empty()) missing.emplace_back("--profile");
-  if (inputs.run.empty() && inputs.model.empty()) missing.emplace_back("--model");
-  if (inputs.run.empty() && inputs.ranks == 0) missing.emplace_back("--ranks");
-  std::string text;
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == missing.size() ? " and " : ", ") + missing[i];
-  }
-  return text.empty() ? "" : text + (missing.size() == 1 ? " is missing" : " are missing");
-}
-
 int run(PlanOptions options) {
   if (const std::string missing = missing_options(options.inputs); options.check.empty() && !missing.empty()) {
     std::fprintf(stderr,
@@ -252,7 +242,10 @@ int run(PlanOptions options) {
                  missing.c_str());
     return kExitUsage;
   }
-  if (options.check.empty() && options.inputs.nodes == 0) options.inputs.nodes = options.inputs.ranks;
+  if (options.check.empty() && options.inputs.nodes == 0) {
+    options.inputs.nodes = options.inputs.ranks;
+    options.nodes_are_assumed = options.inputs.run.empty();
+  }
   if (options.inputs.ranks > 0 && options.inputs.nodes > options.inputs.ranks) {
     std::fprintf(stderr, "casync plan: %d nodes for %d ranks\n", options.inputs.nodes, options.inputs.ranks);
     return kExitUsage;

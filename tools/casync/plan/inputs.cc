@@ -14,6 +14,7 @@
 #include "tools/casync/plan/gradient_samples.h"
 #include "tools/casync/plan/kept_memory.h"
 #include "tools/casync/plan/losses.h"
+#include "tools/casync/plan/overlap.h"
 #include "tools/casync/plan/rules.h"
 #include "tools/casync/simulate/scenario.h"
 
@@ -90,6 +91,18 @@ void remark_on_costs(const PlanInputs& inputs, ReadInputs& read) {
 }
 
 }  // namespace
+
+std::string missing_options(const PlanInputs& inputs) {
+  std::vector<std::string> missing;
+  if (inputs.profile.empty()) missing.emplace_back("--profile");
+  if (inputs.run.empty() && inputs.model.empty()) missing.emplace_back("--model");
+  if (inputs.run.empty() && inputs.ranks == 0) missing.emplace_back("--ranks");
+  std::string text;
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == missing.size() ? " and " : ", ") + missing[i];
+  }
+  return text.empty() ? "" : text + (missing.size() == 1 ? " is missing" : " are missing");
+}
 
 void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
   command.add_option("--profile", inputs.profile, "Costs of machines and links (casync profile, examples/profiles)");
@@ -184,6 +197,7 @@ Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs) {
   CASYNC_RETURN_IF_ERROR(take_limits(inputs, *losses, read));
   leave_out_by_memory(request);
   remark_on_costs(inputs, read);
+  if (const std::string remark = text_of_no_overlap(request.training); !remark.empty()) read.remarks.push_back(remark);
   if (inputs.allow_modes && trained_modes().empty()) {
     read.remarks.push_back(
         "--allow-modes: no training has measured how many steps local SGD or staleness needs, so "

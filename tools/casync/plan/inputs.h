@@ -35,6 +35,9 @@ struct PlanInputs {
 
 void add_plan_inputs(CLI::App& command, PlanInputs& inputs);
 
+/// The options that a search needs and that are not given, as "--model and --ranks are missing"; "" if none is.
+std::string missing_options(const PlanInputs& inputs);
+
 struct ReadInputs {
   PlanRequest request;
   std::string profile_digest;

@@ -38,12 +38,15 @@ class ScalarWriter(Protocol):
 class State:
     """Goes with `comm_hook` into `ddp.register_comm_hook`. Opens its session at the first backward pass, when the
     names and shapes of all gradients are known; its arguments are those of casync.Session, and a plan or codec that
-    cannot be is refused here (InvalidArgument).
+    cannot be is refused here (InvalidArgument, PlanError).
 
     Names come from `named_parameters`, else from the DDP module that holds this state. A failure of the session is
     raised by backward(), on the thread that called it. With a plan's `local_sgd` or `gossip`, follow(optimizer) once.
     The session is on the device of the first bucket.
     """
+
+    _synchronizer: Synchronizer | None = None
+    _completer: Completer | None = None  # here, because a state whose arguments were refused is deleted, too
 
     def __init__(
         self,
@@ -56,8 +59,10 @@ class State:
         timeout: float | None = None,
         trace: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._synchronizer = self._completer = None
-        check_choice(plan, codec)
+        try:
+            check_choice(plan, codec)
+        except errors.Error as error:
+            raise error.with_traceback(None) from None  # the traceback ends at the program's line
         self._named_parameters = None if named_parameters is None else list(named_parameters)
         self._process_group = process_group
         self._options = dict(plan=plan, codec=codec, transport=transport, token=token, timeout=timeout, trace=trace)

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+#include "tools/casync/doctor/finding.h"
+
+namespace casync::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The folder of Python packages that this program was installed into, "" if there is none.
+fs::path packages_folder() {
+  std::error_code error;
+  fs::path folder = fs::read_symlink("/proc/self/exe", error);
+  while (folder.has_relative_path()) {
+    folder = folder.parent_path();
+    if (folder.filename() == "site-packages" || folder.filename() == "dist-packages") return folder;
+  }
+  return "";
+}
+
+}  // namespace
+
+void look_at_python(Findings& findings) {
+  const fs::path packages = packages_folder();
+  if (packages.empty()) return;
+  findings.push_back({"versions", "python", State::kNote, packages.parent_path().filename().string(), ""});
+  // Packages are known by folders such as torch-2.13.0+cpu.dist-info: nothing has to be started or imported.
+  std::map<std::string, std::string> found{{"torch", ""}, {"tensorflow", ""}, {"mxnet", ""}, {"numpy", ""}};
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(packages, error)) {
+    const std::string name = entry.path().stem().string();
+    const std::size_t dash = name.find('-');
+    if (entry.path().extension() != ".dist-info" || dash == std::string::npos) continue;
+    const auto known = found.find(name.substr(0, dash));
+    if (known != found.end()) known->second = name.substr(dash + 1);
+  }
+  for (const auto& [name, version] : found) {
+    if (!version.empty()) findings.push_back({"versions", name, State::kNote, version, ""});
+  }
+}
+
+}  // namespace casync::tools
