@@ -178,7 +178,7 @@ void SessionStates::warn_of_strangers() {
 }
 
 std::string SessionStates::label_of(const GradientRun& run) const {
-  // Of a scattered gradient each element's is by itself, whoever owns it: another number of ranks may go on with it.
+  // A scattered gradient's is that of each element, whoever owns it: another number of ranks may go on with it.
   if (run.spec.scattered) return identity_of(run.decision.codec) + ", scattered";
   return state_label(run.decision, parts_.topology) + (run.asynchronous ? ", asynchronous" : "");
 }
