@@ -153,6 +153,7 @@ void UcxSender::start_fused(Rank to, std::span<const Outgoing> outgoing) {
   for (const Outgoing& out : outgoing) {
     stats_.payload_bytes_sent += out.payload.size;
     FrameHeader header = header_for(out.message);
+    header.piece_stride = out.payload.size;  // a part is whole, however large pieces are
     set_piece(header, out.payload, 0, options_.checksum);
     write_frame_header(header, message->fused.data() + at);
     at += kFrameHeaderBytes;

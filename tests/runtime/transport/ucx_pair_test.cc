@@ -124,6 +124,16 @@ TEST_CASE("ucx: messages sent together leave in as few wire messages as they fit
   }
 }
 
+TEST_CASE("ucx: messages larger than a piece arrive fused, too") {
+  Pair pair(4_MiB);
+  pair.send({1200_KiB, 1500_KiB, 100});  // pieces have 1 MiB
+  CHECK(pair.until([&] { return pair.clients[1].received_count == 3; }));
+  CHECK(pair.clients[1].used == 2700_KiB + 100);
+  CHECK(pair.clients[1].memory_is_whole());
+  CHECK(pair.transports[0]->stats().messages_sent == 1);
+  CHECK(pair.transports[1]->stats().frames_dropped == 0);
+}
+
 TEST_CASE("ucx: 256 messages of 8 KiB leave in wire messages as large as the plan lets them be") {
   struct Row {
     Bytes fusion_bytes;
