@@ -2,6 +2,7 @@
 """A handful of the endings of endings.py; a hundred are a command of their own. And sessions that a program lets go of."""
 
 import concurrent.futures
+import pathlib
 import time
 
 import endings
@@ -72,20 +73,25 @@ def test_a_session_that_one_rank_lets_go_of_stops_nobody(first):
         ranks.assert_within(1.0, seconds)  # not after CASYNC_DEAD_SEC, or the session's timeout
 
 
-def let_go_with_work(rank):
+def let_go_with_work(rank, left):
     """The memory of a gradient under way stays until the session has ended."""
     session = casync.Session(codec="none")
     assert reduce(session, rank) == 0.5
+    left = pathlib.Path(left)
     if rank == 1:
         session.submit(session.declare("fc", 10), numpy.ones(10, numpy.float32))
         del session
-        time.sleep(1)
+        while _exit._leaving:
+            time.sleep(0.01)
+        left.touch()
         return None
+    while not left.exists():
+        time.sleep(0.01)
     return reduce(session, rank)
 
 
-def test_a_session_that_is_let_go_of_with_work_under_way_ends_the_others():
-    waiting, leaving = ranks.outcomes(__file__, "let_go_with_work", 2, env={"CASYNC_TIMEOUT_SEC": "20"})
+def test_a_session_that_is_let_go_of_with_work_under_way_ends_the_others(tmp_path):
+    waiting, leaving = ranks.outcomes(__file__, "let_go_with_work", 2, left=str(tmp_path / "left"))
     assert leaving.code == 0 and leaving.error is None, leaving.stderr
     assert waiting.error == "PeerFailure" and "rank 1" in waiting.message, waiting.stderr
 
