@@ -3,6 +3,7 @@
 
 import hashlib
 import pathlib
+import subprocess
 import sys
 
 import numpy
@@ -210,6 +211,24 @@ def test_rank_0_says_where_the_record_is_and_how_to_plan_from_it(tmp_path):
     assert "recorded" not in second.stderr, second.stderr
     without, _ = ranks.outcomes(__file__, "train_by_plan", 2, plan=str(plan))
     assert "recorded" not in without.stderr, without.stderr
+
+
+LONELY = """
+import sys, casync
+try:
+    casync.Session(rank=int(sys.argv[1]), size=3, rendezvous=sys.argv[2], token="of a test", timeout=12)
+except casync.Timeout as error:
+    print(error)
+"""
+
+
+def test_a_rank_that_waits_for_others_says_for_whom(tmp_path):
+    jobs = [subprocess.Popen([sys.executable, "-c", LONELY, str(rank), f"file:{tmp_path}/{rank}"], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE) for rank in (0, 2)]  # fmt: skip
+    (told, first), (_, last) = (job.communicate(timeout=60) for job in jobs)
+    assert "ranks 1, 2 of 3 did not come within 12" in told
+    assert first.count("still waiting for ranks 1, 2 of 3, after 10 s") == 1, first
+    assert last.count("rank 2 is still waiting for rank 0 of 3, after 10 s") == 1, last
 
 
 def test_world_sizes_that_differ_are_refused_with_both_values():

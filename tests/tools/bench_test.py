@@ -29,6 +29,13 @@ def test_none_is_bit_exact_and_moves_all_bytes():
         claim(abs(row["busbw_gb_s"] - row["algbw_gb_s"]) < 1e-9, "two ranks: bus and algorithm bandwidth agree", row)
 
 
+def test_a_table_says_what_it_measures():
+    here = json.loads(casync("bench", "all_reduce", *QUICK, "--json", "-r", "2").stdout)["about"]
+    claim(any("all ranks are on this machine" in line for line in here), "no network", here)
+    paced = json.loads(casync("bench", "all_reduce", *QUICK, "--json", "-r", "2", env={"CASYNC_LINK": "1gbit"}).stdout)["about"]
+    claim(any("PACED" in line for line in paced) and not any("on this machine" in line for line in paced), "or a pace", paced)
+
+
 def test_ring_of_none_equals_its_graph_carried_out_locally():
     rows = all_reduce("-r", "3", "--strategy", "ring")
     claim(all(row["strategy"] == "ring" and row["nmse"] < 1e-12 for row in rows), "rounding only", rows)

@@ -24,6 +24,7 @@ def test_a_run_is_compared_with_its_prediction_and_planned_anew():
         claim(list(terms) == ["step", "encode", "merge", "decode", "send", "recv", "messages", "exposed"],
               "the terms of a step", prediction)
         claim(all(term["measured_ms"] > 0 for term in terms.values()), "all were measured", terms)
+        claim(0 < prediction["int4_step_ms"] < prediction["plain_step_ms"], "four bits on 1e8 bytes a second", prediction)
         claim(terms["step"]["measured_ms"] >= 14.5, "training takes 15 ms", terms)
         claim({one["name"] for one in prediction["gradients"]} == {"large.weight", "first.weight", "first.bias"},
               "and every gradient", prediction)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/control/group/faults.h"
+#include "runtime/control/wire/reminder.h"
 
 namespace casync::runtime {
 namespace {
@@ -30,7 +31,8 @@ Hub::Hub(Options options, std::optional<Door> door, RoleEvents& events)
       leavers_(options_.self.ranks),
       book_(options_.self.ranks),
       claims_(options_.self.ranks),
-      started_(Clock::now()) {}
+      started_(Clock::now()),
+      remind_at_(started_ + kFirstReminder) {}
 
 void Hub::attach(PollSet& set) {
   seats_.attach(set);
@@ -52,7 +54,7 @@ Clock::time_point Hub::tend(Clock::time_point now) {
   if (roster_.empty() && !over_) {
     if (options_.self.ranks == 1) complete();
     if (roster_.empty() && now >= options_.join_deadline) give_up_joining();
-    if (roster_.empty() && !over_) next = options_.join_deadline;
+    if (roster_.empty() && !over_) next = std::min(options_.join_deadline, remind(now));
   }
   next = std::min(next, farewell(now));
   if (door_) next = std::min(next, door_->tend(now));

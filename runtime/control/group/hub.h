@@ -54,6 +54,8 @@ class Hub final : public Role {
   void take_in(const Identity& who);
   Verdict place(const Identity& who);
   void complete();
+  std::vector<Rank> missing_ranks() const;
+  Clock::time_point remind(Clock::time_point now);
   void give_up_joining();
   Clock::time_point farewell(Clock::time_point now);
 
@@ -96,6 +98,7 @@ class Hub final : public Role {
   std::set<Rank> told_;  // who knows why the ranks did not come together
   Clock::time_point report_at_ = Clock::time_point::max();
   Clock::time_point started_;
+  Clock::time_point remind_at_;
 };
 
 }  // namespace casync::runtime

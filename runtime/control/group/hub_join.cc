@@ -2,6 +2,7 @@
 // Rank 0 while the ranks join: which callers it admits, and what it reports when ranks are missing.
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "runtime/control/group/faults.h"
 #include "runtime/control/group/hub.h"
 
@@ -92,14 +93,27 @@ void Hub::complete() {
   events_.joined(roster_);
 }
 
-void Hub::give_up_joining() {
+std::vector<Rank> Hub::missing_ranks() const {
   std::vector<Rank> missing;
   for (Rank rank = 1; rank < options_.self.ranks; ++rank) {
     if (here_.count(rank) == 0) missing.push_back(rank);
   }
+  return missing;
+}
+
+/// Says whom the job waits for, ever more seldom. Returns when it will again.
+Clock::time_point Hub::remind(Clock::time_point now) {
+  if (now < remind_at_) return remind_at_;
+  const Seconds waited = now - started_, left = options_.join_deadline - now;
+  log().warn("still waiting for {} of {}, after {:.0f} s; {:.0f} s are left", list_ranks(missing_ranks()),
+             options_.self.ranks, waited.count(), left.count());
+  return remind_at_ = now + (now - started_);
+}
+
+void Hub::give_up_joining() {
   const Seconds waited = Clock::now() - started_;
-  std::string text =
-      fmt::format("{} of {} did not come within {:.1f} s", list_ranks(missing), options_.self.ranks, waited.count());
+  std::string text = fmt::format("{} of {} did not come within {:.1f} s", list_ranks(missing_ranks()),
+                                 options_.self.ranks, waited.count());
   const std::string refused = door_->refused_summary();
   if (!refused.empty()) text += "; " + refused;
   fail({-1, timeout_error(text)});

@@ -7,8 +7,10 @@
 #include <thread>
 #include <variant>
 
+#include "base/log.h"
 #include "runtime/control/rendezvous/rendezvous.h"
 #include "runtime/control/wire/handshake.h"
+#include "runtime/control/wire/reminder.h"
 #include "runtime/control/wire/socket.h"
 
 namespace casync::runtime {
@@ -153,6 +155,7 @@ Attempt try_all(const Meeting& meeting, const GroupOptions& options, const Ident
 
 Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clock::time_point deadline) {
   const Clock::time_point start = Clock::now();
+  Clock::time_point remind_at = start + kFirstReminder;
   Clock::time_point believe_at = Clock::time_point::max();
   Status shown;
   std::minstd_rand random(std::random_device{}());
@@ -160,7 +163,7 @@ Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clo
   const std::string token = has_none ? accident_token(options) : options.token;
   for (auto pause = kFirstPause;; pause = std::min(2 * pause, kMostPause)) {
     Miss miss;
-    auto meeting = meeting_of(options, token, deadline);
+    auto meeting = meeting_of(options, token, std::min(deadline, remind_at));
     if (!meeting) {
       if (meeting.status().code() != StatusCode::kTimeout) return meeting.status();
       miss.why = meeting.status();
@@ -183,6 +186,12 @@ Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clo
           fmt::format("rank 0 of {} did not come within {:.1f} s: {}", self.ranks, waited.count(), shown.message()));
     }
     if (now >= believe_at) return miss.why;
+    if (now >= remind_at) {
+      const Seconds waited = now - start;
+      log().warn("rank {} is still waiting for rank 0 of {}, after {:.0f} s: {}", self.rank, self.ranks, waited.count(),
+                 shown.message());
+      remind_at = now + (now - start);
+    }
     std::this_thread::sleep_for(std::min(jittered(pause, random), deadline - now));
   }
 }

@@ -86,6 +86,8 @@ std::vector<std::string> about_this_job(const std::string& what, const std::stri
   about.push_back(what + ", " + transport);
   if (const std::optional<std::string> link = env_text("CASYNC_LINK")) {
     about.push_back("PACED by CASYNC_LINK=" + *link + ": not the speed of this machine's network");
+  } else if (transport.find("NET_DEVICES=lo ") != std::string::npos) {
+    about.push_back("all ranks are on this machine: these are speeds of its memory and processors, not of a network");
   }
   return about;
 }

@@ -33,11 +33,15 @@ Result<Simulation> predict(const MeasuredRun& run, const Profile& profile, bool 
   return simulate(scenario, options);
 }
 
-/// The same steps with every gradient uncompressed, by the same strategies and partitions.
-Result<double> predict_plain_step(const MeasuredRun& run, const Profile& profile) {
-  MeasuredRun plain = run;
-  for (Decision& decision : plain.scenario.decisions) decision.codec = decision.second_hop = CodecChoice{"none", {}};
-  const Result<Simulation> simulation = predict(plain, profile);
+/// The same steps with every gradient but biases and norms in this codec, by the same strategies and partitions.
+Result<double> predict_step_with(const CodecChoice& codec, const MeasuredRun& run, const Profile& profile) {
+  MeasuredRun other = run;
+  for (std::size_t i = 0; i < other.scenario.decisions.size(); ++i) {
+    const bool is_matrix = other.scenario.training.gradients[i].spec.shape.size() > 1;
+    Decision& decision = other.scenario.decisions[i];
+    decision.codec = decision.second_hop = is_matrix ? codec : CodecChoice{"none", {}};
+  }
+  const Result<Simulation> simulation = predict(other, profile);
   CASYNC_RETURN_IF_ERROR(simulation.status());
   return simulation->step_s;
 }
@@ -250,9 +254,12 @@ Result<Comparison> compare(const MeasuredRun& run, const Profile& profile, std::
   std::stable_sort(comparison.gradients.begin(), comparison.gradients.end(),
                    [](const Term& a, const Term& b) { return off_s(a) > off_s(b); });
   blame(comparison);
-  const Result<double> plain = predict_plain_step(run, profile);
+  const Result<double> plain = predict_step_with({"none", {}}, run, profile);
   CASYNC_RETURN_IF_ERROR(plain.status());
   comparison.plain_step_s = *plain;
+  // A run's strategies may not carry a codec: then there is nothing to propose.
+  const Result<double> four_bits = predict_step_with({"int4", {}}, run, profile);
+  if (four_bits) comparison.int4_step_s = *four_bits;
   return comparison;
 }
 
@@ -294,6 +301,7 @@ std::string comparison_text(const Comparison& comparison) {
   text += "gradients, submitted to done:\n";
   for (std::size_t i = 0; i < std::min(kShownGradients, comparison.gradients.size()); ++i) row(comparison.gradients[i]);
   text += line("uncompressed, predicted: %.3f ms a step\n", comparison.plain_step_s * 1e3);
+  if (comparison.int4_step_s) text += line("int4, predicted: %.3f ms a step\n", *comparison.int4_step_s * 1e3);
   return text + comparison.verdict + "\n";
 }
 
@@ -311,6 +319,7 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   return {{"terms", list(comparison.terms)},
           {"gradients", list(comparison.gradients)},
           {"plain_step_ms", comparison.plain_step_s * 1e3},
+          {"int4_step_ms", comparison.int4_step_s ? nlohmann::ordered_json(*comparison.int4_step_s * 1e3) : nullptr},
           {"verdict", comparison.verdict},
           {"to_blame", comparison.to_blame}};
 }

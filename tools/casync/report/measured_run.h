@@ -41,10 +41,11 @@ struct Comparison {
   /// are not predicted from a profile without their processor time, nor are send and recv of more tasks than are
   /// simulated with spans.
   std::vector<Term> terms;
-  std::vector<Term> gradients;  ///< those with the largest difference first
-  std::string verdict;          ///< how far the step is off, and which term by most
-  double plain_step_s = 0;      ///< predicted length of the step with every gradient uncompressed
-  std::string to_blame;         ///< that term, of encode to messages; "exposed" where none of them explains the step
+  std::vector<Term> gradients;        ///< those with the largest difference first
+  std::string verdict;                ///< how far the step is off, and which term by most
+  double plain_step_s = 0;            ///< predicted length of the step with every gradient uncompressed
+  std::optional<double> int4_step_s;  ///< the same with `int4` for all but vectors
+  std::string to_blame;  ///< that term, of encode to messages; "exposed" where none of them explains the step
 };
 /// Tasks of all ranks in a step: 2 million take 250 MB while they are looked at.
 inline constexpr std::uint64_t kMostTasksWithSpans = 2'000'000;

@@ -22,6 +22,9 @@ function answer() {
   const cost = share < 0.02 ? 'Synchronization is hidden: the program waits for ' + percent(share) + ' of a step.'
     : percent(share) + ' of a step waits for synchronization: ' + digits(numbers.exposed_ms_per_step) + ' of ' + digits(numbers.ms_per_step) + ' ms.';
   if (!(plain_ms() > 0)) return cost;
+  if (numbers.ratio < 1.1 && numbers.prediction.int4_step_ms) {
+    return cost + ' With int4 it is predicted to take ' + digits(numbers.prediction.int4_step_ms) + ' ms instead of ' + digits(plain_ms()) + '.';
+  }
   return cost + ' Uncompressed, a step is predicted to take ' + digits(plain_ms()) + ' ms: ' + digits(plain_ms() / numbers.ms_per_step) + '\u00d7 as long.';
 }
 
