@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "tests/casync/strategy_cases.h"
+#include "tests/casync/strategies/strategy_cases.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/meanings.h"
 
