@@ -21,7 +21,7 @@ def test_a_healthy_job_ends_well_however_its_ranks_leave(seed):
 
 def test_endings_run_beside_each_other():
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
-        assert list(pool.map(lambda seed: endings.complaint(seed, 0.5, 0.3), range(6, 9))) == ["", "", ""]
+        assert list(pool.map(lambda seed: endings.complaint(seed, longest_pause=0.5, longest_transfer=0.3), range(6, 9))) == ["", "", ""]
 
 
 def leave_then_pause(rank, first, pause):
