@@ -67,10 +67,15 @@ std::string reworded(const std::string& message) {
 
 int run_command(int argc, char** argv) {
   Invocation invocation = split_command_line(argc, argv);
+  if (!invocation.arguments.empty() && invocation.arguments.front() == "help") {  // `casync help plan`, as git has it
+    invocation.arguments.erase(invocation.arguments.begin());
+    invocation.arguments.emplace_back("--help");
+  }
   CLI::App app("Compression-aware gradient synchronization: start, measure, look inside.", "casync");
   app.set_version_flag("--version", std::string("casync ") + kVersion + " (ABI " + std::to_string(kAbi) + ")");
   app.require_subcommand(1);
   app.footer("Exit codes: 0 ok, 1 failure, 2 usage, 3 refused input, 4 peer or timeout.");
+  add_tune(app, invocation);
   add_run(app, invocation);
   add_bench(app, invocation);
   add_report(app, invocation);
@@ -80,7 +85,6 @@ int run_command(int argc, char** argv) {
   add_plan(app, invocation);
   add_explain(app, invocation);
   add_profile(app, invocation);
-  add_tune(app, invocation);
   add_completion(app, invocation);
   std::vector<std::string> reversed(invocation.arguments.rbegin(), invocation.arguments.rend());
   try {  // CLI11 speaks in exceptions; they end here
