@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -95,7 +96,8 @@ std::size_t Timeline::size() const { return std::min(next_.load(), spans_.size()
 std::size_t Timeline::dropped() const { return next_.load() - size(); }
 
 Status Timeline::write(const std::string& path, Rank rank, const std::string& header) const {
-  std::ofstream file(path);
+  const std::string part = path + ".part";  // a full disk leaves no trace that ends in the middle
+  std::ofstream file(part);
   std::set<std::uint32_t> lanes;
   file << "{\"traceEvents\":[\n";
   file << nlohmann::json{
@@ -114,8 +116,10 @@ Status Timeline::write(const std::string& path, Rank rank, const std::string& he
   }
   file << "\n],\n\"casync\":" << header << "}\n";
   file.close();
-  if (!file) return unavailable("the timeline cannot be written to " + path + ": " + std::strerror(errno));
-  return Status::ok();
+  if (file && std::rename(part.c_str(), path.c_str()) == 0) return Status::ok();
+  const std::string why = std::strerror(errno);
+  std::remove(part.c_str());
+  return unavailable("the timeline cannot be written to " + path + ": " + why);
 }
 
 }  // namespace casync::runtime

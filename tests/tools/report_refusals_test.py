@@ -34,7 +34,7 @@ def changed(path, value):
 def test_files_that_are_no_json_are_refused_with_line_and_column():
     whole = json.dumps(trace(0), indent=1)
     for cut in (0, 1, 20, len(whole) // 2, len(whole) - 1):
-        refused(whole[:cut], "line", "column")
+        refused(whole[:cut], "line", "column", "the file is cut short")
     refused(b"\x00\xff\xfe not json", "line 1")
     refused('{"traceEvents": [{"ph": "X\xff"}]}'.encode("latin-1"), "line 1")
     refused("[" * 200000, "line 1")

@@ -65,6 +65,16 @@ def test_an_unknown_subcommand_is_named():
         claim(told in result.stderr, f"casync {command} says it", result.stderr)
 
 
+def test_help_is_a_word_too_and_begins_with_tune():
+    whole = casync("help")
+    ends_with(0, whole, "casync help")
+    claim(whole.stdout == casync("--help").stdout, "the same", whole.stdout)
+    first = whole.stdout.split("Subcommands:\n")[1].split()[0]
+    claim(first == "tune", "the command of the first hour", whole.stdout)
+    one = casync("help", "plan")
+    claim(one.stdout == casync("plan", "--help").stdout and "--profile" in one.stdout, "of one subcommand", one.stdout)
+
+
 def test_a_number_that_is_none_is_said_so():
     for value, told in (("two", "--ranks: `two` is no number, expected 1 to 1024"),
                         ("2000", "--ranks: `2000` is out of range, expected 1 to 1024")):

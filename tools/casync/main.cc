@@ -67,6 +67,10 @@ std::string reworded(const std::string& message) {
 
 int run_command(int argc, char** argv) {
   Invocation invocation = split_command_line(argc, argv);
+  if (!invocation.arguments.empty() && invocation.arguments.front() == "help") {  // `casync help plan`, as git has it
+    invocation.arguments.erase(invocation.arguments.begin());
+    invocation.arguments.emplace_back("--help");
+  }
   CLI::App app("Compression-aware gradient synchronization: start, measure, look inside.", "casync");
   app.set_version_flag("--version", std::string("casync ") + kVersion + " (ABI " + std::to_string(kAbi) + ")");
   app.require_subcommand(1);

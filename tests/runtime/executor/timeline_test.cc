@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor/timeline.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -141,6 +145,25 @@ TEST_CASE("timeline: spans that no longer fit are counted, and overwrite none") 
   for (int i = 0; i < 5; ++i) timeline.record({});
   CHECK(timeline.size() == 3);
   CHECK(timeline.dropped() == 2);
+}
+
+TEST_CASE("timeline: a full disk leaves no file that ends in the middle") {
+  const casync::test::TemporaryDirectory directory;
+  Timeline timeline(1000);
+  for (int i = 0; i < 1000; ++i) timeline.record({});
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit small{4096, before.rlim_max};
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const Status status = timeline.write(directory.path() + "/x.json", 0, "{}");
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  ::signal(SIGXFSZ, handler);
+  CHECK(status.code() == StatusCode::kUnavailable);
+  CHECK_THAT(status.message(), Catch::Contains("File too large"));
+  CHECK(std::filesystem::is_empty(directory.path()));
+  CHECK(timeline.write(directory.path() + "/x.json", 0, "{}").text() == "OK");
+  CHECK(std::filesystem::exists(directory.path() + "/x.json"));
 }
 
 TEST_CASE("timeline: a folder that cannot be written is an error with the path") {

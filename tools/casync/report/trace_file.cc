@@ -169,7 +169,9 @@ Status parse(const std::string& text, RankTrace& trace) {
   } catch (const json::exception& error) {
     const std::string what = error.what();
     const std::size_t sentence = what.find("] ");  // behind the library's own error number
-    return invalid_argument(sentence == std::string::npos ? what : what.substr(sentence + 2));
+    const bool is_short = what.find("unexpected end of input") != std::string::npos;
+    return invalid_argument((is_short ? "the file is cut short: " : "") +
+                            (sentence == std::string::npos ? what : what.substr(sentence + 2)));
   }
 }
 
