@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from casync import errors, greeting
+from casync import _library, errors, greeting
 from casync.codec import Codec
 from casync.session import Session
 
