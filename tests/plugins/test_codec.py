@@ -79,9 +79,11 @@ def test_a_payload_of_another_length_is_data_loss():
         codec.decode(codec.encode(GRADIENT)[:-1], GRADIENT.size)
 
 
-def test_an_unknown_codec_is_refused_with_those_there_are():
-    with pytest.raises(casync.InvalidArgument, match="onebit"):
+def test_an_unknown_codec_is_refused_with_the_one_meant_or_the_command_that_lists_them():
+    with pytest.raises(casync.InvalidArgument, match="`casync codec list` shows all"):
         casync.Codec("threebit")
+    with pytest.raises(casync.InvalidArgument, match="did you mean `onebit`"):
+        casync.Codec("onebitt")
 
 
 def test_an_unknown_parameter_is_refused():

@@ -23,7 +23,7 @@ T value_or_throw(Result<T> result) {
   return std::move(result).value();
 }
 
-/// `codecs/int8` or `lang/prelude`, below compll.
+/// `codecs/int8` or `lang/check/prelude`, below compll.
 std::string text_of_file(const std::string& name) {
   const std::string path = std::string(CASYNC_COMPLL) + "/" + name + ".cll";
   std::ifstream file(path);
@@ -59,7 +59,7 @@ std::vector<std::string> written_round_names() { return names_of_files(true); }
 
 std::string source_of(const std::string& name) { return text_of_file("codecs/" + name); }
 
-std::string whole_source_of(const std::string& name) { return text_of_file("lang/prelude") + source_of(name); }
+std::string whole_source_of(const std::string& name) { return text_of_file("lang/check/prelude") + source_of(name); }
 
 Written from_text(const std::string& name, const std::string& text, const Parameters& parameters) {
   const auto program = program_of(name, text, parameters);
