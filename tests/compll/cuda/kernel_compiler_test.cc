@@ -116,7 +116,7 @@ TEST_CASE("kernel compiler: PTX that was shipped is for where NVRTC does not kno
 TEST_CASE("kernel compiler: without a folder for its files, or with seconds that are no number, it says so") {
   const Fake fake("work");
   {
-    const ScopedVariable folder("TMPDIR", "/nowhere");
+    const ScopedVariable folder("TMPDIR", "/proc/nowhere");
     CHECK(fake.refusal().code() == StatusCode::kUnavailable);
   }
   const ScopedVariable seconds("CASYNC_COMPILE_SEC", "soon");
