@@ -50,11 +50,11 @@ def test_two_sessions_on_three_nodes():
     daemons that share it remove each other's files while they start: about one job in 14 dies of that.
     """
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a short path: it becomes part of a socket's name
-        agent = pathlib.Path(folder, "agent")
-        agent.write_text(f'#!/bin/sh\nexport TMPDIR="{folder}/$1"\nmkdir "$TMPDIR"\nshift\nexec sh -c "$*"\n')
-        agent.chmod(0o755)
+        shell = pathlib.Path(folder, "remote_shell")
+        shell.write_text(f'#!/bin/sh\nexport TMPDIR="{folder}/$1"\nmkdir "$TMPDIR"\nshift\nexec sh -c "$*"\n')
+        shell.chmod(0o755)
         hosts = "127.0.0.2:1,127.0.0.3:2,127.0.0.4:1"
-        command = MPIRUN + ["--mca", "plm_rsh_agent", str(agent), "--host", hosts, "-n", "4"]
+        command = MPIRUN + ["--mca", "plm_rsh_agent", str(shell), "--host", hosts, "-n", "4"]
         command += ["-x", "TWICE=1", "-x", "CASYNC_INTERFACE=lo"]
         for value in launched.values(command + [sys.executable], __file__):
             assert value["size"] == 4 and value["averages"] == [1.5, 2.5]

@@ -13,7 +13,7 @@ namespace casync::engine {
 
 struct Engine;
 
-/// How far the tasks are: the runs of gradients on ranks, the tasks that wait for others, and those that are over.
+/// The progress of tasks: runs of gradients on ranks, tasks that wait for others, and tasks that are over.
 class TaskProgress {
  public:
   explicit TaskProgress(Engine& engine);

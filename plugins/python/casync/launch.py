@@ -126,17 +126,17 @@ def _of_environment(timeout: float | None) -> tuple[torch.distributed.Store, int
         ) from cause
 
     rank, size, port = _number("RANK"), _number("WORLD_SIZE"), _number("MASTER_PORT")
-    # torchrun's agent keeps the store; without an agent rank 0 does, as torch's own env:// rendezvous has it.
-    agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    # torchrun's launching process keeps the store; without torchrun rank 0 does, as torch's own env:// rendezvous has it.
+    kept_by_torchrun = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     store = distributed.TCPStore(
         os.environ["MASTER_ADDR"],
         port,
         size,
-        is_master=rank == 0 and not agent,
+        is_master=rank == 0 and not kept_by_torchrun,
         timeout=datetime.timedelta(seconds=connecting_s(timeout)),
         multi_tenant=True,
         wait_for_workers=False,
     )
-    if rank == 0 and not agent:
+    if rank == 0 and not kept_by_torchrun:
         _servers.setdefault((os.environ["MASTER_ADDR"], port), store)
     return store, rank, size

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/runtime/session/codec_choices.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/plan_file.h"
 
@@ -31,8 +32,6 @@ inline Result<GradientId> declare_scattered(Session& session, const std::string&
 inline std::string plan_of(int ranks, const std::string& codec, const std::string& more = "") {
   return "seed: 5 default { codec { " + codec + " } partitions: " + std::to_string(kParts * ranks) + " " + more + " }";
 }
-
-inline std::string plain(const std::string& codec) { return "name: \"" + codec + "\""; }
 
 template <class Salt>
 std::string train(int ranks, const std::string& plan, std::uint32_t steps, Salt salt, Memories& memories,

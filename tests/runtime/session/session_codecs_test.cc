@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <map>
 
 #include "compll/codec/codec.h"
+#include "tests/runtime/session/codec_choices.h"
 #include "tests/runtime/session/exchange_model.h"
 #include "tests/runtime/session/told.h"
 #include "tests/runtime/session/ways.h"
@@ -103,28 +103,6 @@ double squared_distance(const Vector& a, const std::vector<double>& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
   return sum;
-}
-
-/// Parameters with which a few steps tell most of a gradient.
-std::string choice_of(const std::string& name) {
-  static const std::map<std::string, std::string> kParameters = {
-      {"atomo", "param { key: \"ratio\" value: 0.5 }"},
-      {"threshold", "param { key: \"tau\" value: 0.5 } param { key: \"capacity\" value: 0.5 }"},
-      {"threshold_coded", "param { key: \"tau\" value: 0.5 }"},
-      {"tbq", "param { key: \"tau\" value: 4 }"},
-      {"twobit", "param { key: \"tau\" value: 4 }"},
-      {"dgc", "param { key: \"ratio\" value: 0.2 } param { key: \"momentum\" value: 0 }"},
-      {"sketch", "param { key: \"block\" value: 4 }"},
-      {"sketch_median", "param { key: \"block\" value: 16 }"},
-      {"subsampling", "param { key: \"ratio\" value: 0.6 }"},
-      {"adacomp", ""}};
-  const auto found = kParameters.find(name);
-  if (found != kParameters.end()) return named(name) + " " + found->second;
-  const auto codec = compll::make_codec(name);
-  const auto& parameters = (*codec)->info().parameters;
-  const bool has_ratio = std::any_of(parameters.begin(), parameters.end(),
-                                     [](const compll::CodecParameter& each) { return each.name == "ratio"; });
-  return named(name) + (has_ratio ? " param { key: \"ratio\" value: 0.2 }" : "");
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ TEST_CASE("session scatter: all ranks learn that a gradient was not finite, and 
       for (int loud = 0; loud < ranks; ++loud) {
         for (int shard = 0; shard < ranks; ++shard) {
           INFO(codec << ", ranks " << ranks << ", rank " << loud << ", shard " << shard);
-          CHECK(with_plan(ranks, plan_of(ranks, plain(codec)),
+          CHECK(with_plan(ranks, plan_of(ranks, named(codec)),
                           [&](Session& session, RankContext& context) -> std::string {
                             const Result<GradientId> id = declare_scattered(session, "weight", elements_of(ranks));
                             if (!id) return id.status().text();
@@ -63,17 +63,17 @@ TEST_CASE("session scatter: all ranks learn that a gradient was not finite, and 
 TEST_CASE("session scatter: warm-up steps are exact, and what is kept in one buffer or in bfloat16 works") {
   constexpr int kRanks = 3;
   Memories memories;
-  REQUIRE(train(kRanks, plan_of(kRanks, plain("int4"), "warm_up_steps: 2"), 3, another, memories) == "");
+  REQUIRE(train(kRanks, plan_of(kRanks, named("int4"), "warm_up_steps: 2"), 3, another, memories) == "");
   for (std::uint32_t number = 0; number < 3; ++number) {
     std::vector<float> result;
     REQUIRE(gathered(memories, number, another(number), result) == "");
     CHECK((result == average(kRanks, elements_of(kRanks), another(number))) == (number < 2));
   }
   Memories two, one, narrow;
-  REQUIRE(train(kRanks, plan_of(kRanks, plain("int4")), 4, another, two) == "");
-  REQUIRE(train(kRanks, plan_of(kRanks, plain("int4"), "residual_memory: one_buffer"), 4, another, one) == "");
+  REQUIRE(train(kRanks, plan_of(kRanks, named("int4")), 4, another, two) == "");
+  REQUIRE(train(kRanks, plan_of(kRanks, named("int4"), "residual_memory: one_buffer"), 4, another, one) == "");
   CHECK(one == two);
-  REQUIRE(train(kRanks, plan_of(kRanks, plain("int4"), "residual_memory: bfloat16"), 4, another, narrow) == "");
+  REQUIRE(train(kRanks, plan_of(kRanks, named("int4"), "residual_memory: bfloat16"), 4, another, narrow) == "");
   std::vector<float> result;
   REQUIRE(gathered(narrow, 3, another(3), result) == "");
   CHECK(relative_error(result, average(kRanks, elements_of(kRanks), another(3))) < 0.2);
@@ -81,7 +81,7 @@ TEST_CASE("session scatter: warm-up steps are exact, and what is kept in one buf
 
 TEST_CASE("session scatter: from a state a run goes on byte for byte, and only as a scattered gradient") {
   constexpr int kRanks = 3;
-  const std::string plan = plan_of(kRanks, plain("int4"));
+  const std::string plan = plan_of(kRanks, named("int4"));
   Memories whole;
   REQUIRE(train(kRanks, plan, 4, another, whole) == "");
   std::vector<SessionState> states(kRanks);
@@ -109,7 +109,7 @@ TEST_CASE("session scatter: from a state a run goes on byte for byte, and only a
             }
             return "";
           }) == "");
-  const std::string other = with_plan(1, plan_of(1, plain("int4")), [&](Session& session, RankContext&) -> std::string {
+  const std::string other = with_plan(1, plan_of(1, named("int4")), [&](Session& session, RankContext&) -> std::string {
     const Result<GradientId> id = declare(session, "weight", elements_of(1));
     std::vector<float> values = contribution(0, elements_of(1), 1);
     if (std::string bad = step(session, *id, values); !bad.empty()) return bad;

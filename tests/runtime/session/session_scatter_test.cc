@@ -129,7 +129,7 @@ TEST_CASE("session scatter: uncompressed shards are the bits of the average and 
       for (const char* more : {"", "strategy: ring", "strategy: tree second_hop { name: \"onebit\" }", "servers: 1"}) {
         INFO(more << ", ranks " << ranks);
         Memories memories;
-        REQUIRE(train(ranks, plan_of(ranks, plain("none"), more), 2, another, memories, "loopback", op) == "");
+        REQUIRE(train(ranks, plan_of(ranks, named("none"), more), 2, another, memories, "loopback", op) == "");
         for (std::uint32_t number = 0; number < 2; ++number) {
           std::vector<float> result, wanted(elements_of(ranks), 0.0F);
           REQUIRE(gathered(memories, number, another(number), result) == "");
@@ -149,11 +149,11 @@ TEST_CASE("session scatter: however a plan orders and fuses messages, the bytes 
   constexpr int kRanks = 3;
   for (const char* codec : {"none", "int4"}) {
     Memories wanted;
-    REQUIRE(train(kRanks, plan_of(kRanks, plain(codec)), 3, another, wanted) == "");
+    REQUIRE(train(kRanks, plan_of(kRanks, named(codec)), 3, another, wanted) == "");
     for (const char* more : {"coordinated: true ", "credit_bytes: 16384 ", "fusion_bytes: 0 "}) {
       INFO(codec << ", " << more);
       Memories memories;
-      CHECK(train(kRanks, more + plan_of(kRanks, plain(codec)), 3, another, memories) == "");
+      CHECK(train(kRanks, more + plan_of(kRanks, named(codec)), 3, another, memories) == "");
       CHECK(memories == wanted);
     }
   }
@@ -177,7 +177,7 @@ TEST_CASE("session scatter: in half precision a shard is the float32 sum, rounde
       for (float& each : sum) each *= 1.0F / static_cast<float>(ranks);
       std::vector<std::uint16_t> wanted(elements);
       compll::from_float32(sum.data(), elements, dtype, wanted.data());
-      CHECK(with_plan(ranks, plan_of(ranks, plain("none")), [&](Session& session, RankContext& context) -> std::string {
+      CHECK(with_plan(ranks, plan_of(ranks, named("none")), [&](Session& session, RankContext& context) -> std::string {
               const Result<GradientId> id = declare_scattered(session, "weight", elements, dtype);
               if (!id) return id.status().text();
               std::vector<std::uint16_t> values = half(context.rank), expected = values;
@@ -198,7 +198,7 @@ TEST_CASE("session scatter: ranks send half of the bytes of an all-reduce, and a
       Bytes sent[2] = {};
       for (const bool scattered : {false, true}) {
         std::vector<Bytes> of_rank(static_cast<std::size_t>(ranks));
-        REQUIRE(with_plan(ranks, plan_of(ranks, plain(codec)), [&](Session& session, RankContext& context) {
+        REQUIRE(with_plan(ranks, plan_of(ranks, named(codec)), [&](Session& session, RankContext& context) {
                   const std::size_t elements = elements_of(ranks);
                   const Result<GradientId> id =
                       scattered ? declare_scattered(session, "weight", elements) : declare(session, "weight", elements);
@@ -260,35 +260,16 @@ TEST_CASE("session scatter: beside gradients that every rank gets, of any size, 
 TEST_CASE("session scatter: with every codec the mean of many results comes to the mean gradient") {
   constexpr int kRanks = 3;
   constexpr std::uint32_t kSteps = 48;
-  const std::map<std::string, std::string> parameters = {
-      {"atomo", "param { key: \"ratio\" value: 0.5 }"},
-      {"threshold", "param { key: \"tau\" value: 0.5 } param { key: \"capacity\" value: 0.5 }"},
-      {"threshold_coded", "param { key: \"tau\" value: 0.5 }"},
-      {"tbq", "param { key: \"tau\" value: 4 }"},
-      {"twobit", "param { key: \"tau\" value: 4 }"},
-      {"dgc", "param { key: \"ratio\" value: 0.2 } param { key: \"momentum\" value: 0 }"},
-      {"sketch", "param { key: \"block\" value: 4 }"},
-      {"sketch_median", "param { key: \"block\" value: 16 }"},
-      {"subsampling", "param { key: \"ratio\" value: 0.6 }"},
-      {"adacomp", ""}};
   const std::vector<float> wanted = average(kRanks, elements_of(kRanks), 7);
   int tried = 0;
   for (const std::string& name : compll::codec_names()) {
     const auto codec = compll::make_codec(name);
     if (!codec.is_ok() || name == "signsgd" || name == "onebit" || name == "efsign") continue;  // compared above
-    const auto& known = (*codec)->info().parameters;
-    const bool has_ratio =
-        std::any_of(known.begin(), known.end(), [](const auto& each) { return each.name == "ratio"; });
-    const auto found = parameters.find(name);
-    const std::string choice = plain(name) + " " +
-                               (found != parameters.end() ? found->second
-                                : has_ratio               ? "param { key: \"ratio\" value: 0.2 }"
-                                                          : "");
     ++tried;
     INFO(name);
     Memories memories;
     REQUIRE(train(
-                kRanks, plan_of(kRanks, choice), kSteps, [](std::uint32_t) { return 7u; }, memories) == "");
+                kRanks, plan_of(kRanks, choice_of(name)), kSteps, [](std::uint32_t) { return 7u; }, memories) == "");
     std::vector<float> mean(wanted.size(), 0.0F), one;
     for (std::uint32_t number = 0; number < kSteps; ++number) {
       REQUIRE(gathered(memories, number, 7, one) == "");

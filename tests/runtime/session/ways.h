@@ -9,6 +9,7 @@
 
 #include "casync/strategies/strategy.h"
 #include "compll/codec/codec.h"
+#include "tests/runtime/session/codec_choices.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/support/ranks.h"
 
@@ -70,7 +71,5 @@ inline std::string with_way(int ranks, const Way& way, const std::string& codec,
       },
       transport);
 }
-
-inline std::string named(const std::string& codec) { return "name: \"" + codec + "\""; }
 
 }  // namespace casync::test

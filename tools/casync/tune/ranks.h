@@ -45,7 +45,7 @@ class TuneRanks {
  private:
   TuneRanks(runtime::Launch launch, double patience_s) : launch_(std::move(launch)), patience_s_(patience_s) {}
   Result<std::string> phase_rendezvous();
-  /// Where rank 0 may listen, as all ranks reach it.
+  /// An address on which rank 0 may listen, as all ranks reach it.
   Result<std::string> free_address() const;
 
   runtime::Launch launch_;

@@ -305,7 +305,7 @@ class Tuning {
   int phase_ = 0;
   std::size_t phases_ = 4 + options_.codecs.size();
   std::vector<std::string> again_;  ///< ways with a second run
-  // Of rank 0, once it has chosen.
+  // Empty on ranks other than 0.
   std::vector<TunedWay> ways_;
   std::string chosen_, gain_;
 };

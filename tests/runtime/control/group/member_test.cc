@@ -39,7 +39,7 @@ struct Pair {
     member.emplace(self, root, Pulse{Seconds(1), Seconds(5)}, Connection(Fd(fds[1]), "down", "up", start), "", events);
     member->attach(set);
   }
-  /// What the member says when it has proposed `cause`, and its hub ends without an answer.
+  /// Proposes `cause`, ends the hub without an answer, and returns the failure that the member reports.
   std::string end_without_answer(const Status& cause) {
     member->abort(cause);
     hub.reset();
