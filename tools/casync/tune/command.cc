@@ -21,9 +21,7 @@ int start_ranks(const TuneOptions& options) {
                  "--steps",   std::to_string(options.steps),
                  "--timeout", std::to_string(options.phase_s),
                  "-o",        options.directory};
-  std::string codecs;
-  for (const std::string& codec : options.codecs) codecs += (codecs.empty() ? "" : ",") + codec;
-  job.program.insert(job.program.end(), {"--codecs", codecs, "--goal", options.goal});
+  job.program.insert(job.program.end(), {"--codecs", joined(options.codecs), "--goal", options.goal});
   if (!options.profile.empty()) job.program.insert(job.program.end(), {"--profile", options.profile});
   if (!options.device.empty()) job.program.insert(job.program.end(), {"--device", options.device});
   if (options.fresh) job.program.push_back("--fresh");

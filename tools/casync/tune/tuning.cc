@@ -52,12 +52,6 @@ std::string text_of_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-  return text;
-}
-
 std::vector<std::string> split(const std::string& names) {
   std::vector<std::string> parts;
   std::istringstream stream(names);
@@ -311,6 +305,12 @@ class Tuning {
 };
 
 }  // namespace
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
 
 std::string own_path() { return fs::read_symlink("/proc/self/exe").string(); }
 

@@ -23,6 +23,9 @@ struct TuneOptions {
   std::vector<std::string> program;
 };
 
+/// The names with commas between them.
+std::string joined(const std::vector<std::string>& names);
+
 /// Path of the running command.
 std::string own_path();
 
