@@ -10,4 +10,11 @@ namespace casync {
 /// level is reported once and read as warn. Thread-safe.
 spdlog::logger& log();
 
+class LogSink;
+/// The end of log(), for a reader in the same process.
+LogSink& log_sink();
+
+/// Sets the level of log() where CASYNC_LOG_LEVEL says none.
+void suggest_log_level(spdlog::level::level_enum level);
+
 }  // namespace casync

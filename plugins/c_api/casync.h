@@ -127,6 +127,26 @@ const char* casync_last_error(void);
 /* Names of the codecs known, separated by spaces. */
 const char* casync_codec_names(void);
 
+typedef enum casync_log_level {
+  CASYNC_LOG_NOTHING = 0, /* no line came */
+  CASYNC_LOG_TRACE = 1,
+  CASYNC_LOG_DEBUG = 2,
+  CASYNC_LOG_INFO = 3,
+  CASYNC_LOG_WARN = 4,
+  CASYNC_LOG_ERROR = 5
+} casync_log_level;
+
+/* From now on lines of the library's log wait for casync_log_next instead of going to stderr: those of `level` and
+ * above, or as CASYNC_LOG_LEVEL says. At most 1,000 wait, later ones go to stderr. A child after a fork writes to
+ * stderr until it begins, too. CASYNC_INVALID_ARGUMENT: no such level, or somebody reads the log of this process
+ * already. */
+casync_status casync_log_begin(casync_log_level level);
+/* Waits at most `wait_s` seconds for a line, on any one thread. CASYNC_LOG_NOTHING as its level: none came, or
+ * casync_log_end was called. A line that does not fit stays for the next call. */
+casync_status casync_log_next(double wait_s, casync_log_level* level, char* text, size_t capacity, size_t* length);
+/* Lines that wait go to stderr, as do all later ones. */
+casync_status casync_log_end(void);
+
 /* Reads a plan as casync_session_open does, and looks for its codecs. CASYNC_PLAN_ERROR: it cannot be carried out,
  * whatever the gradients are. Codecs of files are compiled later, when a session opens. */
 casync_status casync_plan_check(const char* path);

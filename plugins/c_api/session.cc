@@ -8,9 +8,11 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "base/log_sink.h"
 #include "plugins/c_api/options.h"
 #include "plugins/c_api/session_handle.h"
 #include "plugins/c_api/text.h"
+#include "runtime/control/launch/launch.h"
 
 using namespace casync;         // NOLINT: this file is the seam
 using namespace casync::c_api;  // NOLINT
@@ -19,11 +21,18 @@ namespace {
 
 constexpr std::size_t kMostDimensions = 64;
 
+/// Returns true on one rank of each machine, as environments may differ between machines.
+bool speaks_for_machine(const runtime::LaunchArguments& arguments) {
+  if (arguments.rank) return *arguments.rank == 0;
+  const Result<runtime::Launch> launch = runtime::read_launch(arguments, foreign_env_text);
+  return !launch || launch->local_rank == 0;
+}
+
 Status open(const casync_session_options* options, casync_session** session) {
   CASYNC_RETURN_IF_ERROR(need(session, "session"));
   *session = nullptr;
-  warn_unknown_variables();
   Result<runtime::SessionOptions> filled = session_options(options);
+  if (!filled || speaks_for_machine(filled->launch)) warn_unknown_variables();
   if (!filled) return filled.status();
   const Result<std::optional<double>> steps = env_number("CASYNC_STEPS");
   if (!steps) return steps.status();
@@ -90,6 +99,7 @@ Status wait(casync_session* session, casync_handle handle, double timeout_s, run
 [[noreturn]] void end_program(casync_session* session) {
   const Status closed = session->session->close();
   if (!closed) log().warn("CASYNC_STEPS: {}", closed.message());
+  log_sink().end_reading();  // no handler at exit does
   std::fflush(nullptr);
   std::_Exit(closed ? 0 : 1);
 }

@@ -23,7 +23,8 @@ COMMANDS = commands()
 
 
 def test_help_lists_the_subcommands():
-    for command in (["run"], ["bench", "all_reduce"], ["codec", "check"], ["completion", "bash"]):
+    for command in (["run"], ["bench", "all_reduce"], ["codec", "check"], ["completion", "bash"], ["completion", "fish"],
+                    ["completion", "zsh"]):
         claim(command in COMMANDS, f"casync --help leads to {command}", COMMANDS)
 
 
@@ -36,7 +37,7 @@ def test_every_subcommand_has_help_on_stdout():
 
 def test_every_leaf_subcommand_offers_json():
     for command in COMMANDS:
-        if command not in (["bench"], ["codec"], ["completion"], ["completion", "bash"]):
+        if command not in (["bench"], ["codec"]) and command[0] != "completion":
             claim("--json" in casync(*command, "--help").stdout, f"casync {command} has --json")
 
 
@@ -98,21 +99,43 @@ def test_refused_input_is_said_once_for_all_ranks():
     claim("use `casync bench step`" in rounds.stderr and rounds.stdout == "", "what to use instead", rounds.stderr)
 
 
-def completed(*words):
+def completed_by_bash(*words):
     """The words that bash offers after `casync WORDS`; the last one is being typed."""
-    script = (casync("completion", "bash").stdout + '\nCOMP_WORDS=(casync "$@"); COMP_CWORD=$#; _casync; '
-              'printf "%s\\n" "${COMPREPLY[@]}"')
-    made = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, timeout=60)
-    claim(made.returncode == 0, "the script runs", made.stderr)
+    return printed_by("bash", '\nCOMP_WORDS=(casync "$@"); COMP_CWORD=$#; _casync; printf "%s\n" "${COMPREPLY[@]}"', *words)
+
+
+def completed_by_zsh(*words):
+    """The same of zsh, where its _describe, which needs a terminal, gets them."""
+    described = ('\nwords=(casync "$@"); CURRENT=$#words; PREFIX="${words[CURRENT]}"; _files() { }\n'
+                 '_describe() { local each; for each in "${(@P)2}"; do each="${each%%:*}"\n'
+                 '[[ "$each" == "$PREFIX"* ]] && print -r -- "$each"; done; true }\n_casync\ntrue')
+    return printed_by("zsh", described, *words, begin="compdef() { }\n")
+
+
+def completed_by_fish(*words):
+    """The same of fish itself."""
+    return printed_by("fish", '\ncomplete -C "casync $argv" | string split -f 1 \\t; true', *words)
+
+
+def printed_by(shell, end, *words, begin=""):
+    script = begin + casync("completion", shell).stdout + end
+    first = [shell, "-c", script] if shell == "fish" else [shell, "-c", script, shell]
+    made = subprocess.run([*first, *words], capture_output=True, text=True, timeout=60)
+    claim(made.returncode == 0 and made.stderr == "", f"the script for {shell} runs", made.stderr)
     return made.stdout.split()
 
 
-def test_bash_completes_subcommands_and_options():
-    claim("explain" in completed("exp"), "a subcommand", completed("exp"))
-    claim("all_reduce" in completed("bench", "all"), "one below it", completed("bench", "all"))
-    claim("--max-error" in completed("plan", "--max"), "an option", completed("plan", "--max"))
-    claim("--iterations" in completed("bench", "all_reduce", "--codec", "int8", "--iter"), "after other options")
-    claim("--max-error" not in completed("run", "--max"), "of another subcommand")
+def test_shells_complete_subcommands_and_options():
+    for shell, completed in (("bash", completed_by_bash), ("zsh", completed_by_zsh), ("fish", completed_by_fish)):
+        if shutil.which(shell) is None:
+            print(f"skipped: {shell} is not installed")
+            continue
+        claim("explain" in completed("exp"), f"{shell}: a subcommand", completed("exp"))
+        claim("all_reduce" in completed("bench", "all"), f"{shell}: one below it", completed("bench", "all"))
+        claim("--max-error" in completed("plan", "--max"), f"{shell}: an option", completed("plan", "--max"))
+        claim("--iterations" in completed("bench", "all_reduce", "--codec", "int8", "--iter"), f"{shell}: after options")
+        claim("--max-error" not in completed("run", "--max"), f"{shell}: not of another subcommand")
+        claim("explain" not in completed("run", "--", "exp"), f"{shell}: none in the program's own words")
 
 
 def test_codec_list_and_info_agree():

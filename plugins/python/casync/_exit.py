@@ -12,7 +12,7 @@ import sys
 import weakref
 from typing import TYPE_CHECKING
 
-from casync import _library
+from casync import _library, _logging  # noqa: F401 -- first, so that its function at exit runs last
 
 if TYPE_CHECKING:
     import ctypes

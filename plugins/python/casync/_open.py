@@ -10,7 +10,7 @@ import os
 import tempfile
 from typing import Any, Protocol
 
-from casync import _library, _patience, errors, launch
+from casync import _library, _logging, _patience, errors, launch
 from casync.codec import Codec
 
 _log = logging.getLogger("casync")
@@ -52,6 +52,7 @@ class Request:
 
 def open_session(request: Request) -> ctypes.c_void_p:
     """The session's pointer. Ctrl-C works while it waits for the other ranks."""
+    _logging.hand_over()
     store = request.store
     if store is None and request.rank is None and request.size is None and request.rendezvous is None:
         store = launch.find_store(request.timeout)

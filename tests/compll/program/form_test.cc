@@ -61,6 +61,19 @@ TEST_CASE("form: whole vectors for one target, with its reason") {
   CHECK(forms.cuda.reason.find("cannot be compiled for CUDA") != std::string::npos);
 }
 
+TEST_CASE("form: whole vectors for the CPU, where a function to reduce by compares doubles") {
+  const std::string text =
+      "void encode(float* g, uint8* c) {\n"
+      "  float* tops = block_reduce(g, 1024, 0, [&](float a, float b) -> float { return max(a, double(b)); });\n"
+      "  c = concat(tops);\n"
+      "}\n"
+      "void decode(uint8* c, float* g) { float* tops; extract(c, tops); g = spread(tops, 1024); }\n";
+  const Forms forms = forms_of("x", text);
+  CHECK(forms.common.kind == Form::Kind::kTiles);
+  CHECK(forms.cpu.kind == Form::Kind::kVector);
+  CHECK(forms.cpu.reason.find("x.cll:2:82: error: this operation on a double of each element") == 0);
+}
+
 TEST_CASE("form: rounds, where a program exchanges within a step") {
   const Forms forms = forms_of("powersgd");
   for (const Form& form : {forms.common, forms.cpu, forms.cuda}) {

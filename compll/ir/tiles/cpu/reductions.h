@@ -12,7 +12,7 @@ ValueId as_bool(const Graph& graph, ValueId id);
 /// that loops over a tile do not have, or more of them than fit the state of the whole vector.
 void plan_reductions(CpuEncoder& plan);
 
-/// Checks that loops have all operations on doubles of each element. Throws CannotPlan.
+/// Checks that loops, and functions to reduce by, have all operations on doubles of each element. Throws CannotPlan.
 void check_doubles(const Graph& graph, const Schedule& schedule);
 
 }  // namespace casync::compll
