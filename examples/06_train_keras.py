@@ -29,7 +29,7 @@ def main():
     hidden = [keras.layers.Dense(64, activation="relu") for _ in range(2)]
     model = keras.Sequential([keras.layers.Input((2,)), *hidden, keras.layers.Dense(2)])
 
-    # Averages the gradients of all ranks before it applies them.
+    # Averages the gradients of all ranks, then applies them.
     optimizer = casync.tensorflow.DistributedOptimizer(keras.optimizers.AdamW(1e-2))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer=optimizer, loss=loss, metrics=["accuracy"])

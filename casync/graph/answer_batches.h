@@ -46,7 +46,7 @@ class AnswerBatches {
   std::span<const Rank> answered() const { return answered_; }
   /// The step of the last answer to `rank`.
   std::uint32_t answered_step(Rank rank) const { return seat(rank).answered_step; }
-  /// Ends the batch: its answers leave. The next one to a rank is not made before left().
+  /// Ends the batch: its answers leave. The next one to a rank is made only after left().
   void finish();
   void left(Rank rank) { seat(rank).leaving = false; }
 

@@ -20,7 +20,7 @@ std::optional<std::uint32_t> hop_of(const Primitive& task) {
   return std::nullopt;
 }
 
-/// Predecessors before successors. Tasks that no order reaches are left out, which validate() reports.
+/// Predecessors ahead of successors. Tasks that no order reaches are left out, which validate() reports.
 std::vector<TaskId> in_order(const TaskGraph& graph) {
   const std::size_t tasks = graph.tasks().size();
   std::vector<int> waits(tasks);
@@ -77,7 +77,7 @@ class Placer {
   const TaskGraph& graph_;
   const std::uint32_t gradient_;
   std::map<std::uint32_t, Round>& rounds_;
-  std::vector<std::uint32_t> earliest_;  ///< per task, by what was placed before it
+  std::vector<std::uint32_t> earliest_;  ///< per task, by what was placed ahead of it
 };
 
 template <class Message>

@@ -44,7 +44,7 @@ struct Bucket {
 
 /// Makes the schedule of one rank: its part of the rounds that all ranks go through together. For transports that match
 /// messages by their order and not by their names. A message's round is its hop, which both of its ends know: no rank
-/// needs the graphs of others. A task is in the first round in which everything before it has ended.
+/// needs the graphs of others. A task is in the first round in which everything ahead of it has ended.
 ///
 /// `gradients` are in the order that all ranks share. A bucket takes gradients until it has `bucket_bytes` or more.
 /// Internal: a message whose hop is not behind the hops of all that it needs; names the gradient's position and the

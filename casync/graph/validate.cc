@@ -16,7 +16,7 @@ using std::to_string;
 std::string text(const Slice& s) { return "[" + to_string(s.first) + ", " + to_string(s.first + s.count) + ")"; }
 bool overlap(const Slice& a, const Slice& b) { return a.first < b.first + b.count && b.first < a.first + a.count; }
 
-// One question per function, in an order in which each may rely on the answers before it.
+// One question per function, in an order in which each may rely on the earlier answers.
 class Inspection {
  public:
   Inspection(const TaskGraph& graph, Elements elements, int ranks, Rank self, const Slice& decoded)

@@ -58,7 +58,7 @@ class FlatTasks {
   /// Adds a batch of an owner, whose seconds are not known ahead; returns its task. It is nobody's successor.
   std::uint32_t add_batch(std::uint32_t run, std::uint32_t partition);
 
-  /// Takes in a gradient whose codec exchanges: a turn before each of exchanges[0], [1], ..., and one after the last;
+  /// Takes in a gradient whose codec exchanges: a turn ahead of each of exchanges[0], [1], ..., and one after the last;
   /// `exchanges` has the graphs of ranks 0, 1, ..., and `costs` is those of each. A rank's turn begins when the
   /// previous exchange is over there.
   Status add_rounds(std::span<const std::vector<TaskGraph>> exchanges, StrategyKind strategy,

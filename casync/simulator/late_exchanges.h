@@ -9,7 +9,7 @@
 namespace casync {
 
 /// The exchanges of ranks whose results come several steps late: on each rank one step's exchange begins when that of
-/// the step before it is over there, and the step that gets its result waits for it
+/// the previous step is over there, and the step that gets its result waits for it
 /// (runtime/session/delayed_session.h).
 class LateExchanges {
  public:

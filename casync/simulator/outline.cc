@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "casync/patterns/binary_tree.h"
 #include "casync/patterns/tree.h"
 #include "casync/simulator/outlines/outlines.h"
@@ -11,16 +12,21 @@
 namespace casync {
 namespace {
 
+struct StrategyOutline {
+  StrategyKind kind{};
+  void (*write)(OutlineWriter&, bool coded_terms) = nullptr;
+};
+
+constexpr StrategyOutline kOutlines[] = {
+#define CASYNC_STRATEGY(kind, word, ...) {StrategyKind::kind, &word##_outline},
+#include "casync/strategies/strategies.def"
+};
+
 void add_stages(OutlineWriter& out, StrategyKind strategy, bool coded_terms) {
-  switch (strategy) {
-    case StrategyKind::kPs: return ps_outline(out, coded_terms);
-    case StrategyKind::kRing: return ring_outline(out, coded_terms);
-    case StrategyKind::kAllGather: return all_gather_outline(out, coded_terms);
-    case StrategyKind::kTree: return tree_outline(out, coded_terms);
-    case StrategyKind::kHierarchical: return hierarchical_outline(out, coded_terms);
-    case StrategyKind::kDoubleTree: return double_tree_outline(out, coded_terms);
-    case StrategyKind::kHierarchicalAllGather: return hierarchical_all_gather_outline(out, coded_terms);
+  for (const StrategyOutline& each : kOutlines) {
+    if (each.kind == strategy) return each.write(out, coded_terms);
   }
+  check_failed("a StrategyKind is in strategies.def", __FILE__, __LINE__);
 }
 
 /// Mean number of messages each way between nodes, over the roots.

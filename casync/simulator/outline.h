@@ -39,7 +39,7 @@ struct Stage {
   double message_s = 0;            ///< of `seconds`, the fixed cost of one message: those that join save it
   double head_s = 0;               ///< until the first byte is at the receiver's port
   double latency_s = 0;            ///< from leaving to arriving
-  double then_s = 0;               ///< passes before the next stage
+  double then_s = 0;               ///< passes until the next stage
   MessageWorkSeconds work{};       ///< of a send's messages
   MessageWorkSeconds work_each{};  ///< of `work`, the fixed cost of one message: those that join save it
   double bytes = 0, messages = 0;  ///< of a send: of a mean rank

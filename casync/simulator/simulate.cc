@@ -21,7 +21,7 @@
 namespace casync {
 namespace {
 
-/// Checks the size before anything is built: a partition has at least two tasks on each rank, in every strategy.
+/// Checks the size ahead of building anything: a partition has at least two tasks on each rank, in every strategy.
 Status check_size(const Scenario& scenario, const Symmetry& symmetry) {
   double tasks = 0;
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {

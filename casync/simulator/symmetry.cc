@@ -86,7 +86,7 @@ Result<double> tasks_at_most(const Scenario& scenario, const Symmetry& symmetry)
   CASYNC_RETURN_IF_ERROR(for_each_exchange(scenario, [&](const Decision& decision, Elements elements, bool) {
     const double partitions = std::min<double>(std::max(decision.partitions, 1), static_cast<double>(elements));
     // A rank exchanges with all, or it encodes, sends, receives and decodes, and another receives from it and sends
-    // to it. A codec that exchanges has a turn before and one after. Codes that travel side by side are
+    // to it. A codec that exchanges has a turn ahead and one after. Codes that travel side by side are
     // at most all, coming and going.
     const auto facts = scenario.facts_of(decision.codec);
     const Strategy& strategy = strategy_of(decision.strategy);

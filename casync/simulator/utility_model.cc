@@ -35,7 +35,7 @@ UtilityModel utility_model(const Topology& topology, const Profile& profile, dou
 UtilityStep uncompressed_step(const UtilityModel& model, double bytes) {
   const double full = full_buckets(model, bytes);
   const double beside_s = full * (latency(model) + wire(model, model.bucket_bytes));
-  // Nothing is slowed down where nothing travels beside it.
+  // Nothing is slowed down where nothing travels meanwhile.
   const double backward_s = model.backward_s * (beside_s > 0 ? model.overlap : 1);
   return {.computing_s = backward_s + model.forward_s,
           .latency_s = (full + 1) * latency(model),

@@ -21,7 +21,7 @@ struct UtilityModel {
   double alpha_s = 0;       ///< of one message, however small
   double byte_s = 0;        ///< 1 / bandwidth
   double bucket_bytes = 0;  ///< at least 1 byte
-  double overlap = 1;       ///< so many times as long the backward pass takes beside communication
+  double overlap = 1;       ///< so many times as long the backward pass takes during communication
   double backward_s = 0, forward_s = 0;
 };
 
@@ -34,7 +34,7 @@ struct UtilityStep {
   double encode_s = 0, decode_s = 0;
   double latency_s = 0;  ///< the terms with alpha
   double wire_s = 0;     ///< the terms with the bandwidth
-  double hidden_s = 0;   ///< of latency and wire, behind the backward pass
+  double hidden_s = 0;   ///< of latency and wire, by the backward pass
 
   double step_s() const { return computing_s + encode_s + decode_s + latency_s + wire_s - hidden_s; }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "casync/strategies/all_gather.h"
+#include "casync/strategies/graphs.h"
 
 #include "casync/patterns/star.h"
 
@@ -35,6 +35,9 @@ void add_partition(TaskGraph::Builder& graph, const Exchange& exchange, std::uin
 
 }  // namespace
 
+/// All-gather: every rank encodes its contribution once and sends it to every other rank; each merges all of them
+/// in rank order, its own code among them, and keeps the sum. One message after the other, and no second hop. Votes are
+/// counted by every rank: all make the same code of the same codes, and decode it.
 TaskGraph all_gather_graph(const Exchange& exchange) {
   TaskGraph::Builder graph;
   for (std::size_t p = 0; p < exchange.partitions; ++p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "casync/strategies/double_tree.h"
+#include "casync/strategies/graphs.h"
 
 #include <utility>
 
@@ -40,6 +40,9 @@ class BinaryTree {
 
 }  // namespace
 
+/// Double binary tree: partitions with an even number go up and down one binary tree of the ranks, the others another.
+/// A rank has children in one of the two at most, so it sends and receives about as much as every other rank, also with
+/// two partitions, and waits for two messages at most. Sums are encoded again at each rank, as in a tree.
 TaskGraph double_tree_graph(const Exchange& exchange) {
   TaskGraph::Builder graph;
   for (std::size_t p = 0; p < exchange.partitions; ++p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "casync/strategies/hierarchical.h"
+#include "casync/strategies/graphs.h"
 
 #include <utility>
 
@@ -78,7 +78,7 @@ class Leg {
     const std::vector<TaskId> sent = coded_terms_ ? add_relay() : std::vector{add_sum()};
     const BufferId result = buffer(Hop::kSecond);
     graph_.add(Recv{owner_, result, {partition_, from_owner_}});
-    send_to_node(result);  // before the decode, so that they need not wait for it
+    send_to_node(result);  // ahead of the decode, so that they need not wait for it
     // The code of an identity codec lies in the gradient's own memory, too.
     const TaskId decoded = graph_.add(Decode{result, slice_});
     for (const TaskId one : sent) graph_.after(one, decoded);
@@ -189,6 +189,11 @@ class Leg {
 
 }  // namespace
 
+/// Two levels: on each node a delegate takes in the elements of its node's ranks as they are; the delegates send the
+/// sum of their node, encoded, to the one that owns the partition, which merges the nodes in order and encodes once;
+/// its code goes to the delegates and from them to their nodes, and all decode it. Only the code of a node's sum
+/// travels between nodes, once per node and partition. With coded terms each rank encodes its own elements, delegates
+/// send the codes of their node on side by side, and the owner merges all in rank order.
 TaskGraph hierarchical_graph(const Exchange& exchange) {
   const std::vector<Node> nodes = nodes_of(exchange.node_of, exchange.ranks);
   TaskGraph::Builder graph;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "casync/strategies/ps.h"
+#include "casync/strategies/graphs.h"
 
 #include "casync/patterns/star.h"
 
@@ -59,6 +59,9 @@ void add_told(TaskGraph::Builder& graph, Rank owner, std::uint32_t partition, co
 
 }  // namespace
 
+/// Parameter server, every rank serving the partitions it owns, or `servers` all of them, in two hops: the others send
+/// their encoded partition to its owner; the owner merges all in rank order, encodes once and sends that to the others;
+/// all decode what was sent, the owner too. Dedicated servers contribute to no partition, and decode all.
 TaskGraph ps_graph(const Exchange& exchange) {
   TaskGraph::Builder graph;
   for (std::size_t k = 0; k < exchange.partitions; ++k) {

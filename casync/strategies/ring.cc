@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "casync/strategies/ring.h"
+#include "casync/strategies/graphs.h"
 
 #include <utility>
 
@@ -103,7 +103,7 @@ class Leg {
     const BufferId result = buffer(Hop::kSecond);
     graph_.add(Recv{previous_, result, {partition_, ring::gather_hop(position_, ranks_)}});
     const bool passes_on = position_ + 1 < ranks_ - 1;
-    // Sends before decoding, so that the next rank need not wait for it.
+    // Sends ahead of decoding, so that the next rank need not wait for it.
     if (passes_on) graph_.add(Send{next_, result, {partition_, ring::gather_hop(position_ + 1, ranks_)}});
     const TaskId decoded = graph_.add(Decode{result, slice_});
     for (const TaskId one : sent) graph_.after(one, decoded);
@@ -121,6 +121,9 @@ class Leg {
 
 }  // namespace
 
+/// Ring: each partition starts after its owner and gathers one contribution per rank on its way to it, decoded, added
+/// and encoded again at each hop, then the owner's final code goes around unchanged. Every rank talks to its two
+/// neighbours only. With coded terms all codes so far travel on side by side, and the owner merges them in rank order.
 TaskGraph ring_graph(const Exchange& exchange) {
   TaskGraph::Builder graph;
   for (std::size_t p = 0; p < exchange.partitions; ++p) {

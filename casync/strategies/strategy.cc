@@ -11,13 +11,7 @@
 #include "casync/patterns/binary_tree.h"
 #include "casync/patterns/servers.h"
 #include "casync/patterns/tree.h"
-#include "casync/strategies/all_gather.h"
-#include "casync/strategies/double_tree.h"
-#include "casync/strategies/hierarchical.h"
-#include "casync/strategies/hierarchical_all_gather.h"
-#include "casync/strategies/ps.h"
-#include "casync/strategies/ring.h"
-#include "casync/strategies/tree.h"
+#include "casync/strategies/graphs.h"
 
 namespace casync {
 namespace {
@@ -27,49 +21,10 @@ double tree_encodings(int ranks) { return static_cast<double>(ranks - 1) / ranks
 
 using Alike = Strategy::Alike;
 
-// The one list of strategies: a new one is a file and a row here.
 constexpr Strategy kStrategies[] = {
-    {.kind = StrategyKind::kPs,
-     .name = "ps",
-     .graph = &ps_graph,
-     .alike = Alike::kByTurn,
-     .references = References::kCoded},
-    {.kind = StrategyKind::kRing,
-     .name = "ring",
-     .graph = &ring_graph,
-     .relays = true,
-     .encodings = &ring_encodings,
-     .alike = Alike::kByTurn,
-     .references = References::kCoded},
-    {.kind = StrategyKind::kAllGather,
-     .name = "all_gather",
-     .graph = &all_gather_graph,
-     .second_hop = false,
-     .alike = Alike::kAlways},
-    // Leaves of a tree begin with partition 0, and owners of partitions with node 0, wherever they are: never alike.
-    {.kind = StrategyKind::kTree,
-     .name = "tree",
-     .graph = &tree_graph,
-     .relays = true,
-     .encodings = &tree_encodings,
-     .references = References::kPlain},
-    {.kind = StrategyKind::kHierarchical,
-     .name = "hierarchical",
-     .graph = &hierarchical_graph,
-     .relays = true,
-     .levels = true,
-     .references = References::kCoded},
-    {.kind = StrategyKind::kDoubleTree,
-     .name = "double_tree",
-     .graph = &double_tree_graph,
-     .relays = true,
-     .encodings = &binary_tree::mean_depth},
-    {.kind = StrategyKind::kHierarchicalAllGather,
-     .name = "hierarchical_all_gather",
-     .graph = &hierarchical_all_gather_graph,
-     .second_hop = false,
-     .relays = true,
-     .levels = true},
+#define CASYNC_STRATEGY(kind_of, word, ...) \
+  {.kind = StrategyKind::kind_of, .name = #word, .graph = &word##_graph, __VA_ARGS__},
+#include "casync/strategies/strategies.def"
 };
 
 std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
@@ -159,7 +114,7 @@ const Strategy& strategy_of(StrategyKind kind) {
   for (const Strategy& strategy : kStrategies) {
     if (strategy.kind == kind) return strategy;
   }
-  check_failed("a StrategyKind is in kStrategies", __FILE__, __LINE__);
+  check_failed("a StrategyKind is in strategies.def", __FILE__, __LINE__);
 }
 
 std::string_view name_of(StrategyKind kind) { return strategy_of(kind).name; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "casync/strategies/tree.h"
+#include "casync/strategies/graphs.h"
 
 #include <utility>
 
@@ -26,6 +26,10 @@ struct BinomialTree {
 
 }  // namespace
 
+/// Tree: the ranks of a partition form a binomial tree with its owner as the root. Each merges what its children sent
+/// to its own elements, encodes the sum again and sends it up; the owner's final code goes down the same tree
+/// unchanged. No rank waits for more than about log2(ranks) messages. With coded terms each sends all codes that it has
+/// up side by side, and the owner merges them in rank order.
 TaskGraph tree_graph(const Exchange& exchange) {
   TaskGraph::Builder graph;
   for (std::size_t p = 0; p < exchange.partitions; ++p) {

@@ -119,7 +119,7 @@ class TreeLeg {
   void add_result(const std::vector<TaskId>& sent) {
     const BufferId result = buffer(Hop::kSecond);
     graph_.add(Recv{parent(), result, {partition_, down_hop(place_)}});
-    pass_down(result);  // before the decode, so that the next ranks need not wait for it
+    pass_down(result);  // ahead of the decode, so that the next ranks need not wait for it
     const TaskId decoded = graph_.add(Decode{result, slice_});
     for (const TaskId one : sent) graph_.after(one, decoded);
   }

@@ -54,7 +54,7 @@ class None : public TileCodec {
   }
 
   // A sum for another identity needs no tile between: it goes from registers to its place. Some terms only: the
-  // prefetchers follow a handful of streams, and all terms are read before any of them may be overwritten.
+  // prefetchers follow a handful of streams, and all terms are read by the time that any may be overwritten.
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
                 Residual residual, const EncodeContext& context, std::byte* payload) const override {
     constexpr std::size_t kTerms = 16;

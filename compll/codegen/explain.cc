@@ -9,9 +9,9 @@
 #include "compll/codegen/cuda/launches.h"
 #include "compll/ir/form.h"
 #include "compll/ir/rounds/cpu/plan.h"
-#include "compll/ir/tiles/bit_merge.h"
+#include "compll/ir/tiles/cpu/memory_passes.h"
 #include "compll/ir/tiles/cpu/plan.h"
-#include "compll/ir/tiles/outputs.h"
+#include "compll/ir/tiles/value_flags.h"
 #include "compll/ir/vector/cpu/plan.h"
 #include "compll/lang/element_count.h"
 
@@ -44,129 +44,79 @@ void add(std::string& text, const FunctionLoops& function, double least, const s
   if (bytes > least + 0.005 && !why.empty()) text += "  " + why + "\n";
 }
 
-std::string list_of(const std::vector<std::string>& words) {
-  std::string all;
-  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
-  return all;
-}
-
-/// Encode or merge of a program that works on tiles: each pass loads all elements once.
-class EncoderExplanation {
+/// Encode or merge of a program that works on tiles: the least that its loops can move, however they are planned.
+class EncoderLeast {
  public:
-  EncoderExplanation(const Program& program, const EncodeGraph& encode, const Source& source, double payload)
-      : program_(program), encode_(encode), graph_(encode.graph), source_(source), payload_(payload) {
-    std::vector<Output> outputs;
-    for (const Output& output : outputs_of(encode)) {
-      if (output.kind != Output::Kind::kResidual || program.declares.feedback) outputs.push_back(output);
-    }
-    plan_ = schedule(graph_, outputs, Transforms::kAgain);
-    arrays_ = static_cast<double>(program.states.size()) + (program.declares.feedback ? 1 : 0);
+  EncoderLeast(const Program& program, const EncodeGraph& encode, double payload)
+      : graph_(encode.graph), payload_(payload), residual_(program.declares.feedback ? 4 : 0) {
+    ValueFlags codes(graph_.values().size(), false), all = codes;
+    for (const ValueId id : encode.sections) codes[id] = graph_[id].domain != Domain::kTensor, all[id] = true;
+    for (const ValueId id : encode.states) all[id] = true;
+    codes = below(graph_, std::move(codes));
+    ValueFlags awaited(graph_.values().size(), false);
+    for (const ValueId id : flagged(codes)) awaited[id] = graph_[id].kind == Value::Kind::kReduce;
+    waits_ = !flagged(awaited).empty();
+    awaited_states_ = bytes_of_states(std::move(awaited));
+    states_ = bytes_of_states(std::move(all)) + 4 * static_cast<double>(encode.states.size());
   }
 
-  /// The passes: each reads `input` bytes of the vector and the kept arrays for each element; the last one writes.
-  std::vector<Loop> passes(double input) const {
-    std::vector<std::string> last = {"sections"};
-    if (program_.declares.feedback) last.push_back("residual");
-    for (const ProgramState& state : program_.states) last.push_back("`" + state.name + "`");
-    std::vector<Loop> loops;
-    for (std::size_t i = 0; i + 1 < plan_.passes.size(); ++i) loops.push_back({names(i), input + 4 * arrays_, 0});
-    loops.push_back({list_of(last), input + 4 * arrays_, payload_ + 4 * arrays_});
-    return loops;
-  }
-
-  /// The least bytes: codes that wait for a reduction read the input once more.
-  double least(double input) const { return input + 8 * arrays_ + payload_ + (waits() ? input + 4 * arrays_ : 0); }
-
-  std::string reason() const {
-    if (plan_.passes.size() < 2) return "";
-    if (!waits()) {
-      return "only the residual waits for " + names(0) +
-             ": kept as it is and taken apart in the next step it would not";
-    }
-    return "codes wait for " + names(0) + ", and that for a pass of its own";
-  }
-
- private:
-  std::string word(ValueId id) const {
-    const Value& value = graph_[id];
-    const std::string line = "line " + std::to_string(source_.position(value.at.begin).line);
-    return value.name.empty() ? "what is reduced in " + line : "`" + value.name + "` (" + line + ")";
-  }
-
-  /// The values that the pass reduces over the whole tensor.
-  std::string names(std::size_t pass) const {
-    std::string all;
-    for (const Phase& phase : plan_.passes[pass].phases) {
-      for (const ValueId id : phase.reductions) {
-        if (graph_[id].kind == Value::Kind::kReduce) all += (all.empty() ? "" : ", ") + word(id);
-      }
-    }
-    return all;
+  /// `input`: the bytes that an element of the vector is made of, its residual left out. Codes that wait for a
+  /// reduction read the vector once more, and the states that are reduced.
+  double bytes(double input) const {
+    return input + 2 * residual_ + states_ + payload_ + (waits_ ? input + residual_ + awaited_states_ : 0);
   }
 
   /// Returns true if codes have to wait for a reduction over the whole tensor.
-  bool waits() const {
-    for (const ValueId id : encode_.sections) {
-      if (graph_[id].domain != Domain::kTensor && depends(id)) return true;
-    }
-    return false;
-  }
-  bool depends(ValueId id) const {
-    if (graph_[id].kind == Value::Kind::kReduce) return true;
-    for (const ValueId argument : graph_[id].arguments) {
-      if (depends(argument)) return true;
-    }
-    return false;
-  }
-
-  const Program& program_;
-  const EncodeGraph& encode_;
-  const Graph& graph_;
-  const Source& source_;
-  double payload_;
-  double arrays_ = 0;  ///< arrays that are kept
-  Schedule plan_;
-};
-
-/// The functions that work on tiles.
-class TileExplanation {
- public:
-  TileExplanation(const Program& program, const Lowered& lowered, const Source& source, double payload)
-      : program_(program),
-        lowered_(lowered),
-        encode_(program, lowered.encode, source, payload),
-        merge_(program, lowered.merge ? *lowered.merge : lowered.encode, source, payload),
-        payload_(payload) {}
-
-  std::string text() const {
-    const LeastBytes least = this->least();
-    const double codes = kMerged * payload_, states = 4.0 * static_cast<double>(program_.states.size());
-    std::string all;
-    add(all, {program_.declares.feedback ? "encode with feedback" : "encode", encode_.passes(4)}, least.encode,
-        encode_.reason());
-    add(all, {"decode", {{"codes become elements", payload_, 4}}}, least.decode, "");
-    add(all, {"decode and add", {{"codes become elements", payload_ + 4, 4}}}, payload_ + 8, "");
-    add(all, {"merge of " + std::to_string(kMerged), merge_passes(codes)}, least.merge, merge_.reason());
-    if (!lowered_.result) return all;
-    add(all, {"result", {{"what was decoded becomes the gradient", 4 + states, 4 + states}}}, 8 + 2 * states, "");
-    return all;
-  }
-
-  LeastBytes least() const {
-    return {.encode = encode_.least(4), .decode = payload_ + 4, .merge = merge_.least(kMerged * payload_)};
-  }
+  bool waits() const { return waits_; }
 
  private:
-  std::vector<Loop> merge_passes(double codes) const {
-    if (program_.declares.feedback || !merges_bits(program_, lowered_)) return merge_.passes(codes);
-    return {{"words of codes become sections, no element is decoded", codes, payload_}};
+  /// The bytes of the states that these values are made of.
+  double bytes_of_states(ValueFlags values) const {
+    double bytes = 0;
+    for (const ValueId id : flagged(below(graph_, std::move(values)))) {
+      if (graph_[id].kind == Value::Kind::kState) bytes += 4;
+    }
+    return bytes;
   }
 
-  const Program& program_;
-  const Lowered& lowered_;
-  EncoderExplanation encode_, merge_;
+  const Graph& graph_;
   double payload_;
+  double residual_;            ///< the bytes of an element's residual
+  double states_ = 0;          ///< bytes of states, read and written
+  double awaited_states_ = 0;  ///< bytes of states that have to be reduced ahead of the codes
+  bool waits_ = false;
 };
+
+const EncodeGraph& merge_of(const Lowered& lowered) { return lowered.merge ? *lowered.merge : lowered.encode; }
+
+LeastBytes least_of_tiles(const Program& program, const Lowered& lowered, double payload) {
+  return {.encode = EncoderLeast(program, lowered.encode, payload).bytes(4),
+          .decode = payload + 4,
+          .merge = EncoderLeast(program, merge_of(lowered), payload).bytes(kMerged * payload)};
+}
+
+/// The reason why encode or merge goes through memory more than once; "" if it does not.
+std::string reason_of(const CpuEncoder& plan, const Source& source, double payload) {
+  if (plan.passes.size() < 2) return "";
+  const std::string reductions = reductions_of_first_pass(plan, source);
+  if (EncoderLeast(*plan.program, *plan.encode, payload).waits()) {
+    return "codes wait for " + reductions + ", and that for a pass of its own";
+  }
+  return "only the residual waits for " + reductions + ": kept as it is and taken apart in the next step it would not";
+}
+
+std::string tile_explanation(const CpuTiles& plan, const Source& source, double payload) {
+  const Program& program = *plan.program;
+  const LeastBytes least = least_of_tiles(program, *plan.lowered, payload);
+  const std::vector<FunctionLoops> functions = loops_of(plan, source, kMerged);
+  std::string all;
+  add(all, functions[0], least.encode, reason_of(plan.encoder, source, payload));
+  add(all, functions[1], least.decode, "");
+  add(all, functions[2], payload + 8, "");
+  add(all, functions[3], least.merge, reason_of(plan.merge ? *plan.merge : plan.encoder, source, payload));
+  if (plan.result) add(all, functions[4], 8 + 8 * static_cast<double>(program.states.size()), "");
+  return all;
+}
 
 /// The least bytes of programs for whole vectors: they read the gradient and kept arrays, and write the latter.
 LeastBytes least_of_whole(const Program& program, double payload) {
@@ -249,8 +199,7 @@ std::string cliffs(const Program& program, const std::string& why_whole) {
 LeastBytes least_bytes(const Program& program, const Source& source) {
   const double payload = payload_of(program);
   const CommonForm form = form_of(program, source);
-  return form.lowered ? TileExplanation(program, *form.lowered, source, payload).least()
-                      : least_of_whole(program, payload);
+  return form.lowered ? least_of_tiles(program, *form.lowered, payload) : least_of_whole(program, payload);
 }
 
 Result<std::string> explanation(const Program& program, const Source& source) {
@@ -260,7 +209,7 @@ Result<std::string> explanation(const Program& program, const Source& source) {
   std::string text = "payload: " + number(8 * payload) + " bits per element\n";
   const std::string launches = cuda_launches(program, source);
   if (form.kind == Form::Kind::kTiles) {
-    return text + TileExplanation(program, *form.lowered, source, payload).text() + cliffs(program, "") + launches;
+    return text + tile_explanation(*form.tiles, source, payload) + cliffs(program, "") + launches;
   }
   const std::string why = form.lowered ? why_not_tiles(program, *form.lowered).value_or("") : "";
   const Result<std::string> whole = whole_explanation(program, source, payload);

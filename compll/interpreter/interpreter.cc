@@ -1,85 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/interpreter/interpreter.h"
 
-#include <algorithm>
-#include <array>
-#include <optional>
 #include <utility>
 
-#include "base/check.h"
-#include "compll/interpreter/matrix.h"
-#include "compll/interpreter/reductions.h"
-#include "compll/interpreter/selection.h"
-#include "compll/lang/element_count.h"
-#include "compll/lang/terms.h"
-
 namespace casync::compll {
-namespace {
-
-Values values_of(std::span<const float> floats) {
-  Values values(floats.size());
-  std::transform(floats.begin(), floats.end(), values.begin(), Scalar::of_float);
-  return values;
-}
-
-std::vector<float> floats_of(const Values& values) {
-  std::vector<float> floats(values.size());
-  std::transform(values.begin(), values.end(), floats.begin(), [](Scalar value) { return value.as_float(); });
-  return floats;
-}
-
-/// Number of elements that a body is applied to at once: each term is looked at once for all of them.
-constexpr Elements kLanes = 32;
-
-/// Returns true if a body computes whole arrays for each element.
-bool needs_arrays(const Body& body) {
-  bool found = false;
-  for_each_term(body, [&](const Term& term) {
-    const bool of_computed = term.op == Op::kElement && term.arguments.front()->op != Op::kVariable;
-    found = found || of_computed || array_op(term.op);
-  });
-  return found;
-}
-
-/// a + b as the program would compute it, then as an element of this type again.
-Scalar sum_of(ScalarType type, Scalar a, Scalar b) {
-  if (type.is_float()) return computed(Op::kAdd, type, std::array{a, b});
-  const ScalarType wide = type == kUintType ? kUintType : kIntType;
-  return converted(computed(Op::kAdd, wide, std::array{a, b}), wide, type);
-}
-
-}  // namespace
 
 Interpreter::Interpreter(const Program& program, std::span<const double> parameters)
-    : program_(program), parameters_(parameters.begin(), parameters.end()), values_(program.variables.size()) {
-  CASYNC_CHECK(parameters.size() == program.parameters.size());
+    : program_(program), evaluator_(program, parameters) {}
+
+void Interpreter::take_in(const Routine& routine, const GradientShape& shape, std::span<const float> gradient,
+                          const RandomStream& stream, const States& states) {
+  evaluator_.begin(shape);
+  evaluator_.draw_from(stream);
+  evaluator_.assign(routine.gradient, values_of(gradient));
+  for (std::size_t i = 0; i < states.size(); ++i) evaluator_.assign(routine.states[i], values_of(states[i]));
 }
 
-std::size_t Interpreter::constant(const Constant& constant) const {
-  if (constant.dimension) return shape_.of(*constant.dimension);
-  return constant.parameter ? static_cast<std::size_t>(parameters_[*constant.parameter]) : constant.value;
-}
-
-Elements Interpreter::count(const Type& type) const { return element_count(program_, type, parameters_, shape_); }
-
-void Interpreter::begin(const Routine& routine, std::span<const float> gradient, const RandomStream& stream,
-                        const States& states) {
-  shape_ = gradient.size();
-  stream_ = stream;
-  assign(routine.gradient, values_of(gradient));
-  for (std::size_t i = 0; i < states.size(); ++i) assign(routine.states[i], values_of(states[i]));
-  run(routine.steps);
+void Interpreter::run(const Routine& routine, std::span<const float> gradient, const RandomStream& stream,
+                      const States& states) {
+  take_in(routine, gradient.size(), gradient, stream, states);
+  for (const Step& step : routine.steps) evaluator_.run(step);
 }
 
 void Interpreter::end(const Routine& routine, States& states) const {
-  for (std::size_t i = 0; i < states.size(); ++i) states[i] = floats_of(values_[routine.states_then[i]]);
+  for (std::size_t i = 0; i < states.size(); ++i) states[i] = floats_of(evaluator_.of(routine.states_then[i]));
 }
 
 std::vector<Values> Interpreter::sections_of(const Routine& routine, std::span<const float> gradient,
                                              const RandomStream& stream, States& states) {
-  begin(routine, gradient, stream, states);
+  run(routine, gradient, stream, states);
   std::vector<Values> sections;
-  for (const TermPtr& section : routine.sections) sections.push_back(evaluate(*section));
+  for (const TermPtr& section : routine.sections) sections.push_back(evaluator_.evaluate(*section));
   end(routine, states);
   return sections;
 }
@@ -93,15 +44,16 @@ std::vector<Values> Interpreter::merge(std::span<const float> sum, const RandomS
 }
 
 std::vector<float> Interpreter::decode(Elements n, std::vector<Values> sections) {
-  shape_ = n;
-  for (std::size_t i = 0; i < sections.size(); ++i) assign(program_.decode.extracted[i], std::move(sections[i]));
-  run(program_.decode.steps);
-  return floats_of(evaluate(*program_.decode.result));
+  evaluator_.begin(n);
+  for (std::size_t i = 0; i < sections.size(); ++i)
+    evaluator_.assign(program_.decode.extracted[i], std::move(sections[i]));
+  for (const Step& step : program_.decode.steps) evaluator_.run(step);
+  return floats_of(evaluator_.evaluate(*program_.decode.result));
 }
 
 std::vector<float> Interpreter::result(std::span<const float> decoded, const RandomStream& stream, States& states) {
-  begin(*program_.result, decoded, stream, states);
-  std::vector<float> gradient = floats_of(evaluate(*program_.result->result));
+  run(*program_.result, decoded, stream, states);
+  std::vector<float> gradient = floats_of(evaluator_.evaluate(*program_.result->result));
   end(*program_.result, states);
   return gradient;
 }
@@ -110,243 +62,19 @@ std::vector<float> Interpreter::synchronize(const GradientShape& shape, std::spa
                                             const RandomStream& stream, std::span<const std::vector<float>> exchanged,
                                             States& states) {
   const Routine& routine = *program_.synchronize;
-  shape_ = shape;
-  stream_ = stream;
-  assign(routine.gradient, values_of(gradient));
-  for (std::size_t i = 0; i < states.size(); ++i) assign(routine.states[i], values_of(states[i]));
+  take_in(routine, shape, gradient, stream, states);
   for (const Step& step : routine.steps) {
     if (step.value->op != Op::kExchange) {
-      run_step(step);
+      evaluator_.run(step);
       continue;
     }
-    if (exchanged.empty()) return floats_of(evaluate(*step.value->arguments.front()));
-    assign(step.variables.front(), values_of(exchanged.front()));
+    if (exchanged.empty()) return floats_of(evaluator_.evaluate(*step.value->arguments.front()));
+    evaluator_.assign(step.variables.front(), values_of(exchanged.front()));
     exchanged = exchanged.subspan(1);
   }
-  std::vector<float> result = floats_of(evaluate(*routine.result));
+  std::vector<float> result = floats_of(evaluator_.evaluate(*routine.result));
   end(routine, states);
   return result;
-}
-
-void Interpreter::run(const std::vector<Step>& steps) {
-  for (const Step& step : steps) run_step(step);
-}
-
-void Interpreter::run_step(const Step& step) {
-  std::vector<Values> values = evaluate_all(*step.value);
-  for (std::size_t i = 0; i < values.size(); ++i) assign(step.variables[i], std::move(values[i]));
-}
-
-std::vector<Values> Interpreter::evaluate_all(const Term& term) {
-  if (term.op == Op::kMap) return map(term);
-  std::vector<Values> one;
-  one.push_back(evaluate(term));
-  return one;
-}
-
-Values Interpreter::evaluate(const Term& term) {
-  if (term.op == Op::kVariable) return values_[term.variable];
-  const std::optional<ArrayOp> op = array_op(term.op);
-  return op ? evaluate(term, *op) : Values{element(term)};
-}
-
-Values Interpreter::evaluate(const Term& term, ArrayOp op) {
-  const auto array = [&] { return evaluate(*term.arguments.front()); };
-  const auto element_type = [&] { return term.arguments.front()->type().element; };
-  switch (op) {
-    case ArrayOp::kMap: return std::move(map(term).front());
-    case ArrayOp::kReduce: return reduce(term);
-    case ArrayOp::kBlockReduce: return block_reduce(term);
-    case ArrayOp::kSpread: return spread(term);
-    case ArrayOp::kRange: return range(term);
-    case ArrayOp::kLargest: return largest(array(), element_type(), count(term.type()));
-    case ArrayOp::kKthLargest: return {kth_largest(array(), element_type(), element(*term.arguments[1]).as_uint())};
-    case ArrayOp::kWhere: return where(array(), count(term.type()));
-    case ArrayOp::kSort: return sort(term);
-    case ArrayOp::kScatter:
-    case ArrayOp::kScatterAdd: return scatter(term);
-    case ArrayOp::kHistogram: return histogram(array(), count(term.type()));
-    case ArrayOp::kHadamard: return hadamard(array(), constant(term.block));
-    case ArrayOp::kMatmul: return matmul(term);
-    case ArrayOp::kOrthonormalize: return orthonormalized(term);
-    case ArrayOp::kExchange: break;  // a step of its own: `synchronize` takes the routine apart there
-  }
-  CASYNC_CHECK(false);
-  return {};
-}
-
-std::vector<Values> Interpreter::map(const Term& term) {
-  std::vector<Values> arrays;
-  for (const TermPtr& argument : term.arguments) arrays.push_back(evaluate(*argument));
-  const Elements n = arrays.front().size();
-  std::vector<Values> results(term.types.size(), Values(n));
-  const Elements most = needs_arrays(*term.function) ? 1 : kLanes;
-  for (Elements first = 0; first < n; first += most) {
-    const Elements lanes = std::min(most, n - first);
-    index_ = first;
-    std::vector<std::span<const Scalar>> arguments;
-    for (const Values& array : arrays) arguments.push_back(std::span(array).subspan(first, lanes));
-    begin_body(*term.function, arguments);
-    for (std::size_t r = 0; r < results.size(); ++r) {
-      elements(*term.function->results[r], std::span(results[r]).subspan(first, lanes));
-    }
-  }
-  return results;
-}
-
-Scalar Interpreter::reduced(const Term& term, std::span<const Scalar> elements, ScalarType type, Scalar initial) {
-  if (term.reducer != Reducer::kUser) return reduced_by(term.reducer, type, elements);
-  const auto combine = [&](std::span<Scalar> into, std::span<const Scalar> with) { apply(*term.function, into, with); };
-  return reduced_by(combine, initial, elements);
-}
-
-Values Interpreter::reduce(const Term& term) {
-  const Values elements = evaluate(*term.arguments.front());
-  const Scalar initial = term.arguments.size() > 1 ? element(*term.arguments[1]) : Scalar();
-  return {reduced(term, elements, term.arguments.front()->type().element, initial)};
-}
-
-Values Interpreter::block_reduce(const Term& term) {
-  const Values elements = evaluate(*term.arguments.front());
-  const Scalar initial = term.arguments.size() > 1 ? element(*term.arguments[1]) : Scalar();
-  const std::size_t block = constant(term.block);
-  Values results;
-  for (std::size_t b = 0; b < count(term.type()); ++b) {
-    const std::size_t begin = std::min(b * block, elements.size()), size = std::min(block, elements.size() - begin);
-    results.push_back(
-        reduced(term, std::span(elements).subspan(begin, size), term.arguments.front()->type().element, initial));
-  }
-  return results;
-}
-
-Values Interpreter::spread(const Term& term) {
-  const Values blocks = evaluate(*term.arguments.front());
-  Values values(count(term.type()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = blocks[i / constant(term.block)];
-  return values;
-}
-
-Values Interpreter::range(const Term& term) {
-  Values values(count(term.type()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = Scalar::of_uint(static_cast<std::uint32_t>(i));
-  return values;
-}
-
-Values Interpreter::scatter(const Term& term) {
-  const Values places = evaluate(*term.arguments[0]), values = evaluate(*term.arguments[1]);
-  Values into = term.arguments.size() > 2 ? evaluate(*term.arguments[2]) : Values(count(term.type()));
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const std::uint32_t place = places[i].as_uint();
-    if (place >= into.size()) continue;
-    const Scalar value = term.arguments[1]->type().is_array() ? values[i] : values.front();
-    into[place] = term.op == Op::kScatter ? value : sum_of(term.type().element, into[place], value);
-  }
-  return into;
-}
-
-Values Interpreter::sort(const Term& term) {
-  const ScalarType type = term.type().element;
-  return sorted(evaluate(*term.arguments.front()), [&](Scalar a, Scalar b) {
-    if (term.function) {
-      apply(*term.function, {&a, 1}, {&b, 1});
-      return a.as_bool();
-    }
-    return computed(Op::kLess, type, std::array{a, b}).as_bool();
-  });
-}
-
-Values Interpreter::matmul(const Term& term) {
-  const std::vector<float> left = floats_of(evaluate(*term.arguments[0])),
-                           right = floats_of(evaluate(*term.arguments[1]));
-  std::vector<float> product(count(term.type()));
-  const Matrix matrix{shape_.rows, shape_.columns};
-  switch (term.form) {
-    case MatmulForm::kOfRows: products_of_rows(matrix, left, right, product); break;
-    case MatmulForm::kOfColumns: products_of_columns(matrix, left, right, product); break;
-    case MatmulForm::kOuter: outer_product(matrix, left, right, product); break;
-  }
-  return values_of(product);
-}
-
-Values Interpreter::orthonormalized(const Term& term) {
-  std::vector<float> vectors = floats_of(evaluate(*term.arguments.front()));
-  orthonormalize(vectors, constant(term.block));
-  return values_of(vectors);
-}
-
-void Interpreter::begin_body(const Body& body, std::span<const std::span<const Scalar>> arguments) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    values_[body.parameters[i]].assign(arguments[i].begin(), arguments[i].end());
-  }
-  for (const Step& step : body.steps) {
-    Values& values = values_[step.variables.front()];
-    values.resize(arguments.front().size());
-    elements(*step.value, values);
-  }
-}
-
-void Interpreter::apply(const Body& body, std::span<Scalar> into, std::span<const Scalar> with) {
-  const Elements most = into.size() > 1 && needs_arrays(body) ? 1 : kLanes;
-  for (Elements first = 0; first < into.size(); first += most) {
-    const Elements lanes = std::min(most, into.size() - first);
-    begin_body(body, std::array<std::span<const Scalar>, 2>{into.subspan(first, lanes), with.subspan(first, lanes)});
-    elements(*body.results.front(), into.subspan(first, lanes));
-  }
-}
-
-Scalar Interpreter::element(const Term& term) {
-  Scalar one;
-  elements(term, {&one, 1});
-  return one;
-}
-
-void Interpreter::elements(const Term& term, std::span<Scalar> out) {
-  const auto fill = [&](Scalar value) { std::fill(out.begin(), out.end(), value); };
-  switch (term.op) {
-    case Op::kConstant: return fill(Scalar::of(term.type().element, term.number));
-    case Op::kParameter: return fill(Scalar::of(term.type().element, parameters_[term.parameter]));
-    case Op::kVariable: {
-      const Values& values = values_[term.variable];  // one from outside of a body, or one for each lane
-      if (values.size() == 1) return fill(values.front());
-      std::copy_n(values.begin(), out.size(), out.begin());
-      return;
-    }
-    case Op::kRows: return fill(Scalar::of_uint(static_cast<std::uint32_t>(shape_.rows)));
-    case Op::kColumns: return fill(Scalar::of_uint(static_cast<std::uint32_t>(shape_.columns)));
-    case Op::kSize: return fill(Scalar::of_uint(static_cast<std::uint32_t>(count(term.arguments.front()->type()))));
-    case Op::kElement: {
-      const Term& array = *term.arguments.front();
-      const Values computed_here = array.op == Op::kVariable ? Values() : evaluate(array);
-      const Values& values = array.op == Op::kVariable ? values_[array.variable] : computed_here;
-      elements(*term.arguments[1], out);
-      for (Scalar& each : out) each = each.as_uint() < values.size() ? values[each.as_uint()] : Scalar();
-      return;
-    }
-    case Op::kConvert:
-      elements(*term.arguments.front(), out);
-      return convert(out, term.arguments.front()->type().element, term.type().element);
-    case Op::kSelect: {
-      std::array<Scalar, kLanes> holds, otherwise;
-      elements(*term.arguments[0], std::span(holds).first(out.size()));
-      elements(*term.arguments[1], out);
-      elements(*term.arguments[2], std::span(otherwise).first(out.size()));
-      for (std::size_t i = 0; i < out.size(); ++i) out[i] = holds[i].as_bool() ? out[i] : otherwise[i];
-      return;
-    }
-    case Op::kRandomBits:
-    case Op::kRandomUniform:
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        const std::uint32_t bits = random_bits(stream_, index_ + i, term.purpose);
-        out[i] = term.op == Op::kRandomBits ? Scalar::of_uint(bits) : Scalar::of_float(uniform_from(bits));
-      }
-      return;
-    default: break;
-  }
-  if (const std::optional<ArrayOp> op = array_op(term.op)) return fill(evaluate(term, *op).front());
-  elements(*term.arguments.front(), out);
-  std::array<Scalar, kLanes> second;
-  if (term.arguments.size() > 1) elements(*term.arguments[1], std::span(second).first(out.size()));
-  compute(term.op, term.arguments.front()->type().element, out, std::span(second).first(out.size()));
 }
 
 }  // namespace casync::compll

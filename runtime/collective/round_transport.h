@@ -30,7 +30,7 @@ enum class Reduction : std::uint8_t {
 ///           ranks call all_reduce() alike. A rank that differs makes others wait without end: whoever waits has a
 ///           deadline, and calls abort().
 /// Stream:   everything is queued in the one stream that the transport was opened with, and waits for nothing on the
-///           host. Memory stays until an event behind it is done.
+///           host. Memory stays until a later event is done.
 /// Starting: a call begins, and poll() says when its work is in the stream. Until then the caller queues nothing there.
 /// Threads:  one at a time, but for abort().
 /// Errors:   name the rank, the library's version, the call and the library's words. PeerFailure: another rank's

@@ -57,7 +57,7 @@ struct KernelCall {
   compll::EncodeContext context;
 };
 
-/// The memory that a call takes beside its vectors: bytes of the device, and pinned bytes from which they are filled.
+/// The memory that a call takes besides its vectors: bytes of the device, and pinned bytes from which they are filled.
 struct KernelRoom {
   Bytes device = 0, pinned = 0;
 };
@@ -74,7 +74,7 @@ class CodecKernels {
   /// for the device. Unavailable: the device failed.
   virtual Result<KernelRoom> room(std::span<const KernelCall> batch) = 0;
 
-  /// Queues a batch, in as many launches as one call has. Its memory and the room are its own until an event behind it
+  /// Queues a batch, in as many launches as one call has. Its memory and the room are its own until a later event
   /// is done. Allocates nothing and waits for nothing. Unavailable: as Stream.
   virtual Status issue(std::span<const KernelCall> batch, DeviceView room, View pinned, Stream& stream) = 0;
 };
@@ -100,7 +100,7 @@ class TurnKernels {
 
   /// The floats that turns need from turn to turn, which may differ from the host's. Otherwise as room().
   virtual Result<Elements> scratch(Elements rows, Elements columns) = 0;
-  /// The number of payloads' heads with which the scratch begins: behind the last turn the step is finite if all of
+  /// The number of payloads' heads with which the scratch begins: after the last turn the step is finite if all of
   /// them say so.
   virtual std::size_t heads() const { return 0; }
   /// As CodecKernels::room() and issue().

@@ -31,7 +31,7 @@ class Device {
   /// OK: a stream of this device can read and write it. InvalidArgument: whose memory it is.
   virtual Status check(DeviceView memory) const = 0;
 
-  /// A stream of its own. `urgent`: what is queued there goes before other work, as far as the device knows how.
+  /// A stream of its own. `urgent`: what is queued there goes ahead of other work, as far as the device knows how.
   virtual Result<std::unique_ptr<Stream>> make_stream(bool urgent) = 0;
   virtual Result<std::unique_ptr<Event>> make_event() = 0;
   /// An event that keeps the time when it was reached, and costs more.

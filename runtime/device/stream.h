@@ -13,16 +13,16 @@ namespace casync::runtime {
 class Event {
  public:
   virtual ~Event() = default;
-  /// False while what was before the last Stream::record() is under way; true at once if there was none. Never waits.
+  /// False while what was ahead of the last Stream::record() is under way; true at once if there was none. Never waits.
   /// Unavailable: that work failed, or other work of the device since; the call and the device's words for it.
   virtual Result<bool> done() const = 0;
 };
 
-/// Work of a device in its order, beside the host: none of these waits for it. Its own, or one that a framework made.
-/// Memory that work names stays until an event behind it is done.
+/// Work of a device in its order, next to the host: none of these waits for it. Its own, or one that a framework made.
+/// Memory that work names stays until a later event is done.
 ///
 /// Threads: one at a time.
-/// Errors:  Unavailable: the device refuses, or has failed before; the call and the device's words for it. A device
+/// Errors:  Unavailable: the device refuses, or has failed earlier; the call and the device's words for it. A device
 /// that
 ///          has failed refuses everything from then on.
 class Stream {
@@ -35,7 +35,7 @@ class Stream {
   virtual Status download(DeviceView from, View to) = 0;
   virtual Status copy(DeviceView from, DeviceView to) = 0;
   virtual Status fill(DeviceView at, std::byte value) = 0;
-  /// Makes what is queued from here on begin behind the event's last record().
+  /// Makes what is queued from here on begin after the event's last record().
   virtual Status wait_for(const Event& event) = 0;
   virtual Status record(Event& event) = 0;
   /// Calls `ring(bell)` behind what is queued, on a thread of the device's, which lets it neither wait nor call the

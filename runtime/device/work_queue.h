@@ -17,7 +17,7 @@ struct Work {
   std::uint64_t argument = 0;
 };
 
-/// A thread of the host that runs work in order, beside the caller.
+/// A thread of the host that runs work in order, next to the caller.
 ///
 /// Threads: any thread enqueues; `run` is called on the queue's thread and lets no exception out. The context lives
 /// until the work has run. The queue's thread takes no signals.

@@ -15,7 +15,7 @@ namespace casync::runtime {
 /// many slots as buffers could be alive at once, so a slot is always there; the one given back last is given out
 /// first, so in practice a few slots serve all and stay in cache, and the rest are never touched.
 ///
-/// Threads: one (the executor's progress thread); add() before that thread uses the new slots.
+/// Threads: one (the executor's progress thread); add() ahead of that thread's use of the new slots.
 class Arena {
  public:
   explicit Arena(Device& device) : device_(device) {}

@@ -91,7 +91,7 @@ void Bundles::begin_bundle(GradientRun& bundle, std::uint32_t step) {
   transport_.retry_held(bundle.key);
   ready_.push_first(bundle);
   if (waiting_.empty()) return;
-  // Messages that came before this rank knew the gradients. A part alone dissolves the bundle.
+  // Messages that came while this rank did not know the gradients. A part alone dissolves the bundle.
   waiting_.hand_out_bundle(bundle.key);
   for (const Bundle::Member& member : bundle.parts->members()) waiting_.hand_out_to(*member.run);
 }

@@ -47,7 +47,7 @@ class Bundles {
   /// Returns false if the message, which has arrived, is not one to be taken apart.
   bool received(Rank from, const Message& message) { return waiting_.received(from, message); }
   /// A message of one member has come while the bundle is under way: its sender does not have the others yet, and may
-  /// wait for this one's result before it has. So the members go on one by one.
+  /// wait for this one's result earlier. So the members go on one by one.
   void dissolve(GradientRun& bundle) { dissolved_.dissolve(bundle); }
   /// A send of a bundle that has been dissolved is over.
   void sent_dissolved(GradientRun& bundle) { dissolved_.sent(bundle); }

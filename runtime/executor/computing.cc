@@ -14,10 +14,10 @@
 namespace casync::runtime {
 namespace {
 
-// Below this a task is over before another thread has woken up.
+// Below this a task is over by the time that another thread has woken up.
 constexpr Elements kStreamElements = Elements{32} * 1024;
 
-// Small tasks run one after the other for so long before the network is looked at again: what they made leaves
+// Small tasks run one after the other for so long, then the network is looked at again: what they made leaves
 // fused then, and a message that comes in meanwhile waits no longer than a wake-up would take.
 constexpr std::chrono::microseconds kTaskTime{50};
 
@@ -27,7 +27,7 @@ constexpr Seconds kRestPause{0.001};
 // A device rings when a task has ended; one that has failed may not.
 constexpr std::chrono::milliseconds kDeviceLook{2};
 
-// A call of a round that is about to be in its stream: work waits behind it.
+// A call of a round that is about to be in its stream: later work waits for it.
 constexpr std::chrono::microseconds kStartLook{50};
 
 // The time that tasks on a device may go on after a failure.

@@ -40,7 +40,7 @@ class DeviceRounds {
 
   /// A gradient was submitted: its run has begun. Internal: the last step has not gone through all gradients.
   Status begin(const GradientRun& run);
-  /// From here on the step's number may be one that was there before.
+  /// From here on the step's number may be one that was there earlier.
   void forget_step() { step_.reset(); }
   /// Queues what can be queued, and looks what is over. True: something moved.
   Result<bool> progress();

@@ -47,7 +47,7 @@ class Executor {
 
   std::string address() const { return transport_->address(); }
   /// Gradients go through rounds over the transport that `open` returns, and not over this executor's, which keeps the
-  /// messages with names. On a device other than the host's, before connect(). `bucket_bytes`: as DeviceRounds. Errors:
+  /// messages with names. On another device, ahead of connect(). `bucket_bytes`: as DeviceRounds. Errors:
   /// those of `open`; Unavailable: the device refuses.
   Status open_rounds(Bytes bucket_bytes, const DeviceRounds::Open& open);
   /// Messages go by a credit of so many bytes for each port (LinkCredit) instead of by LinkPace. Before connect(), on
@@ -87,7 +87,7 @@ class Executor {
 
   /// Closes the transport by the deadline and ends the threads. Returns false if a task has not ended by `patience`:
   /// the threads still use this executor, its device and timeline, and callers' memory, and none of these may be
-  /// destroyed before another stop() has returned true. The events are not called any more. Not from two threads at
+  /// destroyed until another stop() has returned true. The events are not called any more. Not from two threads at
   /// once.
   bool stop(Clock::time_point deadline, Clock::time_point patience);
 

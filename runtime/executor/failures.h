@@ -12,7 +12,7 @@ namespace casync::runtime {
 /// The failure that ends an executor. The first cause stands. Any thread, but for report().
 class Failures {
  public:
-  /// Borrows all of these. The events are set before the first report().
+  /// Borrows all of these. The events are set ahead of the first report().
   Failures(Requests& requests, Waiters& waiters, const ExecutorEvents& events)
       : requests_(requests), waiters_(waiters), events_(events) {}
 

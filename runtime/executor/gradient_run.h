@@ -70,7 +70,7 @@ class GradientRun : public RunFacts {
   /// Null: this rank owns no partition that asynchronous ranks contribute to.
   GradientRun* owner_side() const { return asynchronous ? asynchronous->owner_side() : nullptr; }
 
-  /// Once, before the first step: the gradient is in a device's memory, so that no payload lies there.
+  /// Once, ahead of the first step: the gradient is in a device's memory, so that no payload lies there.
   void move_to_device();
   /// The next step is `next`: the session's, while none is under way.
   void go_to(std::uint32_t next);

@@ -101,7 +101,7 @@ Status KernelQueue::make_whole(const RoundsRun& rounds, std::size_t exchange, fl
 
 Status KernelQueue::turn(const GradientRun& run, std::uint32_t number) {
   const RoundsRun& rounds = *run.rounds;
-  // As on the host (run_turn): sums get their scale behind the last hop, and hops add what a rank gives.
+  // As on the host (run_turn): sums get their scale after the last hop, and hops add what a rank gives.
   const float scale = calls_.last_scale(run);
   if (number > 0 && scale != 1) CASYNC_RETURN_IF_ERROR(make_whole(rounds, number - 1, scale));
   const Slice all{0, run.elements};

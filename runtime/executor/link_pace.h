@@ -64,7 +64,7 @@ class LinkPace {
   Bytes bytes_ = 0;
   Bytes last_ = 0;             // of the message handed over last
   Clock::time_point moved_{};  // when something was handed over or reported
-  // The measurement under way: since the link was idle, or since the one before.
+  // The measurement under way: since the link was idle, or since the previous one.
   Clock::time_point since_{};
   Bytes first_ = 0;  // the first message of it, 0: that has been reported
   Bytes measured_ = 0;

@@ -60,7 +60,7 @@ class ProgressLoop {
   std::vector<GradientStart> starting_;  ///< the thread's; keeps its memory
   bool settling_ = false;                ///< the thread's
   std::atomic<bool> stopping_{false};
-  Clock::time_point stop_deadline_;  ///< written before stopping_
+  Clock::time_point stop_deadline_;  ///< written ahead of stopping_
   std::thread thread_;
   std::optional<ThreadClock> clock_;  ///< of thread_
 };

@@ -28,7 +28,7 @@
 
 namespace casync::runtime {
 
-/// The parts of an executor that belong to its progress thread. Other threads use them before that has begun, and what
+/// The parts of an executor that belong to its progress thread. Other threads use them until that has begun, and what
 /// says so.
 struct ProgressParts {
   /// Borrows all of these.

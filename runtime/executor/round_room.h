@@ -17,7 +17,7 @@ inline constexpr Bytes kRoundAlignment = 256;
 /// Memory whose place is not known yet: an address that is not null, and that nobody touches.
 inline DeviceView without_place(Bytes bytes) { return {kRoundAlignment, bytes}; }
 
-/// The memory that a bucket's tasks take beside payloads. Tasks follow each other in one stream: vectors are memory of
+/// The memory that a bucket's tasks take besides payloads. Tasks follow each other in one stream: vectors are memory of
 /// one task at a time, and the room of a kernel that of one call. What calls are filled from is their own for the step.
 ///
 /// Ahead of place() the tasks are gone through once, and it is found out how much they take. A step goes through the

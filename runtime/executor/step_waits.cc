@@ -14,7 +14,7 @@ namespace {
 // Time for which another thread waits for the progress thread to say what is missing.
 constexpr Seconds kAnswerTime{0.5};
 
-// Time for which a caller that waits for a gradient looks before it sleeps: a small one is there by then, and waking up
+// Time for which a caller that waits for a gradient looks until it sleeps: a small one is there by then, and waking up
 // would take a tenth of its time. Whoever else wants the core gets it.
 constexpr std::chrono::microseconds kPollTime{100};
 

@@ -18,7 +18,7 @@
 
 namespace casync::runtime {
 
-/// The threads of the host beside the progress thread, and the tasks on their way through them. The progress thread
+/// The threads of the host besides the progress thread, and the tasks on their way through them. The progress thread
 /// begins tasks and takes those that have ended; a thread that ends one wakes the transport.
 class Streams {
  public:

@@ -6,7 +6,7 @@
 namespace casync::runtime {
 
 /// The sum of what one of several asynchronous ranks has not been told, in a device's memory, and the residual of the
-/// answers to it. There is a residual to spare, because the host hears behind a batch whether an answer was finite.
+/// answers to it. There is a residual to spare, because the host hears after a batch whether an answer was finite.
 class SumOfRank {
  public:
   /// Gives it this memory, once. Residuals: null if the codec of answers keeps none.

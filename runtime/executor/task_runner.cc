@@ -263,7 +263,7 @@ void scale_whole_numbers(RoundsRun& rounds, float scale) {
   for (float& each : whole_numbers(rounds, rounds.turn() - 1)) each *= scale;
 }
 
-/// Rounds what a rank gives: some hops add elements before they encode them.
+/// Rounds what a rank gives: some hops add elements, then encode them.
 void round_whole_numbers(RoundsRun& rounds) {
   if (rounds.is_last()) return;
   for (float& each : whole_numbers(rounds, rounds.turn())) each = std::nearbyint(each);

@@ -9,7 +9,7 @@
 
 namespace casync::runtime {
 
-/// Memory of one thread that runs tasks, big enough for the largest partition before the first step.
+/// Memory of one thread that runs tasks, big enough for the largest partition ahead of the first step.
 struct Scratch {
   std::vector<float> values;  ///< float32 image of one partition of a half-precision gradient
   // A partition's state for a codec that neither reads nor writes it in place.

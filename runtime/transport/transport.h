@@ -88,7 +88,7 @@ class Transport {
   /// This rank's address: what connect() on the others needs. Opaque, at most 4 KiB.
   virtual std::string address() const = 0;
 
-  /// Connects to all; addresses[r] is rank r's address(). Called once, before any send.
+  /// Connects to all; addresses[r] is rank r's address(). Called once, ahead of any send.
   virtual Status connect(std::span<const std::string> addresses, TransportClient& client) = 0;
 
   /// Starts sending. Several outgoing travel together, in order, in as few wire messages as fit: up to
@@ -122,7 +122,7 @@ class Transport {
 
   virtual TransportStats stats() const = 0;
 
-  /// Payloads from so many bytes on ask `to` before they leave, and wait for its answer; 0: none does. After connect().
+  /// Payloads from so many bytes on ask `to` ahead of leaving, and wait for its answer; 0: none does. After connect().
   virtual Bytes announced_bytes(Rank to) const = 0;
 
   /// One line for reports: the network and the options in force, "ucx 1.22 tcp,self dev=lo sndbuf=4m ...".
@@ -140,7 +140,7 @@ struct TransportOptions {
   Bytes fusion_bytes = 64_KiB;         ///< most payload in a wire message of several; the same on all ranks
   Bytes held_bytes = 128_MiB;          ///< when more waits here for its place, it waits at its senders
   Seconds dead{5};                     ///< a peer whose network is silent for so long has failed
-  std::chrono::microseconds spin{50};  ///< how long wait() polls before it sleeps
+  std::chrono::microseconds spin{50};  ///< how long wait() polls until it sleeps
 };
 
 /// A row of the table of transports.

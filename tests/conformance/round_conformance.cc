@@ -120,7 +120,7 @@ std::string largest_bytes(RoundRank& on) {
   return bytes[15] == std::byte(on.ranks - 1) ? "" : "the last byte";
 }
 
-/// Work of the stream goes in front of an exchange and behind it.
+/// Work of the stream goes ahead of an exchange and after it.
 std::string in_stream_order(RoundRank& on) {
   const Rank next = (on.rank + 1) % on.ranks, before = (on.rank + on.ranks - 1) % on.ranks;
   const auto mine = on.floats(std::vector<float>(500, -1)), sent = on.floats(message(on.rank, next, 0, 500));

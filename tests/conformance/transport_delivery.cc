@@ -139,7 +139,7 @@ void damaged_on_the_way(TransportRig& rig) {
   probe.transport().close(after(Seconds(5)));
 }
 
-// The third rank is sent nothing, and does not move before the end.
+// The third rank is sent nothing, and does not move until the end.
 void leaves_as_soon_as_it_is_settled(TransportRig& rig) {
   constexpr std::array<Bytes, 5> kSizes = {3_MiB + 1, 200'000, 10, 0, 70'000};
   TransportProbe probe(rig);

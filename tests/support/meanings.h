@@ -13,7 +13,7 @@ namespace casync::test {
 
 /// Every element's value is a set: whose contributions it holds, how often each, and how often it was scaled. A
 /// code is the number of its encoding: equal numbers mean equal bytes. Only sums of the same codes in the same order
-/// have the same number, because a codec may add what is left of the step before.
+/// have the same number, because a codec may add what is left of the previous step.
 class Contributions : public Meaning {
  public:
   Contributions(int ranks, Elements elements);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run beside its prediction: casync report, and casync plan --from-run."""
+"""A run next to its prediction: casync report, and casync plan --from-run."""
 import json
 import os
 

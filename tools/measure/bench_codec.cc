@@ -25,7 +25,7 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Memory as frameworks hand it out: aligned, and touched before anything is measured.
+// Memory as frameworks hand it out: aligned, and touched ahead of all measuring.
 template <class T>
 class Memory {
  public:

@@ -45,7 +45,7 @@ struct TransportBench {
 
 /// Forks a partner and measures. The exchange moves what an all-reduce of `bytes` moves without reducing: half of
 /// it there in messages of at most 1 MiB, each sent on when it arrives, both ways at once.
-/// Call before this process has opened a transport or started threads: forking would copy them half.
+/// Call while this process has opened no transport and started no threads: forking would copy them half.
 /// Errors as make_transport; PeerFailure: the partner died; InvalidArgument: "loopback".
 Result<TransportBench> bench_transport(const TransportBenchOptions& options);
 

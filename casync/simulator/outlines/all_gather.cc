@@ -5,20 +5,22 @@ namespace casync {
 
 void all_gather_outline(OutlineWriter& out, bool) {
   using Kind = Stage::Kind;
+  const OutlineShape& shape = out.shape();
+  const PartitionCosts& costs = out.costs();
   // As many lumps as partitions: each waits for the others' of the same only.
-  const int inside = out.each() - 1, outside = out.ranks() - out.each();
-  const double of_round = out.of_round();
+  const int inside = shape.each - 1, outside = shape.ranks - shape.each;
+  const double of_round = shape.of_round;
   out.send_all_the_time();
-  out.codec(Kind::kEncode, of_round, out.encode_s());
-  if (inside > 0) out.send(false, of_round * inside, out.there(), 0, inside);
-  if (outside > 0) out.send(true, of_round * outside, out.there(), 0, outside);
+  out.codec(Kind::kEncode, of_round, costs.encode_s());
+  if (inside > 0) out.send(false, of_round * inside, costs.there(), 0, inside);
+  if (outside > 0) out.send(true, of_round * outside, costs.there(), 0, outside);
   out.next_hop();
-  if (out.votes()) {
-    out.codec(Kind::kMerge, of_round, out.merge_of_codes_s());
-    out.codec(Kind::kDecode, of_round, out.decode_s());
+  if (costs.votes()) {
+    out.codec(Kind::kMerge, of_round, costs.merge_of_codes_s());
+    out.codec(Kind::kDecode, of_round, costs.decode_s());
     return;
   }
-  out.codec(Kind::kMerge, of_round, out.merge_s(out.ranks(), Hop::kFirst, false, Hop::kSum));
+  out.codec(Kind::kMerge, of_round, costs.merge_s(shape.ranks, Hop::kFirst, false, Hop::kSum));
   if (out.tasks_cost()) out.codec(Kind::kDecode, of_round, 0);  // the sum is there; what is left is a task
 }
 

@@ -6,15 +6,17 @@ namespace casync {
 /// With fewer owners than ranks this rank encodes as one that owns nothing, and merges as an owner.
 void ps_outline(OutlineWriter& out, bool coded_terms) {
   using Kind = Stage::Kind;
-  const bool all_own = out.owners() == out.ranks();
-  const double others = out.of_round() * (out.ranks() - 1) / out.ranks();
-  out.codec(Kind::kEncode, coded_terms || !all_own ? out.of_round() : others, out.encode_s());
-  out.with_owners(out.there(), false);
-  const bool own = !coded_terms && out.contributors() == out.ranks();
-  const double merge = out.merge_s(out.contributors() - (own ? 1 : 0), Hop::kFirst, own, Hop::kSecond);
-  out.gathering(out.share(), merge, out.rest() * merge);
-  out.with_owners(out.back(), true);
-  out.codec(Kind::kDecode, out.of_round(), out.decode_s());
+  const OutlineShape& shape = out.shape();
+  const PartitionCosts& costs = out.costs();
+  const bool all_own = shape.owners == shape.ranks;
+  const double others = shape.of_round * (shape.ranks - 1) / shape.ranks;
+  out.codec(Kind::kEncode, coded_terms || !all_own ? shape.of_round : others, costs.encode_s());
+  out.with_owners(costs.there(), false);
+  const bool own = !coded_terms && shape.contributors == shape.ranks;
+  const double merge = costs.merge_s(shape.contributors - (own ? 1 : 0), Hop::kFirst, own, Hop::kSecond);
+  out.gathering(shape.share, merge, shape.rest() * merge);
+  out.with_owners(costs.back(), true);
+  out.codec(Kind::kDecode, shape.of_round, costs.decode_s());
 }
 
 }  // namespace casync

@@ -6,14 +6,16 @@ namespace casync {
 /// Every rank owns as much. The answers, which have no elements, cost a message each.
 void reduce_scatter_outline(OutlineWriter& out, bool coded_terms) {
   using Kind = Stage::Kind;
-  const double others = out.of_round() * (out.ranks() - 1) / out.ranks();
-  out.codec(Kind::kEncode, coded_terms ? out.of_round() : others, out.encode_s());
-  out.with_owners(out.there(), false);
-  const Hop to = out.votes() ? Hop::kSecond : Hop::kSum;
-  const double merge = out.merge_s(out.ranks() - (coded_terms ? 0 : 1), Hop::kFirst, !coded_terms, to);
-  out.gathering(out.share(), merge, out.rest() * merge);
+  const OutlineShape& shape = out.shape();
+  const PartitionCosts& costs = out.costs();
+  const double others = shape.of_round * (shape.ranks - 1) / shape.ranks;
+  out.codec(Kind::kEncode, coded_terms ? shape.of_round : others, costs.encode_s());
+  out.with_owners(costs.there(), false);
+  const Hop to = costs.votes() ? Hop::kSecond : Hop::kSum;
+  const double merge = costs.merge_s(shape.ranks - (coded_terms ? 0 : 1), Hop::kFirst, !coded_terms, to);
+  out.gathering(shape.share, merge, shape.rest() * merge);
   out.with_owners(0, true);
-  if (out.votes()) out.codec(Kind::kDecode, out.share(), out.decode_s());
+  if (costs.votes()) out.codec(Kind::kDecode, shape.share, costs.decode_s());
 }
 
 }  // namespace casync

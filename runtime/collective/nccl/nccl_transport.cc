@@ -22,7 +22,7 @@ using Handle = NcclApi::Handle;
 // Interval at which a communicator that is being made or ended is looked at.
 constexpr std::chrono::microseconds kLook{200};
 
-// A call of NCCL that is not over by then is taken for stuck, and ncclCommAbort() goes on beside it.
+// A call of NCCL that is not over by then is taken for stuck, and ncclCommAbort() goes on meanwhile.
 constexpr std::chrono::milliseconds kCallTime{1000};
 
 StatusCode kind_of(Code code) {

@@ -83,7 +83,7 @@ class TcpGroup final : public Group {
   GroupState state_;
   std::atomic<bool> closing_ = false;
   std::optional<std::vector<SocketAddress>> published_;  // rank 0 with a store
-  GroupThread thread_;                                   // last: it ends before what it uses
+  GroupThread thread_;                                   // last: it ends ahead of what it uses
 };
 
 Status check(const GroupOptions& options) {

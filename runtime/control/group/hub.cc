@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "runtime/control/group/faults.h"
-#include "runtime/control/wire/reminder.h"
 
 namespace casync::runtime {
 namespace {
@@ -21,18 +20,17 @@ Bytes size_of(const std::vector<BlobRef>& blobs) {
 
 }  // namespace
 
-Hub::Hub(Options options, std::optional<Door> door, RoleEvents& events)
-    : options_(std::move(options)),
+Hub::Hub(const Options& options, std::optional<Door> door, RoleEvents& events)
+    : ranks_(options.self.ranks),
       door_(std::move(door)),
       events_(events),
-      seats_(options_.self, options_.pulse, seat_events()),
-      tree_(options_.self),
-      left_(static_cast<std::size_t>(options_.self.ranks), false),
-      leavers_(options_.self.ranks),
-      book_(options_.self.ranks),
-      claims_(options_.self.ranks),
-      started_(Clock::now()),
-      remind_at_(started_ + kFirstReminder) {}
+      seats_(options.self, options.pulse, seat_events()),
+      arrivals_(options.self, options.epoch, Clock::now(), options.join_deadline),
+      left_(static_cast<std::size_t>(ranks_), false),
+      leavers_(ranks_),
+      gathers_(ranks_),
+      claims_(ranks_, claim_events()),
+      ending_(ranks_) {}
 
 void Hub::attach(PollSet& set) {
   seats_.attach(set);
@@ -49,24 +47,87 @@ Seats::Events Hub::seat_events() {
           [this](const Identity& who, Clock::duration quiet) { fail(silent(who, quiet)); }};
 }
 
-Clock::time_point Hub::tend(Clock::time_point now) {
-  Clock::time_point next = Clock::time_point::max();
-  if (roster_.empty() && !over_) {
-    if (options_.self.ranks == 1) complete();
-    if (roster_.empty() && now >= options_.join_deadline) give_up_joining();
-    if (roster_.empty() && !over_) next = std::min(options_.join_deadline, remind(now));
+ClaimDesk::Events Hub::claim_events() {
+  return {.agreed =
+              [this](const Agreement& agreement) {
+                broadcast(FrameType::kAgreed, encode_agreement(agreement));
+                events_.agreed(agreement);
+              },
+          .missed =
+              [this](Rank by, const std::string& name, std::uint32_t step) {
+                if (left_[static_cast<std::size_t>(by)]) return fail(left_early(arrivals_.of(by), name));
+                if (step == kNoStep) return;
+                if (by == 0) return events_.needed(name, step);
+                seats_.send_to(by, FrameType::kNeeded, encode_needs({step, {name}}));
+              },
+          .asked = [this](Rank of, const std::string& name) { seats_.send_to(of, FrameType::kAsk, encode_name(name)); },
+          .failed =
+              [this](const Status& cause) {
+                fail({-1, cause});
+              }};
+}
+
+Verdict Hub::judge(const Hello& hello) {
+  const bool complete = arrivals_.is_complete();
+  // A job that failed while it came together tells everyone the same; one that ran is the wrong one to ask, and
+  // the caller looks for the address of its own.
+  if (ending_.has_begun() && !complete) {
+    ending_.told(hello.who.rank);
+    return {Verdict::Kind::kRefused, 0, ending_.abort().cause};
   }
-  next = std::min(next, farewell(now));
+  if (ending_.has_begun()) return {Verdict::Kind::kTryAgain, 0, aborted("the job that listens here is over")};
+  Status refusal = arrivals_.check(hello.who, seats_.find(hello.who.rank));
+  // All were here once: nobody comes in any more, not even to the place of one that has left.
+  if (complete && refusal) refusal = aborted("the job that listens here has begun without " + hello.who.text());
+  if (complete) return {Verdict::Kind::kTryAgain, 0, refusal};
+  if (refusal) return arrivals_.place(hello, Clock::now());
+  ending_.told(hello.who.rank);
+  fail({-1, refusal});
+  return {Verdict::Kind::kRefused, 0, refusal};
+}
+
+void Hub::admit(const Identity& who, Connection connection) {
+  seats_.admit(who, std::move(connection));
+  if (ranks_ <= kStarRanks) take_in(who);
+}
+
+void Hub::take_in(const Identity& who) {
+  if (arrivals_.is_complete() || ending_.has_begun()) return;
+  if (const Status refusal = arrivals_.take_in(who); !refusal) return fail({-1, refusal});
+  if (arrivals_.has_all()) complete();
+}
+
+void Hub::complete() {
+  arrivals_.complete();
+  broadcast(FrameType::kReady, encode_roster(arrivals_.roster()));
+  events_.joined(arrivals_.roster());
+}
+
+Clock::time_point Hub::tend_joining(Clock::time_point now) {
+  if (arrivals_.is_complete() || ending_.has_begun()) return Clock::time_point::max();
+  if (ranks_ == 1) {
+    complete();
+  } else if (now >= arrivals_.deadline()) {
+    fail({-1, arrivals_.gave_up(Clock::now(), door_->refused_summary())});
+  } else {
+    return std::min(arrivals_.deadline(), arrivals_.remind(now));
+  }
+  return Clock::time_point::max();
+}
+
+Clock::time_point Hub::tend(Clock::time_point now) {
+  Clock::time_point next = tend_joining(now);
+  next = std::min(next, report_end(now));
   if (door_) next = std::min(next, door_->tend(now));
   if (now >= leavers_.due()) announce_leavers();
-  next = std::min({next, leavers_.due(), seats_.tend(now, !over_)});
-  for (const GatherAnswer& answer : book_.expire(now)) deliver(answer);
-  return std::min(next, book_.next_deadline());
+  next = std::min({next, leavers_.due(), seats_.tend(now, !ending_.has_begun())});
+  for (const GatherAnswer& answer : gathers_.expire(now)) deliver(answer);
+  return std::min(next, gathers_.next_deadline());
 }
 
 Status Hub::handle_from(Rank child, const Frame& frame) {
   if (frame.type != FrameType::kUp) return handle(child, frame.type, frame.payload->bytes);
-  const auto passed = decode_passed(frame.payload->bytes, options_.self.ranks);
+  const auto passed = decode_passed(frame.payload->bytes, ranks_);
   if (!passed) return passed.status();
   seats_.learn_way(passed->rank, child);
   return handle(passed->rank, passed->type, std::string(passed->bytes));
@@ -82,14 +143,14 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
       return Status::ok();
     }
     case FrameType::kGather: {
-      if (roster_.empty() || book_.is_waiting(rank)) return data_loss("a collective call out of turn");
+      if (!arrivals_.is_complete() || gathers_.is_waiting(rank)) return data_loss("a collective call out of turn");
       auto call = decode_gather(bytes, Clock::now());
       if (!call) return call.status();
       enter(rank, std::move(*call));
       return Status::ok();
     }
     case FrameType::kGoodbye: {
-      auto goodbye = decode_goodbye(bytes, options_.self.ranks);
+      auto goodbye = decode_goodbye(bytes, ranks_);
       if (!goodbye) return goodbye.status();
       leave(rank, goodbye->last_words);
       return Status::ok();
@@ -98,12 +159,13 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
     case FrameType::kTold:
     case FrameType::kNeeds:
     case FrameType::kLacks:
-    case FrameType::kGiveUp: return handle_claim(rank, type, bytes);
+    case FrameType::kGiveUp:
+      return arrivals_.is_complete() ? claims_.handle(rank, type, bytes) : data_loss("a claim out of turn");
     case FrameType::kHere: {
       auto here = decode_here(bytes);
       if (!here) return here.status();
       if (here->who.rank != rank) return data_loss("an introduction of another rank");
-      tree_.listens(here->who, std::move(here->addresses));
+      arrivals_.listens(*here);
       take_in(here->who);
       return Status::ok();
     }
@@ -112,10 +174,10 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
 }
 
 void Hub::enter(Rank rank, GatherCall call) {
-  if (over_) return;
+  if (ending_.has_begun()) return;
   const auto gone = std::find(left_.begin(), left_.end(), true);
-  if (gone != left_.end()) return fail(left_early(roster_[static_cast<std::size_t>(gone - left_.begin())], call.what));
-  if (auto answer = book_.call(rank, std::move(call))) deliver(*answer);
+  if (gone != left_.end()) return fail(left_early(arrivals_.of(static_cast<Rank>(gone - left_.begin())), call.what));
+  if (auto answer = gathers_.call(rank, std::move(call))) deliver(*answer);
 }
 
 void Hub::deliver(const GatherAnswer& answer) {
@@ -139,15 +201,15 @@ void Hub::say_goodbye(const std::string& last_words) {
 }
 
 void Hub::leave(Rank rank, const std::string& last_words) {
-  if (over_ || left_[static_cast<std::size_t>(rank)]) return;
+  if (ending_.has_begun() || left_[static_cast<std::size_t>(rank)]) return;
   left_[static_cast<std::size_t>(rank)] = true;
   seats_.leave(rank);
   leavers_.add(rank, last_words);
   if (Clock::now() >= leavers_.due()) announce_leavers();
   events_.left(rank, last_words);
-  std::string waiting = book_.waiting_for();
+  std::string waiting = gathers_.waiting_for();
   if (waiting.empty()) waiting = claims_.needed_from(rank);
-  if (!waiting.empty()) fail(left_early(roster_[static_cast<std::size_t>(rank)], waiting));
+  if (!waiting.empty()) fail(left_early(arrivals_.of(rank), waiting));
 }
 
 void Hub::announce_leavers() {
@@ -155,15 +217,24 @@ void Hub::announce_leavers() {
 }
 
 void Hub::fail(Abort abort) {
-  if (over_) return;
+  if (ending_.has_begun()) return;
   announce_leavers();
-  over_ = std::move(abort);
-  broadcast(FrameType::kAbort, encode_abort(*over_));
-  for (const Rank rank : seats_.taken()) told_.insert(rank);
-  for (const auto& [rank, who] : here_) told_.insert(rank);
-  const bool joining = roster_.empty() && over_->cause.code() != StatusCode::kTimeout;
-  report_at_ = joining ? after(kFarewellTime) : Clock::now();
-  farewell(Clock::now());
+  claims_.close();
+  const bool waits = !arrivals_.is_complete() && abort.cause.code() != StatusCode::kTimeout;
+  ending_.begin(std::move(abort), waits ? after(kFarewellTime) : Clock::now());
+  broadcast(FrameType::kAbort, encode_abort(ending_.abort()));
+  for (const Rank rank : seats_.taken()) ending_.told(rank);
+  for (const auto& [rank, who] : arrivals_.here()) ending_.told(rank);
+  report_end(Clock::now());
+}
+
+/// Reports the end to the group, which then closes the door. Returns when it has to be called again at the latest.
+Clock::time_point Hub::report_end(Clock::time_point now) {
+  if (ending_.is_due(now)) {
+    ending_.reported();
+    events_.failed(cause_for(0, ending_.abort()));
+  }
+  return ending_.report_at();
 }
 
 void Hub::broadcast(FrameType type, std::string payload) { seats_.send_to_all(type, make_payload(std::move(payload))); }

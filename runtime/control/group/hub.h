@@ -2,19 +2,19 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
+#include <string>
 #include <vector>
 
-#include "runtime/control/group/claim_book.h"
+#include "runtime/control/group/arrivals.h"
+#include "runtime/control/group/claim_desk.h"
+#include "runtime/control/group/ending.h"
+#include "runtime/control/group/gather_book.h"
 #include "runtime/control/group/leavers.h"
 #include "runtime/control/group/messages.h"
-#include "runtime/control/group/own_claims.h"
 #include "runtime/control/group/pulse.h"
 #include "runtime/control/group/role.h"
 #include "runtime/control/group/seats.h"
-#include "runtime/control/group/tree.h"
 #include "runtime/control/wire/door.h"
 
 namespace casync::runtime {
@@ -29,16 +29,16 @@ class Hub final : public Role {
     Clock::time_point join_deadline;
   };
   /// `door` is absent in a job of one rank. `events` outlives the hub.
-  Hub(Options options, std::optional<Door> door, RoleEvents& events);
+  Hub(const Options& options, std::optional<Door> door, RoleEvents& events);
 
   void attach(PollSet& set) override;
   Clock::time_point tend(Clock::time_point now) override;
   void forgive(Clock::duration stalled) override { seats_.forgive(stalled); }
   void gather(GatherCall call) override { enter(0, std::move(call)); }
-  void claim(std::vector<Claim> claims) override;
-  void need(const std::vector<std::string>& names, std::uint32_t step) override;
-  void lack(const std::string& name) override { refuse_claim(0, name); }
-  void give_up(const std::string& name) override;
+  void claim(std::vector<Claim> claims) override { claims_.claim(std::move(claims)); }
+  void need(const std::vector<std::string>& names, std::uint32_t step) override { claims_.need({step, names}); }
+  void lack(const std::string& name) override { claims_.lack(0, name); }
+  void give_up(const std::string& name) override { claims_.give_up(name); }
   void abort(const Status& cause) override { fail({-1, cause}); }
   void say_goodbye(const std::string& last_words) override;
   bool has_output() const override { return !leavers_.empty() || seats_.has_output(); }
@@ -49,18 +49,14 @@ class Hub final : public Role {
  private:
   // Joining.
   Verdict judge(const Hello& hello);
-  Status check_newcomer(const Identity& who) const;
   void admit(const Identity& who, Connection connection);
   void take_in(const Identity& who);
-  Verdict place(const Identity& who);
   void complete();
-  std::vector<Rank> missing_ranks() const;
-  Clock::time_point remind(Clock::time_point now);
-  void give_up_joining();
-  Clock::time_point farewell(Clock::time_point now);
+  Clock::time_point tend_joining(Clock::time_point now);
 
   // Running.
   Seats::Events seat_events();
+  ClaimDesk::Events claim_events();
   Status handle_from(Rank child, const Frame& frame);
   Status handle(Rank rank, FrameType type, const std::string& bytes);
   void enter(Rank rank, GatherCall call);
@@ -68,37 +64,19 @@ class Hub final : public Role {
   void leave(Rank rank, const std::string& last_words);
   void announce_leavers();
   void fail(Abort abort);
+  Clock::time_point report_end(Clock::time_point now);
   void broadcast(FrameType type, std::string payload);
 
-  // Claims.
-  Status handle_claim(Rank rank, FrameType type, const std::string& bytes);
-  bool enter_claims(Rank rank, std::vector<ClaimDigest> claims);
-  void enter_needs(const Needs& needs);
-  void tell_need(Rank rank, const std::string& name, std::uint32_t step);
-  void refuse_claim(Rank rank, const std::string& name);
-  void open_dispute(const Dispute& dispute);
-  void take_facts(Rank rank, Claim claim);
-  void settle_dispute();
-
-  Options options_;
+  const int ranks_;
   std::optional<Door> door_;
   RoleEvents& events_;
   Seats seats_;
-  std::map<Rank, Identity> here_;  // all other ranks that have come
-  Tree tree_;
-  std::vector<Identity> roster_;  // by rank, once complete
-  std::vector<bool> left_;        // by rank
+  Arrivals arrivals_;
+  std::vector<bool> left_;  // by rank
   Leavers leavers_;
-  GatherBook book_;
-  ClaimBook claims_;
-  OwnClaims own_claims_;
-  std::optional<Dispute> dispute_;
-  std::map<Rank, Facts> told_facts_;  // about the dispute
-  std::optional<Abort> over_;
-  std::set<Rank> told_;  // who knows why the ranks did not come together
-  Clock::time_point report_at_ = Clock::time_point::max();
-  Clock::time_point started_;
-  Clock::time_point remind_at_;
+  GatherBook gathers_;
+  ClaimDesk claims_;
+  Ending ending_;
 };
 
 }  // namespace casync::runtime

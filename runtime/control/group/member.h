@@ -20,7 +20,7 @@ class Member final : public Role {
   /// `early`: bytes that came right after the handshake. `events` outlives the member.
   Member(const Identity& self, const Identity& hub, const Pulse& pulse, Connection connection, std::string early,
          RoleEvents& events);
-  /// In a large job, before anything else: children come in by this door.
+  /// In a large job, first of all: children come in by this door.
   void open_door(Door door, std::uint64_t epoch);
 
   void attach(PollSet& set) override;

@@ -38,7 +38,7 @@ class RoleEvents {
 class Role {
  public:
   virtual ~Role() = default;
-  /// Comes before anything else: the thread sleeps over `set`, which outlives the role.
+  /// Comes first: the thread sleeps over `set`, which outlives the role.
   virtual void attach(PollSet& set) = 0;
   /// Beats and deadlines; returns when it has to be called again at the latest.
   virtual Clock::time_point tend(Clock::time_point now) = 0;

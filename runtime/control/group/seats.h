@@ -29,7 +29,7 @@ class Seats {
   Seats(const Identity& self, const Pulse& pulse, Events events)
       : self_(self), pulse_(pulse), events_(std::move(events)) {}
 
-  /// Comes before anything else. `set` outlives the seats.
+  /// Comes first. `set` outlives the seats.
   void attach(PollSet& set) { set_ = &set; }
   void admit(const Identity& who, Connection connection);
   /// The ranks that have a seat.
@@ -61,7 +61,7 @@ class Seats {
     Connection connection;
     Fd process;
     bool left = false;
-    Watch process_watch = {};  // last: it ends before the descriptor
+    Watch process_watch = {};  // last: it ends ahead of the descriptor
   };
   void send_beats(Clock::time_point now);
   void look_for_silence(Clock::time_point now);
@@ -77,7 +77,7 @@ class Seats {
   std::map<Rank, Seat> seats_;
   std::map<Rank, Rank> via_;
   Clock::time_point beat_at_{};                             // of the next beat to all
-  Clock::time_point silent_at_ = Clock::time_point::max();  // nobody has been silent too long before that
+  Clock::time_point silent_at_ = Clock::time_point::max();  // nobody has been silent too long until then
 };
 
 }  // namespace casync::runtime

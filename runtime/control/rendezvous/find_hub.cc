@@ -20,7 +20,7 @@ constexpr Seconds kConnectTime{5};
 constexpr Seconds kResolveTime{5};
 constexpr auto kFirstPause = std::chrono::milliseconds(5);
 constexpr auto kMostPause = std::chrono::milliseconds(200);
-/// A store or a port may still show the job before this one: a refusal is believed after so long.
+/// A store or a port may still show an earlier job: a refusal is believed after so long.
 constexpr Seconds kStaleTime{5};
 
 /// One attempt that did not work: whether rank 0 may simply not be there yet, may be another job's, or said no.
@@ -178,7 +178,7 @@ Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clo
     if (miss.kind == Miss::Kind::kAbsent) believe_at = Clock::time_point::max();
     if (miss.kind == Miss::Kind::kDoubtful) believe_at = std::min(believe_at, after(kStaleTime));
     const Clock::time_point now = Clock::now();
-    // An attempt that was cut short by the deadline says less than the one before it.
+    // An attempt that was cut short by the deadline says less than the previous one.
     if (now < deadline || shown.is_ok()) shown = miss.why;
     if (now >= deadline) {
       const Seconds waited = now - start;

@@ -13,12 +13,12 @@ namespace casync::runtime {
 struct GroupOptions {
   Rank rank = 0;
   int ranks = 1;
-  std::string token;           ///< proven by HMAC-SHA256 challenge both ways before anything else is read
+  std::string token;           ///< proven by HMAC-SHA256 challenge both ways, ahead of all else that is read
   std::string address;         ///< "host:port": rank 0 listens there; "": rank 0 picks one and tells `store`
   std::string interface_name;  ///< rank 0 listens on this interface's address when `address` is ""
   int ports = 1;               ///< rank 0 takes the first free one of so many, from that of `address` on
   bool insecure = false;       ///< without token and store: accept a key that anybody can compute
-  Store* store = nullptr;      ///< may be null when `address` is set; used before join() returns only
+  Store* store = nullptr;      ///< may be null when `address` is set; used until join() returns
   std::string job;             ///< the launcher's id of this job: without a token it helps to keep out other jobs
   std::string machine;         ///< ranks with the same are neighbours; "": what the system says. For measurements
   Seconds timeout{300};        ///< of joining: the rank that started first gives up first, and all with it

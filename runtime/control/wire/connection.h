@@ -36,7 +36,7 @@ class Connection {
   void hang_up();
 
   /// Appends the frames that arrived, a bounded amount per call. PeerFailure: closed, and how. DataLoss: damaged
-  /// bytes. Frames before the end are delivered with it.
+  /// bytes. Frames ahead of the end are delivered with it.
   Status read(std::vector<Frame>* frames);
 
   /// Sends a beat when nothing was sent for `beat`; returns when the next is due.
@@ -62,7 +62,7 @@ class Connection {
   bool hung_up_ = false;
   Bytes moved_ = 0;  ///< both ways
   Clock::time_point last_heard_, last_sent_;
-  Watch watch_;  // last: it ends before the descriptor
+  Watch watch_;  // last: it ends ahead of the descriptor
 };
 
 }  // namespace casync::runtime

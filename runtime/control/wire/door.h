@@ -29,7 +29,7 @@ class Door {
   Door(std::vector<Fd> listeners, Identity self, std::string token, Seconds dead)
       : listeners_(std::move(listeners)), self_(std::move(self)), token_(std::move(token)), dead_(dead) {}
 
-  /// Comes before anything else. From then on the door stays where it is, and `set` outlives it.
+  /// Comes first. From then on the door stays where it is, and `set` outlives it.
   void attach(PollSet& set, Judge judge, Admit admit);
   /// Sends away callers that take too long; returns when to be called next.
   Clock::time_point tend(Clock::time_point now);
@@ -48,7 +48,7 @@ class Door {
     PacketReader packets;
     HubHandshake handshake;
     bool challenged = false;
-    Watch watch = {};  // last: it ends before the descriptor
+    Watch watch = {};  // last: it ends ahead of the descriptor
   };
   using Callers = std::list<Caller>;
 

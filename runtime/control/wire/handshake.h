@@ -63,7 +63,7 @@ class HubHandshake {
   /// Unavailable: the other side does not hold the token.
   Status check_proof(std::string_view proof) const;
   std::string verdict(const Verdict& verdict) const;
-  /// Not to be believed before check_proof.
+  /// To be believed only after check_proof.
   const Hello& hello() const { return hello_; }
   SessionKeys keys() const;
 
@@ -82,7 +82,7 @@ class MemberHandshake {
   Result<std::string> proof(std::string_view challenge);
   /// Unavailable: the other side does not hold the token. InvalidArgument: not a verdict.
   Result<Verdict> verdict(std::string_view packet) const;
-  /// Not to be believed before verdict().
+  /// To be believed only after verdict().
   const Identity& hub() const { return hub_; }
   SessionKeys keys() const;
 

@@ -18,7 +18,7 @@ namespace casync::runtime {
 
 class PollSet;
 
-/// Keeps a descriptor in its set, which outlives it. Ends before the descriptor is closed.
+/// Keeps a descriptor in its set, which outlives it. Ends while the descriptor is open.
 class Watch {
  public:
   Watch() = default;
@@ -46,7 +46,7 @@ class PollSet {
   /// Runs when the descriptor is ready (readable, writable or broken). It may end any Watch, its own as well.
   using Handler = std::function<void()>;
 
-  /// Comes before anything else. Unavailable: out of descriptors.
+  /// Comes first. Unavailable: out of descriptors.
   Status open();
   /// Throws std::system_error where the system has no memory for it.
   [[nodiscard]] Watch watch(int fd, Handler handler);

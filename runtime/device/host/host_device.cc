@@ -45,7 +45,7 @@ class HostEvent final : public Event {
   std::optional<Moment> at_;
 };
 
-/// Does at once what is queued, so that its events have nothing before them.
+/// Does at once what is queued, so that its events have nothing to wait for.
 class HostStream final : public Stream {
  public:
   void* native() const override { return nullptr; }

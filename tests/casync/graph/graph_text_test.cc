@@ -3,14 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "casync/strategies/all_gather.h"
-#include "casync/strategies/double_tree.h"
-#include "casync/strategies/hierarchical.h"
-#include "casync/strategies/hierarchical_all_gather.h"
-#include "casync/strategies/ps.h"
+#include "casync/strategies/graphs.h"
 #include "casync/strategies/reduce_scatter.h"
-#include "casync/strategies/ring.h"
-#include "casync/strategies/tree.h"
 #include "tests/support/golden.h"
 
 namespace casync::test {

@@ -60,7 +60,7 @@ TEST_CASE("star: with as many partitions as ranks, all ranks feed different hubs
   }
 }
 
-TEST_CASE("star: all ranks serve each hub once before any twice, whatever is left for the last round") {
+TEST_CASE("star: all ranks serve each hub once ahead of any twice, whatever is left for the last round") {
   for (int ranks = 1; ranks <= 16; ++ranks) {
     const auto round = static_cast<std::size_t>(ranks);
     for (std::size_t partitions = 1; partitions <= 40; ++partitions) {

@@ -58,7 +58,7 @@ TEST_CASE("planner: it compresses on an idle link, too, if messages take a rank'
   request.profile.inside.wire = request.profile.between.wire = Curve::affine(0, 1e-9);
   request.profile.contention = Contention::of_all(2);
   request.profile.processors = 1;
-  // Ready long before it is needed: nobody waits for the link.
+  // Ready long ahead of its need: nobody waits for the link.
   request.training.forward_s = 1;
   for (TrainedGradient& gradient : request.training.gradients) gradient.need_s = 1;
   const Result<PlanReport> idle = find_plan(request);
@@ -163,7 +163,7 @@ TEST_CASE("planner: alternatives stay within the limits, and a plan's way that d
         "limits of 1 gradients, and there are 2");
 }
 
-TEST_CASE("planner: the crossover has what some gradient may have, beside sending as it is") {
+TEST_CASE("planner: the crossover has what some gradient may have, next to sending as it is") {
   PlanRequest request = by_hand(1e-9);
   request.codecs.push_back({{"half", {}}, 1e-6});
   const auto codecs = [&] {

@@ -70,7 +70,7 @@ TEST_CASE("merging: no way to merge neighbours ends earlier than the best, and M
   CHECK(as_early > 150);  // of 300
 }
 
-TEST_CASE("merging: a message joins if it is ready before the startup of the one before it is over") {
+TEST_CASE("merging: a message joins if it is ready by the end of the startup of the previous one") {
   const ChannelCost cost{1, 0.1};
   const std::vector<ReadyMessage> close{{0, 10}, {0.9, 10}, {4.5, 10}};
   CHECK(merged_groups(close, cost) == std::vector<std::size_t>{0, 2});
@@ -79,7 +79,7 @@ TEST_CASE("merging: a message joins if it is ready before the startup of the one
   CHECK(merged_groups(apart, cost) == std::vector<std::size_t>{0, 1, 2});
   CHECK(merged_groups({}, cost).empty());
   CHECK(best_groups({}, cost).empty());
-  // A pair at a time, all three join, although the first could be over before the third is ready.
+  // A pair at a time, all three join, although the first could be over by the time that the third is ready.
   const std::vector<ReadyMessage> chain{{0, 10}, {0.9, 10}, {1.8, 10}};
   CHECK(merged_groups(chain, cost) == std::vector<std::size_t>{0});
   CHECK(best_groups(chain, cost) == std::vector<std::size_t>{0, 1});

@@ -66,7 +66,7 @@ TEST_CASE("asynchronous: the first K ranks go at the pace of the K-th fastest") 
     const double kth = sorted[first - 1];
     for (std::size_t rank = 0; rank < factors.size(); ++rank) {
       INFO("first " << first << ", rank " << rank);
-      // A step may begin when the K-th fastest has contributed to the one before it, and a forward pass has gone by.
+      // A step may begin when the K-th fastest has contributed to the previous one, and a forward pass has gone by.
       CHECK(made.ranks[rank].step_s == Approx(2 * kPass * std::max(kth, factors[rank])).epsilon(0.02));
     }
   }

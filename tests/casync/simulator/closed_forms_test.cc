@@ -376,7 +376,7 @@ TEST_CASE("simulator: gradients overlap, one on the wire while another is encode
   // Rank 1 encodes g and g2 for rank 0 in seconds 1 and 2, and sends g in 2, the result of g1 in 3 (further along its
   // way), g2 in 4. Its result comes back in 5.
   CHECK(near(simulated(scenario).step_s, 5));
-  scenario.decisions[2].priority = -1;  // g2 is encoded first, and everything about it goes before g and g1
+  scenario.decisions[2].priority = -1;  // g2 is encoded first, and everything about it goes ahead of g and g1
   CHECK(near(simulated(scenario).gradients[2].sync_s, 3));
 }
 

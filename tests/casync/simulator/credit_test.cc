@@ -83,7 +83,7 @@ TEST_CASE("simulator: all credit comes back, however many steps there are") {
     options.steps = 5;
     const Result<Simulation> five = simulate(with_credit(credit), options);
     REQUIRE(five.status().text() == "OK");
-    CHECK(five->step_s == Approx(one).epsilon(0.05));  // a step may begin before the last word has come back
+    CHECK(five->step_s == Approx(one).epsilon(0.05));  // a step may begin while the last word is on its way back
     CHECK(five->step_s >= one);
   }
   for (const Profile& profile : {awkward(), crowded()}) {

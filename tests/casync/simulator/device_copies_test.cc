@@ -38,7 +38,7 @@ TEST_CASE("simulator: payloads are copied from a device, over the link, to a dev
   CHECK(close(four.step_s, down + 3 * wire + 3 * up + down + 3 * wire + up));
 }
 
-TEST_CASE("simulator: copies both ways and codecs are resources beside each other") {
+TEST_CASE("simulator: copies both ways and codecs are resources of their own") {
   const int ranks = 2, partitions = 32;
   const Elements elements = static_cast<Elements>(partitions) * 64 * 1024;
   Profile profile = ideal(0);

@@ -233,7 +233,7 @@ TEST_CASE("simulator: spans of one resource do not overlap, and a recv begins af
   CHECK(messages == left.size());
 }
 
-TEST_CASE("simulator: a message that comes before its receiver has the gradient is received when it has") {
+TEST_CASE("simulator: a message that comes while its receiver lacks the gradient is received when it has") {
   Scenario scenario = one_gradient(2, 1000, decisions()[0], ideal(1e-6));
   scenario.training.backward_s = scenario.training.gradients[0].ready_s = 1;
   SimulationOptions options;
@@ -296,7 +296,7 @@ TEST_CASE("simulator: many steps are each as long as one when nothing differs be
   }
 }
 
-TEST_CASE("simulator: messages that come before their step has begun there are kept") {
+TEST_CASE("simulator: messages that come ahead of their step there are kept") {
   Scenario scenario = several(4, 1, decisions()[0], awkward());
   scenario.profile.between.latency_s = 0.1;  // owners are steps ahead of what they sent
   SimulationOptions options;

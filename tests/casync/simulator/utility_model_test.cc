@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The closed form of Agarwal et al. (MLSys 2022) by hand, and beside the simulator.
+// The closed form of Agarwal et al. (MLSys 2022) by hand, and next to the simulator.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -115,7 +115,7 @@ TEST_CASE("utility model: alone a rank sends nothing") {
 }
 
 // Both have a ring, buckets of 25 MiB, and latency and bandwidth of one link. The closed form takes buckets for ready
-// evenly, and one ring's messages for over before the next one's begin. In the simulator a bucket is ready when its
+// evenly, and one ring's messages for over when the next one's begin. In the simulator a bucket is ready when its
 // last gradient is, and while messages of one are under way those of the next leave.
 TEST_CASE("utility model: the closed form and the simulator agree where both have the same terms") {
   int near = 0;

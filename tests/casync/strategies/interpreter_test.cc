@@ -12,7 +12,7 @@ namespace {
 using Catch::Matchers::Contains;
 constexpr Slice kAll{0, 4};
 
-// Two ranks; rank 0 merges and hands back. `spoil` sees the builders before they are built.
+// Two ranks; rank 0 merges and hands back. `spoil` sees the builders ahead of building.
 struct Pair {
   TaskGraph::Builder hub, spoke;
   BufferId theirs = hub.buffer({kAll, Hop::kFirst}), sum = hub.buffer({kAll, Hop::kSecond});
@@ -93,7 +93,7 @@ TEST_CASE("interpreter: names the task that can never run") {
              Contains("rank 1, recv 0.9") && Contains("deadlock"));
 }
 
-TEST_CASE("interpreter: ranks that each send before they receive deadlock only without buffers") {
+TEST_CASE("interpreter: ranks that each send first and then receive deadlock only without buffers") {
   const auto delivery = GENERATE(Delivery::kBuffered, Delivery::kRendezvous);
   std::vector<TaskGraph> graphs;
   for (Rank self : {0, 1}) {

@@ -92,7 +92,7 @@ TEST_CASE("the order of declarations changes nothing") {
   CHECK(first_owners(reversed, Topology::flat(6)) == first);
 }
 
-TEST_CASE("servers own all, about as much each, and ranks beside them nothing") {
+TEST_CASE("servers own all, about as much each, and other ranks nothing") {
   std::mt19937 random(11);
   for (int trial = 0; trial < 200; ++trial) {
     const auto ranks = static_cast<int>(2 + random() % 19);

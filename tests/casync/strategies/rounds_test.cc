@@ -123,7 +123,7 @@ TEST_CASE("rounds: a schedule of another order is noticed") {
   }
 }
 
-TEST_CASE("rounds: a message goes in the round of its hop, behind all that it needs") {
+TEST_CASE("rounds: a message goes in the round of its hop, after all that it needs") {
   const TaskGraph fits = made(0, 1), late = made(1, 1);
   const RoundGradient one{&fits, 32, false}, other{&late, 32, false};
   const auto rounds = make_rounds(std::vector{one}, 0);

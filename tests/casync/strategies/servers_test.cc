@@ -117,7 +117,7 @@ TEST_CASE("servers: only they merge, as many partitions each, and others send th
   }
 }
 
-TEST_CASE("servers: ranks beside them begin with different ones") {
+TEST_CASE("servers: the other ranks begin with different ones") {
   for (int ranks = 4; ranks <= kMostRanks; ++ranks) {
     for (const int count : {2, 3}) {
       const std::vector<TaskGraph> graphs =

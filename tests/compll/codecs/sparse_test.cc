@@ -183,10 +183,9 @@ TEST_CASE("graddrop: it sends nothing of zeros, and something of all else, howev
   }
 }
 
-TEST_CASE("sparse codecs: NaN of either sign and infinity are seen, whatever is picked") {
+TEST_CASE("codecs: NaN of either sign and infinity are seen, whatever is picked") {
   const Elements n = 1000;
-  for (const char* name : {"topk", "randomk", "threshold", "graddrop", "dgc", "mstopk", "adacomp", "sbc", "stc",
-                           "subsampling", "topk_lloyd", "ecqsgd", "diana", "ef21", "rht4", "drive", "twobit"}) {
+  for (const std::string& name : written_names()) {
     const Written written = from_source(name);
     for (const std::uint32_t special : {0x7fc00000u, 0xffc00000u, 0x7f800001u, 0xffffffffu, 0x7f800000u, 0xff800000u}) {
       for (const float scale : {1.0f, 1e-20f}) {

@@ -32,7 +32,7 @@ TEST_CASE("cuda device: the owner of memory") {
         "InvalidArgument: its memory is the host's, and the session is on cuda:0");
 }
 
-TEST_CASE("cuda device: an event carries the failure of a kernel before it, and everything refuses from then on") {
+TEST_CASE("cuda device: an event carries the failure of an earlier kernel, and everything refuses from then on") {
   const auto device = std::move(open_gpu("cuda:0")).value();
   DeviceUnderTest on(*device);
   emulated::break_device();

@@ -6,7 +6,7 @@
 
 namespace casync::runtime {
 
-TEST_CASE("pinned bound: the device conforms as before") {
+TEST_CASE("pinned bound: the device conforms as without it") {
   test::check_device(*bound_pinned(make_host_device(), 1024_MiB));
 }
 

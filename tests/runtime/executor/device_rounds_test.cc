@@ -95,7 +95,7 @@ TEST_CASE("device rounds: gradients that are submitted in any order get the mean
   CHECK(job.sides[0].rounds.description() == "held");
 }
 
-TEST_CASE("device rounds: one that is not submitted keeps those behind it, and is named") {
+TEST_CASE("device rounds: one that is not submitted keeps later ones, and is named") {
   Job job(921, {"int8", "int8", "int8"});
   Side& side = job.sides[0];
   side.rank.begin(0, 1);

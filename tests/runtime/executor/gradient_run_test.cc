@@ -69,7 +69,7 @@ TEST_CASE("gradient run: on a device no payload lies in it, so that each task mo
   CHECK_FALSE(any_instant());
 }
 
-TEST_CASE("gradient run: elements on a device are found by slice, behind what the program writes") {
+TEST_CASE("gradient run: elements on a device are found by slice, after what the program writes") {
   const auto run = test::make_weight("weight", 2, 0);
   run->device.begin({4096, 400}, nullptr);
   CHECK(run->device.memory({10, 5}).address() == 4096 + 40);

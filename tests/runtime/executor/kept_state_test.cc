@@ -62,7 +62,7 @@ TEST_CASE("kept state: the writes of a step count once the step is committed") {
   CHECK(kept.read() == std::vector<float>(kCount, 0));
 }
 
-TEST_CASE("kept state: one buffer is the same before a step and in it, and bfloat16 takes two bytes of each float") {
+TEST_CASE("kept state: one buffer is the same ahead of a step and in it, and bfloat16 takes two bytes of each float") {
   const Kept one(ResidualMemory::kOneBuffer), two(ResidualMemory::kTwoBuffers);
   CHECK(one.state.from(0).in.address() == one.state.from(0).out.address());
   CHECK(two.state.from(0).in.address() != two.state.from(0).out.address());

@@ -72,7 +72,7 @@ class Link {
   std::deque<Report> reports_;
 };
 
-/// Messages of that size that are handed over before the first is reported.
+/// Messages of that size that are handed over until the first is reported.
 int count_in_window(Link& link, Bytes bytes) {
   int count = 0;
   for (; link.is_open(); ++count) link.hand_over(bytes);

@@ -43,7 +43,7 @@ TEST_CASE("links: without a plan's choice a link takes a window, and the rest wh
   CHECK(side.links.due() == Clock::time_point::max());
 }
 
-TEST_CASE("links: by credit a message waits for word of the one before it, and words are owed for those that came") {
+TEST_CASE("links: by credit a message waits for word of the previous one, and words are owed for those that came") {
   Side side;
   const MessageKey key{};
   side.links.put_off(1, key);  // no credit: no word

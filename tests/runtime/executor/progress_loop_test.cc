@@ -61,7 +61,7 @@ TEST_CASE("progress loop: gradients that are taken in go through their steps, un
   CHECK_FALSE(alone.one.requests.post([] {}));
 }
 
-TEST_CASE("progress loop: an exception of a call is Internal, and the calls beside it are made") {
+TEST_CASE("progress loop: an exception of a call is Internal, and the other calls are made") {
   Alone alone(781);
   std::atomic<bool> called = false;
   static_cast<void>(alone.one.requests.post([&] {

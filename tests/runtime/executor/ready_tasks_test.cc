@@ -86,7 +86,7 @@ TEST_CASE("ready tasks: a step's first ones wait for no other, and an instant on
   CHECK_FALSE(queues.ready->run_instant(note));
 }
 
-TEST_CASE("ready tasks: turns are further along than all before, and answers than contributions") {
+TEST_CASE("ready tasks: turns are further along than all others, and answers than contributions") {
   Queues queues(712);
   GradientRun& run = *queues.run;
   const std::unique_ptr<GradientRun> in_rounds = test::make_rounds_weight(std::make_unique<test::NoTurns>(), 2, 0);

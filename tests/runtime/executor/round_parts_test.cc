@@ -20,7 +20,7 @@ std::vector<Kind> kinds_of(const std::vector<RoundPart>& parts) {
 
 }  // namespace
 
-TEST_CASE("round parts: tasks are in front of their round's exchange, and agreeing is behind all of them") {
+TEST_CASE("round parts: tasks are in front of their round's exchange, and agreeing comes after all of them") {
   const test::RoundsRank owner(0, 2, {"int8"}), other(1, 2, {"int8"});
   // Gets a contribution, merges, sends the result, decodes.
   CHECK(kinds_of(parts_of(owner.bucket, owner.runs)) == std::vector{Kind::kBegin, Kind::kExchange, Kind::kTask,

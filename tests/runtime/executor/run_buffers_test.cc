@@ -27,7 +27,7 @@ struct Owned {
 
 }  // namespace
 
-TEST_CASE("run buffers: memory of the arena goes back behind the last task that uses it, and other memory never") {
+TEST_CASE("run buffers: memory of the arena goes back after the last task that uses it, and other memory never") {
   Owned one("int8");
   one.buffers.place(kResult, one.view(), true);
   CHECK(one.buffers.release(kResult).data == nullptr);  // it is made

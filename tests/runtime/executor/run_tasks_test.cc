@@ -48,7 +48,7 @@ TEST_CASE("run tasks: the end of the last task that another waits for makes that
   }
 }
 
-TEST_CASE("run tasks: one that is skipped is done, and those behind it wait for one less") {
+TEST_CASE("run tasks: one that is skipped is done, and those after it wait for one less") {
   const TaskGraph graph = test::owner_graph();
   RunTasks tasks(graph);
   tasks.begin();

@@ -123,7 +123,7 @@ TEST_CASE("requests: a question that is dropped is answered by nothing, at once"
   const std::unique_ptr<Transport> transport = transport_of(182);
   Waiters waiters;
   Requests requests(*transport, waiters);
-  // Ends once, when the question has most likely been asked: behind the end, asking fails at once.
+  // Ends once, when the question has most likely been asked: after the end, asking fails at once.
   std::thread progress([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     requests.end();

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "casync/strategies/strategy.h"
 #include "runtime/session/session.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/mixed_training.h"
@@ -177,7 +178,8 @@ TEST_CASE("session: a message that waits for its place gives its credit back, so
 
 TEST_CASE("session: with any credit the same bytes arrive, with any strategy") {
   const std::string transport = GENERATE("loopback", "ucx:tcp");
-  for (const char* strategy : {"ps", "ring", "tree", "hierarchical"}) {
+  for (const Strategy& each : strategies()) {
+    const std::string strategy(each.name);
     const std::string rest =
         std::string("default { codec { name: \"int8\" } partition_bytes: 65536 strategy: ") + strategy + " }";
     std::vector<float> without, with;

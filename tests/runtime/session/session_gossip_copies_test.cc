@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "casync/strategies/strategy.h"
 #include "runtime/session/difference_gossip.h"
 #include "tests/runtime/session/difference_gossip_cases.h"
 
@@ -83,7 +84,8 @@ TEST_CASE("gossip of differences: copies are the state, have the same bytes ever
 
 TEST_CASE("gossip of differences: gradients and a consensus are exact, and a consensus sets the copies") {
   constexpr std::size_t kElements = 5000, kRanks = 4;
-  for (const char* strategy : {"ps", "ring", "all_gather", "tree", "hierarchical"}) {
+  for (const Strategy& each : strategies()) {
+    const std::string strategy(each.name);
     INFO(strategy);
     std::vector<Floats> agreed(kRanks), after(kRanks);
     std::vector<SessionState> states(kRanks);

@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "casync/strategies/strategy.h"
 #include "tests/runtime/session/difference_gossip_cases.h"
 #include "tests/runtime/session/plan_file.h"
 #include "tests/runtime/session/wrapped_transport.h"
@@ -179,7 +180,8 @@ TEST_CASE("gossip: a training that is saved and goes on is one that was never in
 }
 
 TEST_CASE("gossip: a consensus gives every rank the same bytes, the exact mean, and gossip goes on after it") {
-  for (const char* strategy : {"ps", "ring", "all_gather", "tree", "hierarchical"}) {
+  for (const Strategy& each : strategies()) {
+    const std::string strategy(each.name);
     INFO(strategy);
     std::vector<std::vector<float>> agreed(4), mixed(4), own(4);
     const std::string complaints =

@@ -74,7 +74,7 @@ TEST_CASE_METHOD(Fixture, "inbox: a message is complete with its last piece, in 
   CHECK(inbox.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: a piece that comes twice is dropped, before and after its message has a place") {
+TEST_CASE_METHOD(Fixture, "inbox: a piece that comes twice is dropped, whether its message has a place or not") {
   answer = Placement::Kind::kLater;
   const FrameHeader first = header(8192, 4096, 0);
   CHECK(inbox.arrive(first, nullptr).answer == Inbox::Answer::kHold);

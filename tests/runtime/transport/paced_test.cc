@@ -37,7 +37,7 @@ struct Ranks {
     }
     begin = Clock::now();
   }
-  // Seconds from before the first message until `done`.
+  // Seconds from ahead of the first message until `done`.
   double time_until(const std::function<bool()>& done) {
     while (!done() && Clock::now() - begin < std::chrono::seconds(20)) {
       for (auto& probe : probes) probe->transport().progress();

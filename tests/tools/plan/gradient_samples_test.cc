@@ -157,7 +157,7 @@ TEST_CASE("gradient samples: a file that is cut off anywhere is refused, one wit
   }
 }
 
-TEST_CASE("gradient samples: a file beyond 4 GiB is refused before anything of it is read") {
+TEST_CASE("gradient samples: a file beyond 4 GiB is refused ahead of reading any of it") {
   test::TemporaryDirectory folder;
   const std::string path = folder.path() + "/large";
   std::ofstream(path) << "x";

@@ -21,7 +21,7 @@ TEST_CASE("report: messages that are on their way at the same time count once") 
   const OnTheWayOf made = on_the_way(
       {
           send(0, 1, 0, 1, 3), recv(1, 0, 0, 2, 3.5),     //
-          send(0, 2, 1, 2, 4), recv(2, 0, 1, 4, 5),       // overlaps the one before
+          send(0, 2, 1, 2, 4), recv(2, 0, 1, 4, 5),       // overlaps the previous one
           send(0, 1, 2, 2.5, 2.75), recv(1, 0, 2, 3, 4),  // within it
           send(0, 1, 3, 7, 8), recv(1, 0, 3, 7.5, 8.5),   // later
           send(2, 1, 4, 8, 8.25), recv(1, 2, 4, 8, 9),    // from another rank

@@ -69,7 +69,7 @@ Result<BenchPlan> make_plan(const AllReduceOptions& options) {
   return bench;
 }
 
-/// A gradient that is filled anew before every step, as backward passes do.
+/// A gradient that is filled anew ahead of every step, as backward passes do.
 class Worker {
  public:
   Worker(Session& session, const AllReduceOptions& options, Elements count)

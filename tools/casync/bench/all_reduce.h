@@ -27,7 +27,7 @@ struct AllReduceOptions {
 
 /// Measures averaging of float32 gradients among the ranks of the job that this process is in, one row per size;
 /// rank 0 prints. The clock runs from submit() until step() returns. With `check` the first step's result is
-/// compared, before anything is measured: codec none with strategy ps bit for bit with the sum in rank order, all
+/// compared, ahead of all measuring: codec none with strategy ps bit for bit with the sum in rank order, all
 /// others bit for bit with the same graphs carried out locally.
 /// Returns whether no element was wrong on this rank. Errors as Session.
 Result<bool> bench_all_reduce(const AllReduceOptions& options);

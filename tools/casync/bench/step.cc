@@ -52,7 +52,7 @@ struct StepRow {
   double processor_s = 0;  ///< of this process, in a step
 };
 
-/// The gradients' memory, filled anew before each step as backward passes do.
+/// The gradients' memory, filled anew ahead of each step as backward passes do.
 class Memory {
  public:
   Memory(const Training& training, Rank rank) : training_(training), pattern_(make_input(rank, kPattern)) {

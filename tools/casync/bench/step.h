@@ -14,7 +14,7 @@ struct StepBenchOptions {
   std::vector<std::string> plans;                 ///< one row each; "": nothing is encoded
   std::string profile;                            ///< "": nothing is predicted
   double seconds = 2;                             ///< measured for each plan, and at least five steps
-  int warm_up = 3;                                ///< steps before them
+  int warm_up = 3;                                ///< steps ahead of them
   std::string transport;                          ///< as SessionOptions
   double timeout_s = 0;                           ///< as SessionOptions
   std::string trace_directory, record_directory;  ///< as SessionOptions; of one plan

@@ -54,7 +54,7 @@ Finding limit(const char* name, __rlimit_resource resource, rlim_t wanted, const
   return {"machine", name, enough ? State::kOk : State::kWarn, text, enough ? "" : hint};
 }
 
-/// Makes a shared-memory object the way a transport does; it is gone before this returns.
+/// Makes a shared-memory object the way a transport does; it is gone when this returns.
 Finding shared_memory() {
   Finding finding{"machine", "shared memory", State::kOk, "", ""};
   struct statvfs room {};

@@ -236,7 +236,7 @@ void use_everywhere(const CodecChoice& codec, PlanRequest& request) {
   }
 }
 
-/// Explains a step by its terms, beside the closed form.
+/// Explains a step by its terms, next to the closed form.
 Status explain_terms(const ExplainOptions& options, PlanRequest request) {
   request.more_steps = nullptr;  // the closed form is of a step's time
   if (!options.codec.empty() && !request.codecs.empty()) use_everywhere(request.codecs.front().choice, request);

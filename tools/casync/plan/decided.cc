@@ -16,7 +16,7 @@ std::vector<ModeOffer> trained_offers() {
   return offers;
 }
 
-/// The number of steps to the same loss that the plan's own mode needs, beside its codecs.
+/// The number of steps to the same loss that the plan's own mode needs, besides its codecs.
 void add_mode(const SyncMode& mode, Gain& gain) {
   gain.mode = text_of(mode);
   const std::optional<double> more = more_steps(mode);

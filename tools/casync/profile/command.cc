@@ -36,7 +36,7 @@ constexpr double kFarOff = 0.05;    ///< mean distance of a curve from its measu
 constexpr double kUsable = 0.15;    ///< mean distance above which a profile should be measured again
 constexpr double kScattered = 0.5;  ///< the same of measurements with a training, which scatter more
 
-/// Refuses unknown codecs and parameters before anything is measured. Returns the number of codecs that are measured
+/// Refuses unknown codecs and parameters ahead of all measuring. Returns the number of codecs that are measured
 /// with a training, too.
 Result<int> check_codecs(const std::vector<std::string>& names) {
   int with_training = 0;

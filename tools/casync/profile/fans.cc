@@ -21,7 +21,7 @@ using runtime::TransportOptions;
 
 constexpr Seconds kPatience{20};             // for the other ranks
 constexpr std::uint64_t kUnderWay = 8;       // messages of one peer
-constexpr std::uint32_t kTrial = 2;          // messages of each peer before a run's first round
+constexpr std::uint32_t kTrial = 2;          // messages of each peer ahead of a run's first round
 constexpr double kFewest = 4, kMost = 1024;  // of each peer in a round
 
 enum Hop : std::uint32_t { kGo, kData, kDone, kHops };

@@ -20,7 +20,7 @@ struct ProfileOptions {
   std::string device;               ///< a GPU that codecs are measured on; empty: this processor
   std::uint64_t largest = 1 << 22;  ///< elements of the largest partition that codecs are measured with
   bool quick = false;
-  /// Over either transport, measured before this process started threads; empty: tasks cost nothing.
+  /// Over either transport, measured while this process had no threads; empty: tasks cost nothing.
   TinySteps tiny_inside, tiny_between;
   std::vector<int> processors;  ///< of this rank, for training together with codecs; a job knows its own
   ProfileJob* job = nullptr;    ///< set: links are those between its ranks, and only its first rank measures the rest
@@ -41,7 +41,7 @@ struct MeasuredProfile {
 };
 
 /// Links first, then memory and codecs on one core, then codecs with training. Without a job links are between this
-/// process and one that it forks: call before any thread is started. With one, all ranks call, and the first one's
+/// process and one that it forks: call ahead of starting any thread. With one, all ranks call, and the first one's
 /// profile is whole; a link that no two of them have is the other one's. Errors as bench_transport, make_codec.
 Result<MeasuredProfile> measure_profile(const ProfileOptions& options);
 

@@ -27,7 +27,7 @@ struct TinySteps {
 };
 
 /// Real sessions in this process and in one that it forks: the costs of a step without codecs, as its gradients are not
-/// encoded, and without bytes, as they have 256. Call before this process has started threads. Errors as Session.
+/// encoded, and without bytes, as they have 256. Call ahead of starting threads in this process. Errors as Session.
 Result<TinySteps> measure_tiny_steps(const TinyStepOptions& options);
 
 }  // namespace casync::tools

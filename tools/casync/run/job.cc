@@ -17,7 +17,7 @@
 namespace casync::tools {
 namespace {
 
-/// Signals as a descriptor while it lives; as before afterwards.
+/// Signals as a descriptor while it lives; as earlier afterwards.
 class SignalDescriptor {
  public:
   SignalDescriptor() {

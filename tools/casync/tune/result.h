@@ -20,7 +20,7 @@ struct TunedWay {
   double exposed_ms = 0;  ///< of it, the program waited for gradients
   double sent_bytes = 0;  ///< payload of one rank in a step
   double error = 0;       ///< squared error over squared values of one encoding, mean over elements
-  /// Steps to the same loss beside those without compression, mean over elements (more_steps()). Empty: the way has a
+  /// Steps to the same loss over those without compression, mean over elements (more_steps()). Empty: the way has a
   /// codec without trainings.
   std::optional<double> steps = 1;
 };

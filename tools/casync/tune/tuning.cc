@@ -229,7 +229,7 @@ class Tuning {
     return ranks_.meet(name);
   }
 
-  /// The plan to train with, on every machine: the planner's, or a better way that was measured beside it.
+  /// The plan to train with, on every machine: the planner's, or a better way that was measured with it.
   Status choose() {
     std::string text;
     if (ranks_.rank() == 0) {

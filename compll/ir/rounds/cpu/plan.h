@@ -217,7 +217,7 @@ struct Turn {
   std::vector<Value> values;
   std::size_t temporaries = 0;
   std::map<VariableId, Id> of_variable;  ///< single values; other ones are a function's own
-  std::map<VariableId, Array> arrays;    ///< as they are behind the last item
+  std::map<VariableId, Array> arrays;    ///< as they are after the last item
   std::map<const Term*, Id> of_term;     ///< reductions within values, arrays they read
   std::vector<Item> items;
   std::vector<Loop> loops;  ///< passes over memory, with the bytes they move

@@ -18,10 +18,147 @@ std::string word_of(Storage storage) {
   return "";
 }
 
-/// The text of items, with the names of values.
-class PlanText {
+/// The names that a plan's texts have in common.
+class PlanWords {
  public:
-  explicit PlanText(const Routine& plan) : plan_(plan), program_(*plan.program) {}
+  explicit PlanWords(const Routine& plan) : plan_(plan), program_(*plan.program) {}
+
+ protected:
+  std::string name(Id id) const { return cpu_whole::name_of(plan_.values[id]); }
+  std::string names(const std::vector<Id>& ids) const {
+    std::string all;
+    for (const Id id : ids) all += " " + name(id);
+    return all;
+  }
+  std::string section(std::size_t index) const { return program_.sections[index].name; }
+  std::string state(std::size_t index) const { return "`" + program_.states[index].name + "`"; }
+  std::string copied(const Copy& copy) const {
+    return copy.scatter ? name(*copy.scatter) : "a copy of " + name(copy.from);
+  }
+  std::string values(const std::optional<Id>& values, const Term& scatter) const {
+    return values ? name(*values) : text_of(program_, *scatter.arguments[1]);
+  }
+
+  const Routine& plan_;
+  const Program& program_;
+};
+
+/// The text of a definition.
+class DefinitionText : PlanWords {
+ public:
+  using PlanWords::PlanWords;
+
+  std::string operator()(const Input& each) const {
+    return "input " + name(each.array) + " in loop " + std::to_string(each.loop);
+  }
+  std::string operator()(const Given& each) const {
+    return name(each.array) + " = " + (each.state ? "state " + state(*each.state) : "the decoded vector");
+  }
+  std::string operator()(const Received& each) const {
+    return name(each.value) + " = section " + section(each.section);
+  }
+  std::string operator()(const Map& each) const {
+    std::string from;
+    for (const std::optional<Id>& argument : each.arguments) from += argument ? " " + name(*argument) : "";
+    return name(each.array) + " = a function of" + (from.empty() ? " nothing" : from) +
+           (each.draws.empty() ? "" : ", draws") + (each.sixteen ? "" : ", element by element") +
+           (each.called ? ", called" : "");
+  }
+  std::string operator()(const Part& each) const {
+    return name(each.array) + " = result " + std::to_string(each.result) + " of " + name(each.all);
+  }
+  std::string operator()(const Range& each) const { return name(each.array) + " = places"; }
+  std::string operator()(const Spread& each) const {
+    return name(each.array) + " = " + name(each.from) + " for each element of blocks of " +
+           text_of_block(program_, each.block);
+  }
+  std::string operator()(const Gather& each) const {
+    return name(each.array) + " = " + (each.is_copy ? "the copy in " : "") + name(each.from) + " at " +
+           name(each.places);
+  }
+  std::string operator()(const Keep& each) const { return name(each.array) + " = memory for " + name(each.from); }
+  std::string operator()(const Copy& each) const {
+    return copied(each) + " = memory for " + name(each.from) +
+           (each.state ? ", that of state " + state(*each.state) : "");
+  }
+  std::string operator()(const BlockMemory& each) const { return name(each.array) + " = memory for blocks"; }
+  std::string operator()(const RotatedMemory& each) const { return name(each.array) + " = memory for a rotation"; }
+  std::string operator()(const StateMemory& each) const { return "memory of state " + state(each.state); }
+};
+
+/// The text of a call of an operator.
+class CallText : PlanWords {
+ public:
+  using PlanWords::PlanWords;
+
+  std::string operator()(const Function& each) const { return name(each.name) + " = a function of two elements"; }
+  std::string operator()(const Key& each) const { return name(each.key) + " = the key of " + name(each.from); }
+  std::string operator()(const Select& each) const {
+    return name(each.value) + " = " + std::string(name_of(each.term->op)) + " by " + name(each.key);
+  }
+  std::string operator()(const Search& each) const {
+    return "begin " + name(each.search) + " by " + name(each.key) + (each.is_sampled ? ", from a sample" : "");
+  }
+  std::string operator()(const Found& each) const { return name(each.value) + " = the result of " + name(each.search); }
+  std::string operator()(const Where& each) const { return name(each.array) + " = where " + name(each.from); }
+  std::string operator()(const Sort& each) const {
+    return name(each.array) + " = sort " + name(each.from) + (each.function ? " by " + name(*each.function) : "");
+  }
+  std::string operator()(const Histogram& each) const {
+    return name(each.array) + " = histogram of " + name(each.from);
+  }
+  std::string operator()(const Rotate& each) const { return name(each.array) + " = hadamard of " + name(each.from); }
+  std::string operator()(const ScatterMemory& each) const {
+    return name(each.array) + " = memory" + (each.state ? " of state " + state(*each.state) : "") + " with " +
+           (each.into ? name(*each.into) : "zeros");
+  }
+  std::string operator()(const Scatter& each) const {
+    return std::string(name_of(each.term->op)) + " " + values(each.values, *each.term) + " into " + name(each.array) +
+           " at " + name(each.places);
+  }
+  std::string operator()(const OpenReducer& each) const { return "begin " + name(each.value); }
+  std::string operator()(const Reduced& each) const { return "end " + name(each.value); }
+  std::string operator()(const Reduce& each) const {
+    return name(each.value) + " = reduce " + name(each.from) + (each.function ? " by " + name(*each.function) : "");
+  }
+};
+
+/// The text of work in a loop.
+class WorkText : PlanWords {
+ public:
+  using PlanWords::PlanWords;
+
+  std::string operator()(const TakeInput& each) const { return "take " + name(each.array) + ", checked"; }
+  std::string operator()(const KeepElements& each) const {
+    return "store " + name(each.array) + " = " + name(each.from);
+  }
+  std::string operator()(const CopyElements& each) const {
+    return "store " + copied(each.copy) + " = " + name(each.copy.from);
+  }
+  std::string operator()(const FeedSearch& each) const { return "feed " + name(each.search) + " = " + name(each.key); }
+  std::string operator()(const FeedReducer& each) const { return "feed " + name(each.value) + " = " + name(each.from); }
+  std::string operator()(const StoreCodes& each) const {
+    return "send " + section(each.section) + " = " + name(each.from);
+  }
+  std::string operator()(const StoreState& each) const {
+    return "store state " + state(each.state) + " = " + name(each.from);
+  }
+  std::string operator()(const GiveElements& each) const { return "give " + name(each.from); }
+  std::string operator()(const ReduceBlocks& each) const {
+    return "for each block " + name(each.array) + " = reduce " + name(each.from);
+  }
+  std::string operator()(const ComputeBlocks& each) const {
+    return "for each block " + name(each.array) + " = " + name(each.from);
+  }
+  std::string operator()(const RotateBlocks& each) const {
+    return "for each block " + name(each.array) + " = hadamard of " + name(each.from);
+  }
+};
+
+/// The text of a plan, line by line.
+class PlanText : PlanWords {
+ public:
+  using PlanWords::PlanWords;
 
   std::string run() {
     write_decisions();
@@ -53,12 +190,8 @@ class PlanText {
 
   void write(const Statement&) {}
   void write(const Single& each) { line(name(each.value) + " = " + text_of(program_, *each.term)); }
-  void write(const Definition& definition) {
-    line(std::visit([&](const auto& each) { return text(each); }, definition));
-  }
-  void write(const Call& call) {
-    line(std::visit([&](const auto& each) { return text(each); }, call));
-  }
+  void write(const Definition& definition) { line(std::visit(DefinitionText(plan_), definition)); }
+  void write(const Call& call) { line(std::visit(CallText(plan_), call)); }
   void write(const ElementLoop& loop) {
     std::string tiles;
     for (const Constant& block : loop.blocks) tiles += (tiles.empty() ? "" : ", ") + text_of_block(program_, block);
@@ -76,7 +209,7 @@ class PlanText {
   void write_works(const ElementLoop& loop, std::size_t phase, const std::string& deep) {
     for (const Work& work : loop.works) {
       const Kind* here = work.phase == phase ? std::get_if<Kind>(&work.what) : nullptr;
-      if (here != nullptr) line(deep + std::visit([&](const auto& each) { return text(each); }, *here));
+      if (here != nullptr) line(deep + std::visit(WorkText(plan_), *here));
     }
   }
   void write(const StoreOne& each) { line("send " + section(each.section) + " = " + text_of(program_, *each.term)); }
@@ -86,109 +219,12 @@ class PlanText {
   }
   void write(const GiveCopied& each) { line("give " + name(each.from) + ", by way of memory"); }
 
-  // Definitions.
-  std::string text(const Input& each) { return "input " + name(each.array) + " in loop " + std::to_string(each.loop); }
-  std::string text(const Given& each) {
-    return name(each.array) + " = " + (each.state ? "state " + state(*each.state) : "the decoded vector");
-  }
-  std::string text(const Received& each) { return name(each.value) + " = section " + section(each.section); }
-  std::string text(const Map& each) {
-    std::string from;
-    for (const std::optional<Id>& argument : each.arguments) from += argument ? " " + name(*argument) : "";
-    return name(each.array) + " = a function of" + (from.empty() ? " nothing" : from) +
-           (each.draws.empty() ? "" : ", draws") + (each.sixteen ? "" : ", element by element") +
-           (each.called ? ", called" : "");
-  }
-  std::string text(const Part& each) {
-    return name(each.array) + " = result " + std::to_string(each.result) + " of " + name(each.all);
-  }
-  std::string text(const Range& each) { return name(each.array) + " = places"; }
-  std::string text(const Spread& each) {
-    return name(each.array) + " = " + name(each.from) + " for each element of blocks of " +
-           text_of_block(program_, each.block);
-  }
-  std::string text(const Gather& each) {
-    return name(each.array) + " = " + (each.is_copy ? "the copy in " : "") + name(each.from) + " at " +
-           name(each.places);
-  }
-  std::string text(const Keep& each) { return name(each.array) + " = memory for " + name(each.from); }
-  std::string text(const Copy& each) {
-    return copied(each) + " = memory for " + name(each.from) +
-           (each.state ? ", that of state " + state(*each.state) : "");
-  }
-  std::string text(const BlockMemory& each) { return name(each.array) + " = memory for blocks"; }
-  std::string text(const RotatedMemory& each) { return name(each.array) + " = memory for a rotation"; }
-  std::string text(const StateMemory& each) { return "memory of state " + state(each.state); }
-
-  // Calls.
-  std::string text(const Function& each) { return name(each.name) + " = a function of two elements"; }
-  std::string text(const Key& each) { return name(each.key) + " = the key of " + name(each.from); }
-  std::string text(const Select& each) {
-    return name(each.value) + " = " + std::string(name_of(each.term->op)) + " by " + name(each.key);
-  }
-  std::string text(const Search& each) {
-    return "begin " + name(each.search) + " by " + name(each.key) + (each.is_sampled ? ", from a sample" : "");
-  }
-  std::string text(const Found& each) { return name(each.value) + " = the result of " + name(each.search); }
-  std::string text(const Where& each) { return name(each.array) + " = where " + name(each.from); }
-  std::string text(const Sort& each) {
-    return name(each.array) + " = sort " + name(each.from) + (each.function ? " by " + name(*each.function) : "");
-  }
-  std::string text(const Histogram& each) { return name(each.array) + " = histogram of " + name(each.from); }
-  std::string text(const Rotate& each) { return name(each.array) + " = hadamard of " + name(each.from); }
-  std::string text(const ScatterMemory& each) {
-    return name(each.array) + " = memory" + (each.state ? " of state " + state(*each.state) : "") + " with " +
-           (each.into ? name(*each.into) : "zeros");
-  }
-  std::string text(const Scatter& each) {
-    return std::string(name_of(each.term->op)) + " " + values(each.values, *each.term) + " into " + name(each.array) +
-           " at " + name(each.places);
-  }
-  std::string text(const OpenReducer& each) { return "begin " + name(each.value); }
-  std::string text(const Reduced& each) { return "end " + name(each.value); }
-  std::string text(const Reduce& each) {
-    return name(each.value) + " = reduce " + name(each.from) + (each.function ? " by " + name(*each.function) : "");
-  }
-
-  // Work of loops.
-  std::string text(const TakeInput& each) { return "take " + name(each.array) + ", checked"; }
-  std::string text(const KeepElements& each) { return "store " + name(each.array) + " = " + name(each.from); }
-  std::string text(const CopyElements& each) { return "store " + copied(each.copy) + " = " + name(each.copy.from); }
-  std::string text(const FeedSearch& each) { return "feed " + name(each.search) + " = " + name(each.key); }
-  std::string text(const FeedReducer& each) { return "feed " + name(each.value) + " = " + name(each.from); }
-  std::string text(const StoreCodes& each) { return "send " + section(each.section) + " = " + name(each.from); }
-  std::string text(const StoreState& each) { return "store state " + state(each.state) + " = " + name(each.from); }
-  std::string text(const GiveElements& each) { return "give " + name(each.from); }
-  std::string text(const ReduceBlocks& each) {
-    return "for each block " + name(each.array) + " = reduce " + name(each.from);
-  }
-  std::string text(const ComputeBlocks& each) { return "for each block " + name(each.array) + " = " + name(each.from); }
-  std::string text(const RotateBlocks& each) {
-    return "for each block " + name(each.array) + " = hadamard of " + name(each.from);
-  }
-
   void line(const std::string& text) { text_ += "  " + text + "\n"; }
-  std::string name(Id id) const { return cpu_whole::name_of(plan_.values[id]); }
-  std::string names(const std::vector<Id>& ids) const {
-    std::string all;
-    for (const Id id : ids) all += " " + name(id);
-    return all;
-  }
-  std::string section(std::size_t index) const { return program_.sections[index].name; }
-  std::string state(std::size_t index) const { return "`" + program_.states[index].name + "`"; }
-  std::string copied(const Copy& copy) const {
-    return copy.scatter ? name(*copy.scatter) : "a copy of " + name(copy.from);
-  }
-  std::string values(const std::optional<Id>& values, const Term& scatter) const {
-    return values ? name(*values) : text_of(program_, *scatter.arguments[1]);
-  }
   static std::string bytes(double value) {
     const std::string text = std::to_string(value);
     return text.substr(0, text.find('.') + 3);
   }
 
-  const Routine& plan_;
-  const Program& program_;
   std::string text_;
 };
 

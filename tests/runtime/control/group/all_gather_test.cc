@@ -89,7 +89,7 @@ TEST_CASE("all_gather: a rank that does not call is named on all that did, and w
   for (const Gathered& result : again) CHECK(result.status().text() == "OK");
 }
 
-TEST_CASE("all_gather: a blob above the limit is refused before anything moves") {
+TEST_CASE("all_gather: a blob above the limit is refused ahead of all moving") {
   Ranks group(2);
   const std::string large(kMostBlobBytes + 1, 'x');
   const Status status = (*group.joined[1])->all_gather("large", large, after(Seconds(5))).status();

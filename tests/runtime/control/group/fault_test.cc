@@ -116,7 +116,7 @@ TEST_CASE("faults: all ranks stopped together for longer than the limit blame no
   for (auto& rank : ranks) CHECK(rank->hear("gathered", Seconds(15)) == "OK");
 }
 
-TEST_CASE("faults: the reason a rank gives before it exits is what all others report") {
+TEST_CASE("faults: the reason a rank gives ahead of its exit is what all others report") {
   TemporaryDirectory directory;
   auto ranks = start_ranks(3, directory.path());
   ranks[1]->tell("abort the data loader broke");

@@ -9,7 +9,7 @@ using namespace casync;
 using namespace casync::runtime;
 using namespace casync::runtime::testing;
 
-TEST_CASE("leavers: the first goodbye is due at once, those behind it a pause later and together") {
+TEST_CASE("leavers: the first goodbye is due at once, later ones after a pause and together") {
   const Clock::time_point now = Clock::now();
   Leavers leavers(9);
   CHECK(leavers.due() == Clock::time_point::max());

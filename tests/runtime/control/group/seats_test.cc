@@ -58,7 +58,7 @@ struct Family {
 
 }  // namespace
 
-TEST_CASE("seats: all children get a beat in the same turn, and none before the next is due") {
+TEST_CASE("seats: all children get a beat in the same round, and none until the next is due") {
   Family family;
   const auto next = family.seats.tend(family.start, true);
   CHECK(next == family.start + of(1));

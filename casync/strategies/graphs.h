@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "casync/graph/task_graph.h"
+#include "casync/strategies/exchange.h"
+
+namespace casync {
+
+/// Each strategy's graph of one gradient: ps_graph, ring_graph, ... A definition says how its ranks exchange.
+#define CASYNC_STRATEGY(kind, word, ...) TaskGraph word##_graph(const Exchange& exchange);
+#include "casync/strategies/strategies.def"
+
+}  // namespace casync

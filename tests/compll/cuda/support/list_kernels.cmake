@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# Lists the functions of TEXTS that return kernels, each with the type that it returns, and writes OUTPUT from TEMPLATE.
+set(functions)
+foreach(type IN ITEMS Kernels WholeKernels RoundsKernels CodingKernels)
+  set(${type})
+endforeach()
+foreach(text IN LISTS TEXTS)
+  file(STRINGS ${text} lines REGEX "^extern \"C\" const [A-Za-z]+\\* casync_[a-z0-9_]+\\(\\)")
+  if(NOT lines)
+    message(FATAL_ERROR "${text} has no function that returns kernels")
+  endif()
+  foreach(line IN LISTS lines)
+    string(REGEX MATCH "const ([A-Za-z]+)\\* (casync_[a-z0-9_]+)" found "${line}")
+    string(APPEND functions "extern \"C\" const ${CMAKE_MATCH_1}* ${CMAKE_MATCH_2}();\n")
+    string(APPEND ${CMAKE_MATCH_1} "cuda::${CMAKE_MATCH_2}(), ")
+  endforeach()
+endforeach()
+configure_file(${TEMPLATE} ${OUTPUT} @ONLY)
