@@ -36,6 +36,9 @@ TEST_CASE("c session: one rank alone gets back what its codec makes of its gradi
   REQUIRE(casync_session_rank(session.handle, &rank, &size) == CASYNC_OK);
   CHECK(rank == 0);
   CHECK(size == 1);
+  double limit = 0;
+  REQUIRE(casync_session_timeout(session.handle, &limit) == CASYNC_OK);
+  CHECK(limit == 20);
   const uint32_t id = session.declare("w", 1000);
   std::vector<float> values(1000, 1.5f);
   CHECK(session.reduce(id, &values));
@@ -175,6 +178,7 @@ TEST_CASE("c session: wrong arguments are refused by name and start nothing") {
   CHECK(casync_session_done(session.handle, 0, nullptr) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_step(session.handle, nullptr, nullptr, 0) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_rank(session.handle, nullptr, nullptr) == CASYNC_INVALID_ARGUMENT);
+  CHECK(casync_session_timeout(session.handle, nullptr) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_stats(session.handle, nullptr, 0, nullptr) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_state(session.handle, nullptr, 4, nullptr) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_abort(session.handle, nullptr) == CASYNC_INVALID_ARGUMENT);
@@ -194,6 +198,7 @@ TEST_CASE("c session: every function refuses no session") {
   CHECK(refused(casync_session_wait(nullptr, 0, 1)));
   CHECK(refused(casync_session_wait_hidden(nullptr, 0, 1)));
   CHECK(refused(casync_session_note_exposed(nullptr, 0, 1)));
+  CHECK(refused(casync_session_timeout(nullptr, nullptr)));
   CHECK(refused(casync_session_done(nullptr, 0, &number)));
   CHECK(refused(casync_session_step(nullptr, &number, nullptr, 0)));
   CHECK(refused(casync_session_stats(nullptr, nullptr, 0, &length)));
