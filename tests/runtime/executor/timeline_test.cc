@@ -147,6 +147,25 @@ TEST_CASE("timeline: spans that no longer fit are counted, and overwrite none") 
   CHECK(timeline.dropped() == 2);
 }
 
+TEST_CASE("timeline: a file of tens of thousands of lanes takes as long as one of few") {
+  constexpr std::size_t kSpans = 100000, kPeers = 50000;
+  const casync::test::TemporaryDirectory directory;
+  const auto seconds_with = [&](std::size_t peers) {
+    Timeline timeline(kSpans);
+    for (std::size_t i = 0; i < kSpans; ++i) {
+      Span span{};
+      span.kind = i % 2 == 0 ? SpanKind::kSend : SpanKind::kRecv;
+      span.peer = static_cast<Rank>(i / 2 % peers);
+      timeline.record(span);
+    }
+    const auto begin = Clock::now();
+    REQUIRE(timeline.write(directory.path() + "/x.json", 0, "{}").is_ok());
+    return Seconds(Clock::now() - begin).count();
+  };
+  const double few = seconds_with(2), many = seconds_with(kPeers);
+  CHECK(many < 4 * few);
+}
+
 TEST_CASE("timeline: a full disk leaves no file that ends in the middle") {
   const casync::test::TemporaryDirectory directory;
   Timeline timeline(1000);
