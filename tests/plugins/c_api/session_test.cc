@@ -73,6 +73,33 @@ TEST_CASE("c session: state goes out and comes back with its residuals") {
   CHECK(a == b);
 }
 
+TEST_CASE("c session: a state is taken once, however much room its text turns out to need") {
+  const Session session("int4");
+  const uint32_t id = session.declare("w", 500);
+  std::vector<float> values(500, 0.7f);
+  CHECK(session.reduce(id, &values));
+  std::vector<char> text(10);
+  std::size_t length = 0;
+  REQUIRE(casync_session_state(session.handle, text.data(), text.size(), &length) == CASYNC_OK);
+  REQUIRE(length > text.size());
+  // A state that is taken now has another gradient.
+  std::vector<float> others(100, 0.7f);
+  casync_submission other{};
+  other.struct_size = sizeof other;
+  other.gradient = session.declare("x", 100);
+  other.data = others.data();
+  other.bytes = 400;
+  casync_handle handle = 0;
+  REQUIRE(casync_session_submit_each(session.handle, 1, &other, &handle) == CASYNC_OK);
+  REQUIRE(casync_session_wait(session.handle, handle, -1) == CASYNC_OK);
+  text.resize(length + 1);
+  REQUIRE(casync_session_state(session.handle, text.data(), text.size(), &length) == CASYNC_OK);
+  CHECK(nlohmann::json::parse(text.data()).at("gradients").size() == 1);
+  CHECK(session.text(casync_session_state).at("gradients").size() == 2);
+  int32_t finite = 0;
+  CHECK(casync_session_step(session.handle, &finite, nullptr, 0) == CASYNC_OK);
+}
+
 TEST_CASE("c session: pieces of a state that do not belong together are refused by name") {
   const Session session("int4");
   const auto set = [&](const char* name, const char* codec, const float* data, std::size_t elements, uint32_t step) {

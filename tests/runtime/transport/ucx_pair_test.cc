@@ -256,7 +256,7 @@ TEST_CASE("ucx: a close that waits for a peer that does not come costs next to n
   const Clock::time_point begin = Clock::now();
   pair.transports[0]->close(after(Seconds(1.5)));
   CHECK(Seconds(Clock::now() - begin).count() >= 1.4);
-  CHECK(processor_seconds() - before < 0.7);  // of which the last moments, in which it only ends connections, are 0.2
+  CHECK(processor_seconds() - before < 0.1);  // it sleeps
   pair.transports[1]->close(Clock::now());
 }
 
