@@ -5,9 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/device/host/host_device.h"
-#include "runtime/device/wrapping_device.h"
 #include "runtime/session/handles.h"
+#include "tests/runtime/session/hanging_device.h"
 #include "tests/runtime/session/late_cases.h"
 #include "tests/runtime/session/lone_session.h"
 
@@ -79,32 +78,6 @@ struct Waiting {
   LateWaits waits{session, lock, steps, gradients.table, failure, Seconds(60)};
   Values values = {2, 2};
   const Handle handle = handle_of(1, GradientId(0));
-};
-
-/// An event of a device that hangs.
-struct NeverDone final : Event {
-  Result<bool> done() const override { return false; }
-};
-
-/// Takes all work and does nothing of it.
-struct HangingStream final : Stream {
-  void* native() const override { return nullptr; }
-  Status upload(ConstView, DeviceView) override { return Status::ok(); }
-  Status download(DeviceView, View) override { return Status::ok(); }
-  Status copy(DeviceView, DeviceView) override { return Status::ok(); }
-  Status fill(DeviceView, std::byte) override { return Status::ok(); }
-  Status wait_for(const Event&) override { return Status::ok(); }
-  Status record(Event&) override { return Status::ok(); }
-  Status call(void (*)(void*), void*) override { return Status::ok(); }
-};
-
-struct HangingDevice final : WrappingDevice {
-  HangingDevice() : WrappingDevice(make_host_device()) {}
-  bool is_host() const override { return false; }
-  Result<std::unique_ptr<Stream>> make_stream(bool) override { return std::unique_ptr<Stream>(new HangingStream); }
-  Result<std::unique_ptr<Event>> make_event() override { return std::unique_ptr<Event>(new NeverDone); }
-  Status record(Event&, void*) override { return Status::ok(); }
-  Status write(ConstView, DeviceView) override { return Status::ok(); }
 };
 
 }  // namespace
