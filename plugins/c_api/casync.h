@@ -100,7 +100,8 @@ typedef struct casync_session_options {
 /* Called once for each submission that has it: with CASYNC_OK once its memory holds the result, else with the session's
  * failure and its sentence (NULL on success, valid during the call). Runs on one thread of the session, for one
  * submission at a time, in the order in which gradients are done. It may use the session, and must neither wait for
- * another submission nor free the session. */
+ * another submission nor free the session. casync_session_step and casync_session_close wait for it, each for the
+ * session's time limit, and return CASYNC_TIMEOUT if it has not returned by then; a step that ends so ends the job. */
 typedef void (*casync_completion)(void* user, casync_handle handle, casync_status status, const char* message);
 
 typedef struct casync_submission {
@@ -154,6 +155,8 @@ casync_status casync_plan_check(const char* path);
 /* Collective: see Session::open. */
 casync_status casync_session_open(const casync_session_options* options, casync_session** session);
 casync_status casync_session_rank(casync_session* session, int32_t* rank, int32_t* size);
+/* The session's time limit, which ends each of its waits. */
+casync_status casync_session_timeout(casync_session* session, double* seconds);
 /* Says that this rank submits nothing more in the step under way, for programs that wait for submissions ahead of
  * casync_session_step. Ranks whose gradients differ in name then learn it at once, and not by a timeout. */
 casync_status casync_session_end_submissions(casync_session* session);
@@ -209,11 +212,13 @@ casync_status casync_session_state_set(casync_session* session, const char* name
 casync_status casync_session_abort(casync_session* session, const char* reason);
 /* Waits until the other ranks have what this one has sent, and says goodbye; a second time it does nothing. Rank 0
  * serves the others until they have left, too. After it only casync_session_free is left. Aborted: gradients were still
- * under way. Timeout: a task has not ended within the session's time limit. Its thread goes on, and uses the gradients'
- * memory until it ends. */
+ * under way. Timeout: a task or a completion has not ended within the session's time limit. Its thread goes on, and
+ * uses the gradients' memory until it ends. */
 casync_status casync_session_close(casync_session* session);
-/* Closes if need be. No other call may be under way; NULL is allowed. In a forked child every other function on the
- * parent's session returns CASYNC_UNAVAILABLE, and this one only lets go of it. */
+/* Closes if need be. No other call may be under way; NULL is allowed. While a completion has not returned by the
+ * session's time limit, its thread uses the session and the gradients: an error is logged then, and nothing is freed.
+ * In a forked child every other function on the parent's session returns CASYNC_UNAVAILABLE, and this one only lets go
+ * of it. */
 void casync_session_free(casync_session* session);
 
 /* `name` may carry parameters, as in a session's codec, and may be the path of a codec's file ("mine.cll"), which is

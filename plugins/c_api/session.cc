@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "base/env.h"
@@ -37,6 +38,7 @@ Status open(const casync_session_options* options, casync_session** session) {
   const Result<std::optional<double>> steps = env_number("CASYNC_STEPS");
   if (!steps) return steps.status();
   auto handle = std::make_unique<casync_session>();
+  handle->timeout_s = filled->timeout_s;
   handle->steps_left = static_cast<std::uint64_t>(steps->value_or(0));
   Result<std::unique_ptr<runtime::Session>> opened = runtime::Session::open(*filled);
   if (!opened) return opened.status();
@@ -95,6 +97,15 @@ Status wait(casync_session* session, casync_handle handle, double timeout_s, run
   return session->session->wait(runtime::Handle(handle), timeout_s, waiter);
 }
 
+Clock::time_point deadline_of(const casync_session& session) { return after(Seconds(session.timeout_s)); }
+
+/// Waits for the program's completions. Timeout: the thread that is in one of them goes on.
+Status end_completions(casync_session* session, Clock::time_point deadline) {
+  Status status = session->completions->drain(deadline);
+  if (status) return status;
+  return timeout_error(status.message() + " (after " + std::to_string(session->timeout_s) + " s)");
+}
+
 /// Every rank is here after the same step, so each says goodbye and none fails.
 [[noreturn]] void end_program(casync_session* session) {
   const Status closed = session->session->close();
@@ -102,6 +113,17 @@ Status wait(casync_session* session, casync_handle handle, double timeout_s, run
   log_sink().end_reading();  // no handler at exit does
   std::fflush(nullptr);
   std::_Exit(closed ? 0 : 1);
+}
+
+/// False: a thread is in a completion and comes back to the session, which is then never freed.
+bool has_ended(casync_session* session) {
+  if (session == nullptr || session->generation != runtime::fork_generation()) return true;
+  static_cast<void>(session->session->close());
+  const bool was_closed = session->closed.exchange(true);
+  if (session->completions->close(was_closed ? session->close_deadline : deadline_of(*session))) return true;
+  log().error("a completion has not returned after {} s: its session is kept, and the gradients' memory is in use",
+              session->timeout_s);
+  return false;
 }
 
 Status step(casync_session* session, int32_t* finite, char* name, std::size_t capacity) {
@@ -112,8 +134,12 @@ Status step(casync_session* session, int32_t* finite, char* name, std::size_t ca
     session->taken.reset();  // as large as the model, and of the past from here on
   }
   const Result<runtime::StepResult> result = session->session->step();
-  session->completions->drain();
+  const Status told = end_completions(session, deadline_of(*session));
   if (!result) return result.status();
+  if (!told) {
+    session->session->abort(told.message());  // the other ranks would wait for this one's next step
+    return told;
+  }
   *finite = result->finite ? 1 : 0;
   if (name != nullptr) copy_text(result->first_non_finite, name, capacity);
   if (session->steps_left > 0 && --session->steps_left == 0) end_program(session);
@@ -133,6 +159,15 @@ casync_status casync_session_rank(casync_session* session, int32_t* rank, int32_
     CASYNC_RETURN_IF_ERROR(need(size, "size"));
     *rank = session->session->rank();
     *size = session->session->ranks();
+    return Status::ok();
+  });
+}
+
+casync_status casync_session_timeout(casync_session* session, double* seconds) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(check_open(session));
+    CASYNC_RETURN_IF_ERROR(need(seconds, "seconds"));
+    *seconds = session->timeout_s;
     return Status::ok();
   });
 }
@@ -222,14 +257,16 @@ casync_status casync_session_close(casync_session* session) {
     const bool before = session->closed.exchange(true);
     if (before) return Status::ok();
     const Status status = session->session->close();
-    if (session->generation == runtime::fork_generation()) session->completions->drain();
-    return status;
+    if (session->generation != runtime::fork_generation()) return status;
+    session->close_deadline = deadline_of(*session);
+    const Status told = end_completions(session, session->close_deadline);
+    return status ? told : status;
   });
 }
 
 void casync_session_free(casync_session* session) {
   guarded([&] {
-    delete session;
+    if (has_ended(session)) delete session;
     return Status::ok();
   });
 }

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "base/clock.h"
 #include "plugins/c_api/casync.h"
 #include "plugins/c_api/error.h"
 #include "runtime/control/wire/fd.h"
@@ -25,6 +26,8 @@ struct casync_session {
   std::unique_ptr<casync::runtime::Session> session;
   std::unique_ptr<casync::runtime::Completions> completions;       ///< with the session; destroyed first
   const unsigned generation = casync::runtime::fork_generation();  ///< of the process it was opened in
+  double timeout_s = 0;                      ///< the session's limit, also of waits for completions
+  casync::Clock::time_point close_deadline;  ///< once it is closed: of the wait for completions
   std::atomic<bool> closed{false};
   std::uint64_t steps_left = 0;  ///< CASYNC_STEPS; 0: no limit
 

@@ -31,7 +31,7 @@ class ThreadQueue final : public WorkQueue {
       ending_ = true;
     }
     filled_.notify_one();
-    thread_.join();
+    thread_.join();  // who has given up waiting for its work keeps the queue (Executor::stop)
   }
 
   bool enqueue(Work work) override {
@@ -50,6 +50,7 @@ class ThreadQueue final : public WorkQueue {
   void run() {
     std::unique_lock lock(mutex_);
     while (true) {
+      // No deadline: nobody waits for an idle queue.
       filled_.wait(lock, [this] { return count_ > 0 || ending_; });
       if (count_ == 0) return;
       const Work work = queue_[first_];

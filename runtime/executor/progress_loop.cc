@@ -164,12 +164,10 @@ void ProgressLoop::shut_down() {
   attempt([&] { parts_.computing.come_to_rest(); });
   attempt([&] { answer_the_last(); });
   TransportStats moved;
-  bool let_go = true;
-  attempt([&] {
-    moved = stats();
-    let_go = transport_.close(stopping_.load() ? stop_deadline_ : after(kLetGo));
-    if (!let_go) parts_.keep_memory();
-  });
+  bool let_go = false;  // a transport that throws has not said that it writes nowhere any more
+  attempt([&] { moved = stats(); });
+  attempt([&] { let_go = transport_.close(stopping_.load() ? stop_deadline_ : after(kLetGo)); });
+  if (!let_go) attempt([&] { parts_.keep_memory(); });
   waiters_.end(moved, let_go);
 }
 

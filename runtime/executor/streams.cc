@@ -72,6 +72,8 @@ void Streams::prepare(std::span<GradientRun* const> runs) {
   for (const std::unique_ptr<WorkQueue>& thread : threads_) {
     CASYNC_CHECK(thread->enqueue({Preparation::run, &all, 0}));  // tasks leave room: kSlotsPerThread
   }
+  // No deadline: a task that is being computed ends first, and until then the program's question to this thread has the
+  // session's limit, as has its wait for the end of all work if that task never ends.
   all.threads_left.wait();
   if (all.failed) throw std::bad_alloc();
   prepare_this_thread(runs);

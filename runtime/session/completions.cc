@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/completions.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
 #include <utility>
 
 #include "base/thread.h"
 
 namespace casync::runtime {
+namespace {
+
+constexpr Seconds kLook{60};
+
+}  // namespace
 
 Completions::~Completions() {
   if (generation_ != fork_generation()) {
@@ -14,7 +21,8 @@ Completions::~Completions() {
     static_cast<void>(thread_.release());
     static_cast<void>(changed_.release());
   } else {
-    close();
+    while (!close(after(kLook))) {
+    }
   }
 }
 
@@ -40,13 +48,16 @@ void Completions::add(Handle handle, Completion completion) {
   session_.nudge();
 }
 
-void Completions::drain() {
+Status Completions::drain(Clock::time_point deadline) {
   std::unique_lock lock(mutex_);
-  if (thread_ && thread_->get_id() == std::this_thread::get_id()) return;
-  changed_->wait(lock, [&] { return expected_ == 0; });
+  if (thread_ && thread_->get_id() == std::this_thread::get_id()) return Status::ok();
+  if (changed_->wait_until(lock, deadline, [&] { return expected_ == 0; })) return Status::ok();
+  return timeout_error(fmt::format(
+      "the completions of {} submissions have not returned: one of them does not end, or their gradients are under way",
+      expected_));
 }
 
-void Completions::close() {
+bool Completions::close(Clock::time_point deadline) {
   {
     std::lock_guard lock(mutex_);
     closing_ = true;
@@ -54,10 +65,17 @@ void Completions::close() {
     changed_->notify_all();
   }
   session_.nudge();
-  if (thread_ && thread_->joinable()) thread_->join();
+  if (!thread_ || !thread_->joinable()) return true;
+  {
+    std::unique_lock lock(mutex_);
+    if (!changed_->wait_until(lock, deadline, [&] { return ended_; })) return false;
+  }
+  thread_->join();
+  return true;
 }
 
-/// Waits while there is nothing to wait for in the session. False: the end.
+/// Waits while there is nothing to wait for in the session. False: the end. It has no deadline: add() and close() end
+/// it, and nobody waits for it.
 bool Completions::take_added() {
   std::unique_lock lock(mutex_);
   changed_->wait(lock, [&] { return !pending_.empty() || !added_.empty() || closing_; });
@@ -68,6 +86,13 @@ bool Completions::take_added() {
 }
 
 void Completions::run() {
+  run_until_closed();
+  std::lock_guard lock(mutex_);
+  ended_ = true;
+  changed_->notify_all();
+}
+
+void Completions::run_until_closed() {
   while (take_added()) {
     handles_.clear();
     for (const Pending& one : pending_) handles_.push_back(one.handle);

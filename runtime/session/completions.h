@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "runtime/control/wire/fd.h"
 #include "runtime/session/session.h"
 
@@ -24,11 +25,14 @@ using Completion = std::function<void(Handle handle, const Status& status)>;
 /// for other completions.
 ///
 /// Threads: any. In a forked child nothing is called and the destructor only lets go.
+/// Waits:   the session's own limit ends the wait for a gradient. A completion that does not return is the program's,
+///          and nothing ends it: drain() and close() give up at their deadlines.
 class Completions {
  public:
   /// Borrows `session`, which outlives this.
   explicit Completions(Session& session) : session_(session) {}
-  ~Completions();  ///< as close()
+  /// As close(), without a deadline: an object whose close() has given up is not destroyed.
+  ~Completions();
   Completions(const Completions&) = delete;
   Completions& operator=(const Completions&) = delete;
 
@@ -36,10 +40,13 @@ class Completions {
   Status prepare(std::size_t count);
   /// Takes over the completion of a submission. After a prepare() that has counted it.
   void add(Handle handle, Completion completion);
-  /// Waits until all completions added so far have returned. From a completion it returns at once.
-  void drain();
+  /// Waits until all completions added so far have returned, and until the deadline at most. From a completion it
+  /// returns at once. Timeout: says how many have not.
+  Status drain(Clock::time_point deadline);
   /// Ends the thread once nothing is pending; the session is closed or has failed by then, or nothing is under way.
-  void close();
+  /// Returns false at the deadline: the thread still uses this object, the session and the completions' memory, and
+  /// ends with the completion that it is in. A later call looks again.
+  bool close(Clock::time_point deadline);
 
  private:
   struct Pending {
@@ -48,6 +55,7 @@ class Completions {
   };
 
   void run();
+  void run_until_closed();
   bool take_added();
   void call(const Status& status);
 
@@ -61,6 +69,7 @@ class Completions {
   std::vector<Pending> added_;
   std::size_t expected_ = 0;  ///< added and not yet called
   bool closing_ = false;
+  bool ended_ = false;  ///< the thread touches nothing any more
 
   // The thread's own.
   std::vector<Pending> pending_;

@@ -10,14 +10,19 @@
 namespace casync::runtime {
 
 Result<std::unique_ptr<Session>> DelayedSession::wrap(std::unique_ptr<Session> session, Device& device,
-                                                      std::uint32_t staleness) {
-  std::unique_ptr<DelayedSession> made(new DelayedSession(std::move(session), device, staleness));
+                                                      std::uint32_t staleness, double timeout_s) {
+  std::unique_ptr<DelayedSession> made(new DelayedSession(std::move(session), device, staleness, timeout_s));
   CASYNC_RETURN_IF_ERROR(made->gradients_.open());
   return std::unique_ptr<Session>(std::move(made));
 }
 
-DelayedSession::DelayedSession(std::unique_ptr<Session> session, Device& device, std::uint32_t staleness)
-    : WrappingSession(std::move(session)), steps_(staleness), gradients_(device, staleness), loaded_(staleness) {}
+DelayedSession::DelayedSession(std::unique_ptr<Session> session, Device& device, std::uint32_t staleness,
+                               double timeout_s)
+    : WrappingSession(std::move(session)),
+      steps_(staleness),
+      gradients_(device, staleness),
+      loaded_(staleness),
+      waits_(*session_, lock_, steps_, gradients_, failure_, Seconds(timeout_s)) {}
 
 DelayedSession::~DelayedSession() {
   if (!forked()) {
@@ -80,6 +85,7 @@ Result<StepResult> DelayedSession::step() {
   std::lock_guard one_at_a_time(step_mutex_);
   CASYNC_RETURN_IF_ERROR(reductions_.start());
   std::unique_lock lock(lock_.mutex);
+  // The thread that reduces ends it: the wrapped session's time limit ends each of that thread's waits.
   lock_.changed->wait(lock, [&] { return steps_.may_end() || failure_.is_noted(); });
   if (!steps_.may_end()) return failure_.tell_noted();
   CASYNC_RETURN_IF_ERROR(waits_.hand_over_all(lock));

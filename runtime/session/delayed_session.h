@@ -32,9 +32,9 @@ namespace casync::runtime {
 /// is done once they are over, and step() waits for those of its gradients, without a call of the device that waits.
 class DelayedSession final : public WrappingSession {
  public:
-  /// `staleness`: at least 1. `device`: the wrapped session's. Unavailable: as Device::make_stream().
+  /// `staleness`: at least 1. `device`, `timeout_s`: the wrapped session's. Unavailable: as Device::make_stream().
   static Result<std::unique_ptr<Session>> wrap(std::unique_ptr<Session> session, Device& device,
-                                               std::uint32_t staleness);
+                                               std::uint32_t staleness, double timeout_s);
   ~DelayedSession() override;
 
   Status begin_consensus() override { return session_->begin_consensus(); }
@@ -54,7 +54,7 @@ class DelayedSession final : public WrappingSession {
   Status close() override;
 
  private:
-  DelayedSession(std::unique_ptr<Session> session, Device& device, std::uint32_t staleness);
+  DelayedSession(std::unique_ptr<Session> session, Device& device, std::uint32_t staleness, double timeout_s);
 
   std::mutex step_mutex_;  ///< one at a time ends a step, or loads a state; taken before lock_
   bool closed_ = false;    ///< under lock_
@@ -63,7 +63,7 @@ class DelayedSession final : public WrappingSession {
   LoadedResults loaded_;
   LateFailure failure_{*session_};
   LateReductions reductions_{*session_, lock_, steps_, gradients_, failure_};
-  LateWaits waits_{*session_, lock_, steps_, gradients_, failure_};
+  LateWaits waits_;
 };
 
 }  // namespace casync::runtime

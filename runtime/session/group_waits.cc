@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/group_waits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -82,7 +84,8 @@ Status GroupWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
 }
 
 Status GroupWaits::wait_for(Handle handle, double timeout_s, Waiter waiter) {
-  const Clock::time_point deadline = after(Seconds(timeout_s < 0 ? timeout_s_ : std::min(timeout_s, timeout_s_)));
+  const bool own = timeout_s >= 0 && timeout_s < timeout_s_;
+  const Clock::time_point deadline = after(Seconds(own ? timeout_s : timeout_s_));
   GroupedGradient gradient;
   {
     std::lock_guard lock(lock_.mutex);
@@ -95,16 +98,19 @@ Status GroupWaits::wait_for(Handle handle, double timeout_s, Waiter waiter) {
   Handle whole{};
   {
     std::unique_lock lock(lock_.mutex);
-    if (gradient.group->is_handed_over(gradient.place, step_of(handle))) return take_result(handle, deadline, lock);
+    if (gradient.group->is_handed_over(gradient.place, step_of(handle))) {
+      return take_result(handle, own ? deadline : Clock::time_point::max(), lock);
+    }
     whole = gradient.inner(handle);
   }
   const double left = timeout_s < 0 ? timeout_s : std::max(0.0, Seconds(deadline - Clock::now()).count());
   CASYNC_RETURN_IF_ERROR(session_.wait(whole, left, waiter));
   std::unique_lock lock(lock_.mutex);
-  return take_result(handle, deadline, lock);
+  return take_result(handle, own ? deadline : Clock::time_point::max(), lock);
 }
 
-/// Hands over a result that is there, and returns once it is in the member's memory. `lock` is held.
+/// Hands over a result that is there, and returns once it is in the member's memory. A device that has not copied it
+/// within the session's limit ends the job. `lock` is held.
 Status GroupWaits::take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock) {
   const GroupedGradient gradient = table_.at(GradientId(index_of(handle)));
   SentGroup& group = *gradient.group;
@@ -112,13 +118,15 @@ Status GroupWaits::take_result(Handle handle, Clock::time_point deadline, std::u
   if (!group.is_handed_over(gradient.place, step_of(handle))) {
     if (Status status = group.hand_over(gradient.place); !status) return end_with(session_, status);
   }
+  const Clock::time_point last = after(Seconds(timeout_s_));
   while (true) {
     const Result<bool> there = group.has_result(gradient.place, step_of(handle));
     if (!there) return end_with(session_, there.status());
     if (*there) return Status::ok();
-    if (Clock::now() >= deadline) {
-      return timeout_error("gradient " + group.members().spec_of(gradient.place).name + ", step " +
-                           std::to_string(step_of(handle)) + ": its result is on its way to its memory");
+    if (const Clock::time_point now = Clock::now(); now >= std::min(deadline, last)) {
+      const Status late = timeout_error("gradient " + group.members().spec_of(gradient.place).name + ", step " +
+                                        std::to_string(step_of(handle)) + ": its result is on its way to its memory");
+      return now >= last ? end_with(session_, late) : late;
     }
     SessionLock::pause(lock);
   }
@@ -207,11 +215,18 @@ Status GroupWaits::note_exposed(Handle handle, double seconds) {
 }
 
 Status GroupWaits::hand_over_all(std::unique_lock<std::mutex>& lock) {
+  const Clock::time_point deadline = after(Seconds(timeout_s_));
   for (const std::unique_ptr<SentGroup>& group : table_.groups()) {
     while (true) {
       const Result<bool> all = group->hand_over_all();
       if (!all) return end_with(session_, all.status());
       if (*all) break;
+      if (Clock::now() >= deadline) {
+        return end_with(
+            session_, timeout_error(fmt::format("the device has not copied results of group {} to its members' memory "
+                                                "within {} s",
+                                                group->members().name(), timeout_s_)));
+      }
       SessionLock::pause(lock);
     }
   }

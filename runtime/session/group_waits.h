@@ -33,7 +33,8 @@ class GroupWaits {
   Status note_exposed(Handle handle, double seconds);
 
   /// Returns once all results, which are there, are in their members' memory. With `lock` held, which it lets go of
-  /// while it waits.
+  /// while it waits. Timeout: a device has not copied them within the session's limit; the memory of both stays in use,
+  /// and the job has ended.
   Status hand_over_all(std::unique_lock<std::mutex>& lock);
   /// Ends waits for groups that have not left, with Aborted. Returns false if that has been done. Under the lock.
   bool close();

@@ -19,6 +19,7 @@ Status LateReductions::start() {
 
 Status LateReductions::settle() const {
   std::unique_lock lock(lock_.mutex);
+  // The thread ends it: the wrapped session's time limit ends each of that thread's waits.
   lock_.changed->wait(lock, [&] { return steps_.are_all_reduced() || failure_.is_noted(); });
   return steps_.are_all_reduced() ? Status::ok() : failure_.tell_noted();
 }
@@ -35,6 +36,7 @@ void LateReductions::join() {
 void LateReductions::reduce_all() {
   std::unique_lock lock(lock_.mutex);
   while (!failure_.is_noted()) {
+    // For the program's next step: nobody waits for this thread meanwhile.
     lock_.changed->wait(lock, [&] { return !steps_.are_all_begun() || closing_; });
     if (steps_.are_all_begun()) return;
     try {

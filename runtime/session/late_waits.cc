@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/late_waits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -31,7 +33,8 @@ bool LateWaits::done(Handle handle) const {
 
 Status LateWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
   constexpr double kLongest = 1e8;  // seconds; reductions have the session's own limit
-  const Clock::time_point deadline = after(Seconds(timeout_s < 0 ? kLongest : std::min(timeout_s, kLongest)));
+  const bool own_limit = timeout_s >= 0;
+  const Clock::time_point deadline = after(Seconds(!own_limit ? kLongest : std::min(timeout_s, kLongest)));
   std::optional<Handle> reduction;
   {
     std::unique_lock lock(lock_.mutex);
@@ -41,7 +44,7 @@ Status LateWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
     const auto is_there = [&] { return own.is_handed_over(step_of(handle)) || is_reduced(own); };
     const bool in_time =
         lock_.changed->wait_until(lock, deadline, [&] { return is_there() || own.reduction() || failure_.is_noted(); });
-    if (is_there()) return take_result(handle, deadline, lock);
+    if (is_there()) return own_limit ? take_result(handle, deadline, lock) : take_result(handle, lock);
     if (failure_.is_noted()) return failure_.tell_noted();
     if (!in_time) {
       return timeout_error("gradient " + own.spec().name + ", step " + std::to_string(step_of(handle)) +
@@ -55,7 +58,7 @@ Status LateWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
     return status.code() == StatusCode::kTimeout ? status : failure_.tell(status);  // a wait may be tried again
   }
   std::unique_lock lock(lock_.mutex);
-  return take_result(handle, deadline, lock);
+  return own_limit ? take_result(handle, deadline, lock) : take_result(handle, lock);
 }
 
 /// Hands over a result that is reduced, and returns once it is in the program's memory. `lock` is held.
@@ -75,6 +78,12 @@ Status LateWaits::take_result(Handle handle, Clock::time_point deadline, std::un
     }
     SessionLock::pause(lock);
   }
+}
+
+/// The same within the session's limit, which ends the job.
+Status LateWaits::take_result(Handle handle, std::unique_lock<std::mutex>& lock) {
+  const Status taken = take_result(handle, after(limit_), lock);
+  return taken.code() == StatusCode::kTimeout ? failure_.end_with(taken) : taken;
 }
 
 /// Under the session's lock.
@@ -103,7 +112,8 @@ Status LateWaits::look(std::span<const Handle> handles, Looked* looked, std::vec
   return Status::ok();
 }
 
-/// Waits until another step has begun or is reduced.
+/// Waits until another step has begun or is reduced: the program's own doing, or that of the thread that reduces, whose
+/// waits the wrapped session ends.
 Status LateWaits::wait_for_news(const std::atomic<bool>& interrupted, std::unique_lock<std::mutex>& lock) {
   const std::uint32_t begun = steps_.begun(), reduced = steps_.reduced();
   lock_.changed->wait(lock, [&] {
@@ -153,10 +163,15 @@ Status LateWaits::note_exposed(Handle handle, double seconds) {
 }
 
 Status LateWaits::hand_over_all(std::unique_lock<std::mutex>& lock) {
+  const Clock::time_point deadline = after(limit_);
   while (true) {
     const Result<bool> all = gradients_.hand_over_all();
     if (!all) return failure_.end_with(all.status());
     if (*all) return Status::ok();
+    if (Clock::now() >= deadline) {
+      return failure_.end_with(timeout_error(
+          fmt::format("the device has not copied late results to the gradients' memory within {} s", limit_.count())));
+    }
     SessionLock::pause(lock);
   }
 }

@@ -21,9 +21,10 @@ namespace casync::runtime {
 /// otherwise. A device that fails ends the job.
 class LateWaits {
  public:
-  /// Borrows all of these.
-  LateWaits(Session& session, SessionLock& lock, const LateSteps& steps, LateGradients& gradients, LateFailure& failure)
-      : session_(session), lock_(lock), steps_(steps), gradients_(gradients), failure_(failure) {}
+  /// Borrows all of these. `limit` ends a wait for a device's copies, and with it the job.
+  LateWaits(Session& session, SessionLock& lock, const LateSteps& steps, LateGradients& gradients, LateFailure& failure,
+            Seconds limit)
+      : session_(session), lock_(lock), steps_(steps), gradients_(gradients), failure_(failure), limit_(limit) {}
 
   // As Session's.
   bool done(Handle handle) const;
@@ -33,7 +34,8 @@ class LateWaits {
 
   // With `lock` held, which it lets go of while it waits.
   /// Hands over all results, which are there, also those of submissions that come meanwhile, and returns once they are
-  /// in the program's memory.
+  /// in the program's memory. Timeout: a device has not copied them within the session's limit; the memory of both
+  /// stays in use, and the job has ended.
   Status hand_over_all(std::unique_lock<std::mutex>& lock);
   /// Waits for copies that are under way still, as long as one may take.
   void wait_for_copies(std::unique_lock<std::mutex>& lock);
@@ -49,12 +51,14 @@ class LateWaits {
   Status look(std::span<const Handle> handles, Looked* looked, std::vector<Handle>* done);
   Status wait_for_news(const std::atomic<bool>& interrupted, std::unique_lock<std::mutex>& lock);
   Status take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock);
+  Status take_result(Handle handle, std::unique_lock<std::mutex>& lock);
 
   Session& session_;
   SessionLock& lock_;
   const LateSteps& steps_;
   LateGradients& gradients_;
   LateFailure& failure_;
+  const Seconds limit_;
 };
 
 }  // namespace casync::runtime

@@ -95,7 +95,8 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   Device& on = *session->parts_.device;
   std::unique_ptr<Session> opened = std::move(session);
   if (staleness > 0) {
-    Result<std::unique_ptr<Session>> delayed = DelayedSession::wrap(std::move(opened), on, staleness);
+    Result<std::unique_ptr<Session>> delayed =
+        DelayedSession::wrap(std::move(opened), on, staleness, options.timeout_s);
     if (!delayed) return delayed;
     opened = std::move(*delayed);
   }

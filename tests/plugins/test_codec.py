@@ -2,6 +2,7 @@
 """casync.Codec: a compression algorithm by itself."""
 
 import pathlib
+import time
 
 import numpy
 import pytest
@@ -89,6 +90,13 @@ def test_an_unknown_codec_is_refused_with_the_one_meant_or_the_command_that_list
 def test_an_unknown_parameter_is_refused():
     with pytest.raises(casync.InvalidArgument, match="blok"):
         casync.Codec("int8", blok=64)
+
+
+def test_a_name_of_a_hundred_thousand_parameters_is_refused_at_once():
+    begin = time.monotonic()
+    with pytest.raises(casync.InvalidArgument, match="no parameter `a0`"):
+        casync.Codec("int8:" + ",".join(f"a{i}=1" for i in range(100_000)))
+    assert time.monotonic() - begin < 5
 
 
 def test_a_state_of_another_size_is_refused():

@@ -36,6 +36,26 @@ def train(rank, bad_rank=None, how=None):
         session.step()
 
 
+def train_with_a_child(rank):
+    """As train(), and rank 1 forks a child that outlives it, with copies of all its sockets."""
+    session = casync.Session(codec="none")
+    identity, array = session.declare("layer", 500_000), numpy.ones(500_000, numpy.float32)
+    session.submit(identity, array)
+    session.step()
+    if rank == 1:
+        child = os.fork()
+        if child == 0:
+            for descriptor in range(3):
+                os.close(descriptor)
+            time.sleep(120)
+            os._exit(0)
+        ranks.note(str(child))
+    ranks.mark("running")
+    for _ in range(1_000_000):
+        session.submit(identity, array)
+        session.step()
+
+
 def train_apart(rank, plan):
     """Asynchronous steps: rank 0 ends soon, and answers the others, which train for ever."""
     session = casync.Session(plan=plan)
@@ -62,6 +82,36 @@ def test_after_kill_9_every_survivor_names_the_rank_within_a_second():
         assert outcome.error == "PeerFailure", outcome.stderr
         assert "rank 1" in outcome.message
         ranks.assert_within(1.0, outcome.raised_at - killed)
+
+
+def test_a_child_that_holds_the_sockets_of_a_killed_rank_does_not_hide_its_death():
+    """Its data connections stay open in the child, so that only the control plane can tell."""
+    with ranks.Job(__file__, "train_with_a_child", 3) as job:
+        job.wait_for_files("running")
+        child = int(job.lines(1)[0])
+        try:
+            job.processes[1].send_signal(signal.SIGKILL)
+            killed = time.time()
+            outcomes = job.wait()
+            os.kill(child, 0)  # it was there all the time
+        finally:
+            os.kill(child, signal.SIGKILL)
+    for outcome in survivors(outcomes, 1):
+        assert outcome.error == "PeerFailure" and "rank 1" in outcome.message, outcome
+        ranks.assert_within(1.0, outcome.raised_at - killed)
+
+
+def test_a_rank_with_too_few_descriptors_is_named_by_all_with_the_limit():
+    """Of eight processes one may open few files: all end at once, with its number and what to raise."""
+    limits = {5: ["sh", "-c", 'ulimit -n 48 && exec "$@"', "sh"]}
+    begin = time.time()
+    with ranks.Job(__file__, "open_only", 8, before=limits) as job:
+        outcomes = job.wait()
+    for outcome in outcomes:
+        assert outcome.error == "Unavailable", outcome
+        assert "rank 5" in outcome.message and "too few file descriptors" in outcome.message, outcome.message
+        assert "the hard limit is 48" in outcome.message, outcome.message
+    assert time.time() - begin < 60
 
 
 def test_after_kill_9_asynchronous_survivors_name_the_rank_also_where_one_is_closing(tmp_path):

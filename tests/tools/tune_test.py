@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from command import casync, claim, ends_with, run_all, temporary_folder
@@ -30,6 +31,15 @@ def tune(folder, *options, arguments="", body=""):
     program.write_text(PROGRAM.format(arguments=arguments, body=body))
     return casync("tune", "-n", "2", "--steps", "6", "--profile", PROFILE, "--codecs", "int4", "-o",
                   Path(folder) / "tuned", *options, "--", sys.executable, program, timeout=200)
+
+
+def test_a_program_that_closes_its_output_and_does_not_end_is_ended_at_the_limit():
+    with temporary_folder() as folder:
+        begin = time.monotonic()
+        result = tune(folder, "--timeout", "4", body="import os, time; os.close(1); os.close(2); time.sleep(1000)")
+        claim(result.returncode != 0, "it fails", result.stderr)
+        claim("did not end within 4 s" in result.stderr, "with the limit", result.stderr)
+        claim(time.monotonic() - begin < 60, "and soon", time.monotonic() - begin)
 
 
 def test_one_call_measures_plans_and_measures_again():

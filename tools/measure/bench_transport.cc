@@ -2,12 +2,14 @@
 #include "tools/measure/bench_transport.h"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -357,6 +359,12 @@ Result<TransportBench> bench_transport(const TransportBenchOptions& options) {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
     return unavailable(fmt::format("socketpair: {}", std::strerror(errno)));
   }
+  const timeval patience{static_cast<time_t>(kPatience.count()), 0};
+  for (const int socket : sockets) {
+    if (setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0) {
+      return unavailable(fmt::format("setsockopt: {}", std::strerror(errno)));
+    }
+  }
   const auto side = [&](Rank rank, pid_t parent) {
     const int socket = sockets[rank];
     return TransportBenchSide{rank, static_cast<std::uint64_t>(parent),
@@ -371,6 +379,7 @@ Result<TransportBench> bench_transport(const TransportBenchOptions& options) {
   ::close(sockets[1]);
   Result<TransportBench> result = bench_transport(options, side(0, getpid()));
   ::close(sockets[0]);
+  if (!result) ::kill(child, SIGKILL);  // it would wait for this process until its transport's deadline
   waitpid(child, nullptr, 0);
   return result;
 }

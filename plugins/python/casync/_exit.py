@@ -12,7 +12,11 @@ import sys
 import weakref
 from typing import TYPE_CHECKING
 
-from casync import _library, _logging  # noqa: F401 -- first, so that its function at exit runs last
+from casync import (
+    _library,
+    _logging,  # noqa: F401 -- imported first, so that its function at exit runs last
+    errors,
+)
 
 if TYPE_CHECKING:
     import ctypes
@@ -24,6 +28,7 @@ _SLICE_S = 0.2
 _sessions = weakref.WeakValueDictionary()  # by a number that grows: all ranks open theirs in the same order
 _numbers = itertools.count()
 _leaving = set()  # a locked lock for each session that nobody holds any more and that has not left its job yet
+_in_use = []
 os.register_at_fork(after_in_child=_leaving.clear)
 
 
@@ -42,12 +47,26 @@ def free(pointer: ctypes.c_void_p, has_left: bool, detach: Callable[[], None] | 
         _run_aside(leave)
 
 
+def keep(*objects: object) -> None:
+    """Keeps what native threads use that did not end with their session, for as long as the program lives."""
+    _in_use.append(objects)
+
+
 def _leave(pointer: ctypes.c_void_p, detach: Callable[[], None] | None, kept: object) -> None:
-    library = _library.load()
-    library.casync_session_close(pointer)
-    if detach is not None:
-        detach()
-    library.casync_session_free(pointer)
+    try:
+        _library.call("casync_session_close", pointer)
+    except errors.Timeout:
+        keep(kept)  # C has logged it
+    except errors.Error:
+        pass  # nobody holds the session, who could be told
+    try:
+        if detach is not None:
+            detach()
+    except errors.Timeout as late:
+        keep(kept)
+        print(f"casync: {late}", file=sys.stderr)
+        return
+    _library.load().casync_session_free(pointer)
 
 
 def _run_aside(function: Callable[[], None]) -> None:

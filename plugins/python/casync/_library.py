@@ -77,6 +77,7 @@ class Submission(ctypes.Structure):
 _STATUS_FUNCTIONS = {
     "casync_session_open": [POINTER(SessionOptions), POINTER(c_void_p)],
     "casync_session_rank": [c_void_p, POINTER(c_int32), POINTER(c_int32)],
+    "casync_session_timeout": [c_void_p, POINTER(c_double)],
     "casync_session_declare": [c_void_p, c_char_p, c_int, POINTER(c_int64), c_size_t, c_int32, POINTER(c_uint32)],
     "casync_session_declare_scattered": [
         c_void_p,

@@ -7,7 +7,7 @@ import functools
 import os
 from typing import TYPE_CHECKING
 
-from casync import greeting
+from casync import _patience, greeting, native
 from casync.session import Session
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class AttachedSession(Session):
         self._library, self._options, self._number = library, options, None
         super().__init__(**options)
         self._number = library.casync_plugin_attach(self.address)
-        self._detach = functools.partial(library.casync_plugin_detach, self._number)
+        self._detach = functools.partial(native.detach, library, self._number)
         if not quiet:
             greeting.greet(self, options.get("plan"), options.get("codec"))
 
@@ -42,8 +42,11 @@ class AttachedSession(Session):
         return super().busy or (self._number is not None and self._library.casync_plugin_in_flight(self._number) > 0)
 
     def close(self) -> None:
-        super().close()
-        if self._number is not None and self._pid == os.getpid():
-            # Waits until nothing is under way, which has ended with the session: only then may it be freed.
-            self._detach()
-            self._number = None
+        """Timeout, beside Session.close(): an operation has not ended. What it uses is never freed."""
+        try:
+            super().close()
+        finally:
+            if self._number is not None and self._pid == os.getpid():
+                self._number = None
+                # Waits until nothing is under way, which has ended with the session: only then may it be freed.
+                _patience.in_thread(self._detach)

@@ -12,19 +12,23 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
 import stat
 import subprocess
 import tempfile
+import time
 from typing import TYPE_CHECKING
 
 from casync import _library, errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import TextIO
 
 _PACKAGE = pathlib.Path(__file__).parent
 SOURCES = _PACKAGE / "sources"  # as in the source tree: plugins/...
 BUILT = _PACKAGE / "lib" / "plugins"  # what the build of this package has compiled
+COMPILE_S = 900.0  # TensorFlow's headers take a minute of a fast processor
 _FLAGS = ("-std=c++17", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-fvisibility-inlines-hidden")
 
 
@@ -63,12 +67,13 @@ class Plugin:
 
     def build(self, folder: str | os.PathLike[str] | None = None) -> pathlib.Path:
         """Compiles, unless that was done before, and returns the path. Of several processes one does it. Raises
-        CompileError with what the compiler said, Unavailable without a compiler."""
+        CompileError with what the compiler said, Unavailable without a compiler, and Timeout if it or another process
+        that compiles has not ended after COMPILE_S."""
         folder = pathlib.Path(folder or cache_folder())
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / self.file_name()
         with open(folder / f"casync_{self.name}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            _lock(lock)
             if not path.is_file():
                 self._compile(path)
         return path
@@ -92,11 +97,11 @@ class Plugin:
                 *map(str, self.sources), "-o", made, f"-L{_PACKAGE / 'lib'}", "-l:libcasync.so", *self.link,
                 f"-Wl,--version-script={SOURCES / 'plugins/native/plugin.map'}", "-Wl,--no-undefined", "-lpthread",
             ]  # fmt: skip
-            result = subprocess.run(command, capture_output=True, text=True, check=False)
-            if result.returncode != 0:
+            code, said = _run(command)
+            if code != 0:
                 raise errors.CompileError(
                     f"casync.{self.name} does not compile against {self.name} {self.version}:\n"
-                    f"{' '.join(command)}\n{result.stderr[-4000:]}"
+                    f"{' '.join(command)}\n{said[-4000:]}"
                 )
             os.replace(made, path)
 
@@ -111,11 +116,49 @@ def load(path: str) -> ctypes.CDLL:
             f"{ours}: remove the file"
         )
     library.casync_plugin_attach.argtypes = [ctypes.c_void_p]
-    library.casync_plugin_detach.argtypes = [ctypes.c_int]
-    library.casync_plugin_detach.restype = None
+    library.casync_plugin_detach.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]
+    library.casync_plugin_detach.restype = ctypes.c_int
     library.casync_plugin_in_flight.argtypes = [ctypes.c_int]
     library.casync_plugin_in_flight.restype = ctypes.c_size_t
     return library
+
+
+def _lock(file: TextIO) -> None:
+    """Waits for the process that holds the lock, which compiles."""
+    deadline = time.monotonic() + COMPILE_S
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise errors.Timeout(
+                    f"another process has held {file.name} for {COMPILE_S:g} s: it compiles, or was stopped meanwhile"
+                ) from None
+        time.sleep(0.05)
+
+
+def _run(command: list[str]) -> tuple[int, str]:
+    """Runs the compiler. Returns its exit code and what it said. One that is late is ended with all that it started."""
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as compiler:
+        try:
+            _, said = compiler.communicate(timeout=COMPILE_S)
+        except BaseException as end:  # Ctrl-C, too, which a session of its own does not hear
+            os.killpg(compiler.pid, signal.SIGKILL)
+            if isinstance(end, subprocess.TimeoutExpired):
+                raise errors.Timeout(f"{command[0]} has not ended after {COMPILE_S:g} s and was killed") from None
+            raise
+        return compiler.returncode, said
+
+
+def detach(library: ctypes.CDLL, number: int) -> None:
+    """Takes a session that has ended away from the plugin's operations. Timeout: some of them have not ended, and use it
+    and their gradients' memory, so nothing of it may be freed; another call looks again."""
+    message = ctypes.create_string_buffer(512)
+    status = library.casync_plugin_detach(number, message, len(message))
+    if status != 0:
+        raise errors.from_status(status, message.value.decode())
 
 
 @functools.lru_cache(maxsize=None)

@@ -318,7 +318,11 @@ class Session:
         if self._closed or self._pid != os.getpid():
             return
         self._closed = True
-        _patience.in_thread(lambda: _library.call("casync_session_close", self._pointer))
+        try:
+            _patience.in_thread(lambda: _library.call("casync_session_close", self._pointer))
+        except errors.Timeout:
+            _exit.keep(self._in_flight, self._calls)
+            raise
         greeting.tell_record(self)
 
     def __enter__(self) -> Self:

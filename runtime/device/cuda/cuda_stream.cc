@@ -77,6 +77,8 @@ Status CudaStream::call(void (*ring)(void*), void* bell) {
   return calls_("cuLaunchHostFunc", [&](const Api& api) { return api.call_host(handle_, ring, bell); });
 }
 
+/// Has no deadline: only copies of a stream of the device's own are waited for, by declare() and state(). A device that
+/// ends none is lost, and its driver then fails the call.
 Status CudaStream::wait() {
   return calls_("a kernel or a copy (cuStreamSynchronize)",
                 [&](const Api& api) { return api.wait_for_stream(handle_); });

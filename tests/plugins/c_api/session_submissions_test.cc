@@ -2,7 +2,9 @@
 // Submissions with a completion each, and the fields of their struct.
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -89,6 +91,40 @@ TEST_CASE("c session: a completion may end the step, and the program may close o
     REQUIRE(casync_session_close(session.handle) == CASYNC_OK);
   }
   CHECK(ending.ended == CASYNC_OK);
+}
+
+TEST_CASE("c session: a completion that does not return ends the step and the close at the time limit") {
+  using std::chrono::steady_clock;
+  struct Stuck {
+    std::promise<void> let_go;
+    std::shared_future<void> go_on = let_go.get_future().share();
+    std::atomic<bool> returned{false};
+  } stuck;
+  const auto start = steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(steady_clock::now() - start).count(); };
+  std::vector<float> values(100, 1.5f);
+  {
+    const Session session("none", 0.5);
+    casync_submission one = submission(session.declare("a", 100), &values, nullptr);
+    one.user = &stuck;
+    one.done = [](void* user, casync_handle, casync_status, const char*) {
+      auto& self = *static_cast<Stuck*>(user);
+      self.go_on.wait();
+      self.returned = true;
+    };
+    REQUIRE(casync_session_submit_each(session.handle, 1, &one, nullptr) == CASYNC_OK);
+    int32_t finite = 0;
+    CHECK(casync_session_step(session.handle, &finite, nullptr, 0) == CASYNC_TIMEOUT);
+    CHECK(last_error().find("the completions of 1 submissions have not returned") == 0);
+    CHECK(seconds() < 10);
+    CHECK(casync_session_step(session.handle, &finite, nullptr, 0) == CASYNC_PEER_FAILURE);
+    CHECK(last_error().find("the completions of 1 submissions") != std::string::npos);
+    SECTION("closed") { CHECK(casync_session_close(session.handle) == CASYNC_TIMEOUT); }
+    SECTION("freed") {}
+  }
+  CHECK(seconds() < 10);
+  stuck.let_go.set_value();
+  while (!stuck.returned) std::this_thread::yield();
 }
 
 TEST_CASE("c session: a device, stream or event that this build cannot take is refused by its field") {

@@ -15,14 +15,14 @@ inline std::string last_error() { return casync_last_error(); }
 
 /// A session of one rank.
 struct Session {
-  explicit Session(const char* codec) {
+  explicit Session(const char* codec, double timeout_s = 20) {
     casync_session_options options;
     std::memset(&options, 0, sizeof options);
     options.struct_size = sizeof options;
     options.size = 1;
     options.codec = codec;
     options.transport = "loopback";
-    options.timeout_s = 20;
+    options.timeout_s = timeout_s;
     const casync_status opened = casync_session_open(&options, &handle);
     INFO(last_error());
     REQUIRE(opened == CASYNC_OK);

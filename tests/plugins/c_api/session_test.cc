@@ -36,6 +36,9 @@ TEST_CASE("c session: one rank alone gets back what its codec makes of its gradi
   REQUIRE(casync_session_rank(session.handle, &rank, &size) == CASYNC_OK);
   CHECK(rank == 0);
   CHECK(size == 1);
+  double limit = 0;
+  REQUIRE(casync_session_timeout(session.handle, &limit) == CASYNC_OK);
+  CHECK(limit == 20);
   const uint32_t id = session.declare("w", 1000);
   std::vector<float> values(1000, 1.5f);
   CHECK(session.reduce(id, &values));
@@ -68,6 +71,33 @@ TEST_CASE("c session: state goes out and comes back with its residuals") {
   CHECK(first.reduce(0, &a));
   CHECK(second.reduce(id, &b));
   CHECK(a == b);
+}
+
+TEST_CASE("c session: a state is taken once, however much room its text turns out to need") {
+  const Session session("int4");
+  const uint32_t id = session.declare("w", 500);
+  std::vector<float> values(500, 0.7f);
+  CHECK(session.reduce(id, &values));
+  std::vector<char> text(10);
+  std::size_t length = 0;
+  REQUIRE(casync_session_state(session.handle, text.data(), text.size(), &length) == CASYNC_OK);
+  REQUIRE(length > text.size());
+  // A state that is taken now has another gradient.
+  std::vector<float> others(100, 0.7f);
+  casync_submission other{};
+  other.struct_size = sizeof other;
+  other.gradient = session.declare("x", 100);
+  other.data = others.data();
+  other.bytes = 400;
+  casync_handle handle = 0;
+  REQUIRE(casync_session_submit_each(session.handle, 1, &other, &handle) == CASYNC_OK);
+  REQUIRE(casync_session_wait(session.handle, handle, -1) == CASYNC_OK);
+  text.resize(length + 1);
+  REQUIRE(casync_session_state(session.handle, text.data(), text.size(), &length) == CASYNC_OK);
+  CHECK(nlohmann::json::parse(text.data()).at("gradients").size() == 1);
+  CHECK(session.text(casync_session_state).at("gradients").size() == 2);
+  int32_t finite = 0;
+  CHECK(casync_session_step(session.handle, &finite, nullptr, 0) == CASYNC_OK);
 }
 
 TEST_CASE("c session: pieces of a state that do not belong together are refused by name") {
@@ -175,6 +205,7 @@ TEST_CASE("c session: wrong arguments are refused by name and start nothing") {
   CHECK(casync_session_done(session.handle, 0, nullptr) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_step(session.handle, nullptr, nullptr, 0) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_rank(session.handle, nullptr, nullptr) == CASYNC_INVALID_ARGUMENT);
+  CHECK(casync_session_timeout(session.handle, nullptr) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_stats(session.handle, nullptr, 0, nullptr) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_state(session.handle, nullptr, 4, nullptr) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_abort(session.handle, nullptr) == CASYNC_INVALID_ARGUMENT);
@@ -194,6 +225,7 @@ TEST_CASE("c session: every function refuses no session") {
   CHECK(refused(casync_session_wait(nullptr, 0, 1)));
   CHECK(refused(casync_session_wait_hidden(nullptr, 0, 1)));
   CHECK(refused(casync_session_note_exposed(nullptr, 0, 1)));
+  CHECK(refused(casync_session_timeout(nullptr, nullptr)));
   CHECK(refused(casync_session_done(nullptr, 0, &number)));
   CHECK(refused(casync_session_step(nullptr, &number, nullptr, 0)));
   CHECK(refused(casync_session_stats(nullptr, nullptr, 0, &length)));

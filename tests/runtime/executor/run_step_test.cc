@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -105,4 +106,16 @@ TEST_CASE("exposed time: it adds up") {
   exposed.add(Seconds(0.5));
   exposed.add(Seconds(0.25));
   CHECK(exposed.seconds() == Approx(0.75));
+}
+
+TEST_CASE("exposed time: what several threads add is all there") {
+  ExposedTime exposed;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 50000; ++k) exposed.add(Seconds(0.5));  // sums of halves are exact
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(exposed.seconds() == 100000);
 }

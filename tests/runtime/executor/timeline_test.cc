@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <catch2/catch.hpp>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -145,6 +146,25 @@ TEST_CASE("timeline: spans that no longer fit are counted, and overwrite none") 
   for (int i = 0; i < 5; ++i) timeline.record({});
   CHECK(timeline.size() == 3);
   CHECK(timeline.dropped() == 2);
+}
+
+TEST_CASE("timeline: a file of tens of thousands of lanes takes as long as one of few") {
+  constexpr std::size_t kSpans = 200000, kPeers = 99000;
+  const casync::test::TemporaryDirectory directory;
+  const auto processor_time_with = [&](std::size_t peers) {
+    Timeline timeline(kSpans);
+    for (std::size_t i = 0; i < kSpans; ++i) {
+      Span span{};
+      span.kind = i % 2 == 0 ? SpanKind::kSend : SpanKind::kRecv;
+      span.peer = static_cast<Rank>(i / 2 % peers);
+      timeline.record(span);
+    }
+    const std::clock_t begin = std::clock();
+    REQUIRE(timeline.write(directory.path() + "/x.json", 0, "{}").is_ok());
+    return static_cast<double>(std::clock() - begin);
+  };
+  const double few = processor_time_with(2), many = processor_time_with(kPeers);
+  CHECK(many < 5 * few);
 }
 
 TEST_CASE("timeline: a full disk leaves no file that ends in the middle") {

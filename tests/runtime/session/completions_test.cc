@@ -85,10 +85,32 @@ TEST_CASE("completions: each is called once a step, on many steps, and drain() w
         });
       }
       if (const auto ended = session.step(); !ended) return ended.status().text();
-      completions.drain();
+      if (!completions.drain(after(Seconds(20)))) return std::string("not drained");
       if (calls != static_cast<int>(kGradients) * (step + 1)) return "calls: " + std::to_string(calls);
     }
     return failures == 0 ? std::string() : std::string("some failed");
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("completions: one that does not return ends the waits for it at their deadlines") {
+  const std::string complaints = with_sessions(1, codec("none"), [&](Session& session, RankContext&) {
+    Completions completions(session);
+    std::promise<void> let_go;
+    const Result<GradientId> id = declare(session, "weight", 100);
+    std::vector<float> values(100, 1.0f);
+    const Submission one{*id, view_of(values)};
+    if (!completions.prepare(1)) return std::string("no room");
+    const Result<std::vector<Handle>> handles = session.submit({&one, 1});
+    if (!handles) return handles.status().text();
+    completions.add((*handles)[0], [&](Handle, const Status&) { let_go.get_future().wait(); });
+    const Status drained = completions.drain(after(Seconds(0.2)));
+    if (drained.code() != StatusCode::kTimeout) return "drained: " + drained.text();
+    if (completions.close(after(Seconds(0.2)))) return std::string("closed, with its thread under way");
+    let_go.set_value();
+    if (!completions.drain(after(Seconds(20)))) return std::string("not drained");
+    if (!completions.close(after(Seconds(20)))) return std::string("not closed");
+    return session.step() ? std::string() : std::string("no end of the step");
   });
   CHECK(complaints == "");
 }

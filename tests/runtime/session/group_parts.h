@@ -58,6 +58,9 @@ class Noting final : public LoneSession {
 
 /// Gradients of two elements, of which "a" and "b" are the group "g".
 struct Table {
+  explicit Table(Device& device) : on(device) {}
+  Table() : Table(*own_device()) {}
+
   void add(const std::string& name) { table.add(name, *table.declare(spec(name))); }
   /// The check of a call that submits these.
   std::string check(std::initializer_list<unsigned> ids, std::uint32_t step = 0) {
@@ -76,9 +79,15 @@ struct Table {
     return leaves;
   }
 
-  const std::unique_ptr<Device> device = make_host_device();
+  /// The host.
+  static Device* own_device() {
+    static const std::unique_ptr<Device> host = make_host_device();
+    return host.get();
+  }
+
+  Device& on;
   Noting session;
-  GroupTable table{session, *device, {{"g", {"a", "b"}, {}}}};
+  GroupTable table{session, on, {{"g", {"a", "b"}, {}}}};
   Values any = {0, 0};
 };
 

@@ -7,6 +7,7 @@
 
 #include "runtime/session/handles.h"
 #include "tests/runtime/session/group_parts.h"
+#include "tests/runtime/session/hanging_device.h"
 
 using namespace casync;                // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;       // NOLINT(google-build-using-namespace)
@@ -16,7 +17,8 @@ namespace {
 
 /// "a" of the group is submitted in step 0, and "b" is not yet.
 struct Waiting : Table {
-  Waiting() {
+  Waiting() : Waiting(*own_device()) {}
+  explicit Waiting(Device& device) : Table(device) {
     for (const char* name : {"a", "alone", "b"}) add(name);
     submit(0, a);
   }
@@ -93,6 +95,26 @@ TEST_CASE("group waits: a question for a result that is there hands it over") {
   std::unique_lock lock(it.lock.mutex);
   CHECK(it.waits.hand_over_all(lock).is_ok());
   CHECK(it.b == Values{7, 8});
+}
+
+TEST_CASE("group waits: a device that hangs while it copies a result ends the job at the session's limit") {
+  static casync::test::HangingDevice device;
+  Waiting& it = *new Waiting(device);  // the device may still write there
+  it.submit(2, it.b);
+  const std::string late = "gradient a, step 0: its result is on its way to its memory";
+  CHECK(it.wait(0.01).text() == "Timeout: " + late);
+  CHECK(it.session.aborted_with.empty());
+  SECTION("in a wait for one") {
+    CHECK(it.wait(-1).text() == "Timeout: " + late);
+    CHECK(it.session.aborted_with == late);
+  }
+  SECTION("in the end of a step") {
+    std::unique_lock held(it.lock.mutex);
+    const std::string all = "the device has not copied results of group g to its members' memory within 0.3 s";
+    CHECK(it.waits.hand_over_all(held).text() == "Timeout: " + all);
+    CHECK(it.session.aborted_with == all);
+    CHECK(held.owns_lock());
+  }
 }
 
 TEST_CASE("group waits: a wait for any is for groups that have left") {

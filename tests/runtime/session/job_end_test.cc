@@ -2,6 +2,8 @@
 #include "runtime/session/job_end.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <future>
 #include <thread>
 
 #include "runtime/session/farewell.h"
@@ -90,6 +92,27 @@ TEST_CASE("job end: a goodbye is known here, and ends the job only if it is none
     CHECK_THAT(session.job_end.failure().text(), Catch::StartsWith("DataLoss: rank 1 (node1, pid 101): "));
     CHECK(first_of(session.gone) == "OK");
   }
+}
+
+TEST_CASE("job end: what the group's thread says comes back while a copy of the state holds the session's mutex") {
+  test::HeldSession session(8107);
+  session.declare("a");
+  session.claim();
+  std::promise<void> told;
+  std::thread groups;
+  {
+    const std::lock_guard copying(session.tables.mutex);
+    groups = std::thread([&] {
+      session.openings.agreed({{"comparison 1", "gradient a"}, true});
+      session.openings.needed("gradient b", 0);
+      session.job_end.peer_left(1, encode_farewell({3, {}}));
+      session.job_end.peer_broke(2, peer_failure("closed its connection"));
+      session.parts.executor->failures().fail(peer_failure("rank 2 died"));
+      told.set_value();
+    });
+    CHECK(told.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+  }
+  groups.join();
 }
 
 TEST_CASE("job end: with gossip a rank that leaves may be ahead, and nobody has to end for it yet") {

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/session/handles.h"
+#include "tests/runtime/session/hanging_device.h"
 #include "tests/runtime/session/late_cases.h"
 #include "tests/runtime/session/lone_session.h"
 
@@ -74,12 +75,42 @@ struct Waiting {
   LateSteps steps{1};
   Gradients gradients{1};
   LateFailure failure{session};
-  LateWaits waits{session, lock, steps, gradients.table, failure};
+  LateWaits waits{session, lock, steps, gradients.table, failure, Seconds(60)};
   Values values = {2, 2};
   const Handle handle = handle_of(1, GradientId(0));
 };
 
 }  // namespace
+
+TEST_CASE("late waits: a device that hangs while it copies results ends the job at the session's limit") {
+  Asked session;
+  SessionLock lock;
+  LateSteps steps{1};
+  static HangingDevice device;  // its memory is kept: the device may still write there
+  LateGradients& table = *new LateGradients(device, 1);
+  REQUIRE(table.open().is_ok());
+  LateGradient& a = **table.add(GradientId(0), {"a", DType::kFloat32, {2}, 0});
+  LateFailure failure(session);
+  LateWaits waits(session, lock, steps, table, failure, Seconds(0.2));
+  REQUIRE(a.take({GradientId(0), {}}, 0).is_ok());
+  REQUIRE(a.hand_over().is_ok());
+  steps.end();
+  REQUIRE(a.take({GradientId(0), {}}, 1).is_ok());
+  SECTION("in the end of a step") {
+    std::unique_lock held(lock.mutex);
+    CHECK(waits.hand_over_all(held).text() ==
+          "Timeout: the device has not copied late results to the gradients' memory within 0.2 s");
+    CHECK(held.owns_lock());
+    CHECK(failure.is_told());
+  }
+  SECTION("in a wait for one") {
+    steps.begin();
+    steps.reduce({});
+    CHECK(waits.wait(handle_of(1, GradientId(0)), -1, Waiter::kProgram).text() ==
+          "Timeout: gradient a, step 1: its result is on its way to its memory");
+    CHECK(failure.is_told());
+  }
+}
 
 TEST_CASE("late waits: a wait ends in time, and names the step that is not reduced") {
   Waiting it;

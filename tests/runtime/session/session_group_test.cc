@@ -91,7 +91,7 @@ TEST_CASE("groups: waits in other threads go on when the group has been reduced"
           std::thread waiter([&] { waited = session.wait(members.handles[0], -1); });
           if (const Status sent = members.submit(session, 2); !sent) return sent.text();
           waiter.join();
-          completions.drain();
+          if (const Status told = completions.drain(after(Seconds(20))); !told) return told.text();
           const Result<StepResult> done = session.step();
           if (!done || !waited) return done.status().text() + waited.text();
           if (called != 2) return "completions: " + std::to_string(called);

@@ -298,7 +298,7 @@ TEST_CASE("staleness: a wait while others go on to the next step leaves that ste
   auto owned = std::make_unique<Interrupted>();
   Interrupted& inner = *owned;
   const std::unique_ptr<Device> device = make_host_device();
-  const std::unique_ptr<Session> delayed = DelayedSession::wrap(std::move(owned), *device, 1).value();
+  const std::unique_ptr<Session> delayed = DelayedSession::wrap(std::move(owned), *device, 1, 20).value();
   Session& session = *delayed;
   const GradientId id = *declare(session, "weight", 2);
   std::vector<float> first = {1, 1}, second = {2, 2}, third = {3, 3};

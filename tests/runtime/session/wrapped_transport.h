@@ -7,6 +7,7 @@
 #include <cctype>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,8 @@ struct Tampering {
   std::atomic<std::uint64_t>* allocations = nullptr;
   /// close() says that the network may still write to memory.
   bool holds_memory = false;
+  /// close() throws once the inner one has closed.
+  bool throws_in_close = false;
 };
 
 /// Loopback with something between it and the executor.
@@ -84,6 +87,7 @@ class WrappedTransport final : public runtime::Transport, private runtime::Trans
     note_late();
     const bool let_go = inner_->close(deadline);
     closed_ = true;
+    if (tampering_.throws_in_close) throw std::runtime_error("the network fell over");
     return let_go && !tampering_.holds_memory;
   }
   runtime::TransportStats stats() const override {

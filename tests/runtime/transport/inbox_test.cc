@@ -140,6 +140,29 @@ TEST_CASE_METHOD(Fixture, "inbox: a refusal among what was put off stops the res
   CHECK(received_statuses.empty());
 }
 
+TEST_CASE_METHOD(Fixture, "inbox: what waits of one gradient is asked about again without what waits of others") {
+  answer = Placement::Kind::kLater;
+  for (std::uint64_t gradient = 1; gradient <= 100; ++gradient) {
+    for (const Rank from : {1, 2}) {
+      FrameHeader piece = header(12'288, 4096, 0, from);
+      piece.message.key.gradient = gradient;
+      CHECK(inbox.arrive(piece, nullptr).answer == Inbox::Answer::kHold);
+    }
+  }
+  asked = 0;
+  inbox.retry(7);
+  CHECK(asked == 2);
+  inbox.retry(101);
+  CHECK(asked == 2);
+  answer = Placement::Kind::kHere;
+  inbox.retry(7);
+  CHECK(asked == 4);
+  CHECK(taken.size() == 2);
+  inbox.retry(7);
+  CHECK(asked == 4);
+  for (const Rank from : {1, 2}) inbox.fail(from, data_loss("the end"));
+}
+
 TEST_CASE_METHOD(Fixture, "inbox: sizes in a header reserve nothing until the client has answered") {
   answer = Placement::Kind::kLater;
   const FrameHeader bomb = header(Bytes{1} << 62, kMinPieceBytes, 0);

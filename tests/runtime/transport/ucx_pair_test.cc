@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two ranks over UCX in this thread: how many wire messages leave, and a client that throws.
+#include <time.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -236,6 +238,26 @@ TEST_CASE("ucx: an exception of the client fails the peer, and never passes thro
   pair.clients[1].throws_when_told = false;
   for (auto& transport : pair.transports) transport->close(Clock::now());
   CHECK(pair.clients[1].failures.size() == 1);
+}
+
+TEST_CASE("ucx: a close that waits for a peer that does not come costs next to no processor time") {
+  const auto processor_seconds = [] {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  };
+  const bool flushes_only = GENERATE(false, true);
+  INFO((flushes_only ? "all is sent" : "messages are under way"));
+  Pair pair;
+  pair.send({1_KiB});
+  REQUIRE(pair.until([&] { return pair.clients[1].received_count == 1 && pair.clients[0].sent_count == 1; }));
+  if (!flushes_only) pair.send(std::vector<Bytes>(3, 4_MiB));
+  const double before = processor_seconds();
+  const Clock::time_point begin = Clock::now();
+  pair.transports[0]->close(after(Seconds(1.5)));
+  CHECK(Seconds(Clock::now() - begin).count() >= 1.4);
+  CHECK(processor_seconds() - before < 0.1);  // it sleeps
+  pair.transports[1]->close(Clock::now());
 }
 
 TEST_CASE("ucx: a transport that is closed in the middle of a message leaves no descriptor behind") {

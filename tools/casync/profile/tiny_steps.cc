@@ -152,7 +152,7 @@ Result<TinySteps> measure_tiny_steps(const TinyStepOptions& options) {
   if (child == 0) _exit(side.run(1) ? 0 : 1);
   Result<TinySteps> made = side.run(0);
   if (!made) ::kill(child, SIGKILL);  // it would wait for this process until its deadline
-  waitpid(child, nullptr, 0);
+  waitpid(child, nullptr, 0);         // kPatience ends its session's waits
   return made;
 }
 

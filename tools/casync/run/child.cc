@@ -2,6 +2,7 @@
 #include "tools/casync/run/child.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 
 namespace casync::tools {
 namespace {
+
+constexpr int kExecuteMs = 60000;
 
 struct Pipe {
   UniqueFd read, write;
@@ -66,8 +69,14 @@ Result<Child> start_child(std::span<const std::string> program, std::span<const 
   ::setpgid(pid, pid);  // here too: whichever of the two runs first, the group exists before it is signalled
   failure->write.reset();
   int error = 0;
+  pollfd executed{failure->read.get(), POLLIN, 0};
+  if (::poll(&executed, 1, kExecuteMs) == 0) {  // the descriptor is closed, or has the error, once it is executed
+    ::kill(-pid, SIGKILL);
+    return timeout_error("`" + program[0] + "` could not be executed within " + std::to_string(kExecuteMs / 1000) +
+                         " s: does its file system answer?");
+  }
   if (::read(failure->read.get(), &error, sizeof(error)) == sizeof(error)) {
-    ::waitpid(pid, nullptr, 0);
+    ::waitpid(pid, nullptr, 0);  // it ends by itself
     return invalid_argument("cannot execute `" + program[0] + "`: " + std::strerror(error));
   }
   ::fcntl(out->read.get(), F_SETFL, O_NONBLOCK);

@@ -19,7 +19,7 @@ struct Child {
 };
 
 /// Starts `program` (looked up in PATH) with exactly this environment and nothing to read. It is killed when the
-/// calling thread ends. InvalidArgument: it cannot be executed; says why.
+/// calling thread ends. InvalidArgument: it cannot be executed; says why. Timeout: its file system holds it up.
 Result<Child> start_child(std::span<const std::string> program, std::span<const std::string> environment);
 
 }  // namespace casync::tools

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t kLongestLine = 64 << 10;
 
-/// Writes all of `text`. A reader that is gone (EPIPE) is no failure: the ranks' work is worth more than their output.
+/// Writes all of `text`, however long the reader takes, as a rank that wrote there itself would. A reader that is gone
+/// (EPIPE) is no failure: the ranks' work is worth more than their output.
 void write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(descriptor, text.data(), text.size());

@@ -31,6 +31,7 @@ void Supervisor::add(Rank rank, Child child) {
 
 void Supervisor::give_up() {
   signal_all(SIGKILL);
+  // No deadline, here and in watch(): a process outlives SIGKILL only inside the kernel, which a shell waits for, too.
   for (auto& process : processes_) ::waitpid(process->child.pid, nullptr, 0);
 }
 

@@ -18,6 +18,8 @@ namespace casync::tools {
 namespace {
 
 constexpr int kPollMs = 200;
+constexpr int kLookMs = 20;  // for the end of a child that has closed its output
+constexpr Seconds kLastWords{5};
 constexpr std::size_t kShownLines = 8;
 
 std::vector<std::string> environment_of(const PhaseProcess& process, const JobPlace& place, Rank rank) {
@@ -60,21 +62,36 @@ std::string last_lines(const std::string& path) {
   return text;
 }
 
-/// Waits for the child and copies its output. Kills it when another rank has given up, or at the deadline.
+/// True once the child has ended. It stays unreaped, so that its group's number cannot be anybody else's.
+bool has_ended(const Child& child) {
+  siginfo_t info{};
+  const bool known = ::waitid(P_PID, static_cast<id_t>(child.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  return !known || info.si_pid != 0;
+}
+
+/// Waits for the child and copies its output. Kills it when another rank has given up, or at the deadline; not even
+/// then does it wait for a process that the kernel holds, or for one that left the group with the child's output.
 Result<int> wait_for(const Child& child, TuneRanks& ranks, std::ofstream& log) {
   const auto deadline = after(Seconds(ranks.patience_s()));
+  auto last = Clock::time_point::max();
   pollfd streams[2] = {{child.out.get(), POLLIN, 0}, {child.err.get(), POLLIN, 0}};
-  bool late = false;
-  while (streams[0].fd >= 0 || streams[1].fd >= 0) {
-    ::poll(streams, 2, kPollMs);
+  bool late = false, ended = false;
+  while (!ended || streams[0].fd >= 0 || streams[1].fd >= 0) {
+    ::poll(streams, 2, streams[0].fd < 0 && streams[1].fd < 0 ? kLookMs : kPollMs);
     for (pollfd& stream : streams) {
       if (stream.fd >= 0 && !pass_on(stream.fd, log)) stream.fd = -1;
     }
+    ended = has_ended(child);
     late = late || Clock::now() > deadline;
-    if (late || !ranks.failure()) ::kill(-child.pid, SIGKILL);
+    if (!late && ranks.failure()) continue;
+    ::kill(-child.pid, SIGKILL);
+    if (last == Clock::time_point::max()) last = after(kLastWords);
+    if (Clock::now() > last) break;
   }
-  int status = 0;
-  while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+  int status = SIGKILL;
+  if (ended) {
+    while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+    }
   }
   if (late) return timeout_error("did not end within " + std::to_string(static_cast<int>(ranks.patience_s())) + " s");
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -57,9 +57,11 @@ class Session(AttachedSession):
         return self._exact
 
     def close(self) -> None:
-        if self._exact is not None:
-            self._exact.close()
-        super().close()
+        try:
+            if self._exact is not None:
+                self._exact.close()
+        finally:
+            super().close()
 
 
 _opened = None

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compilation of a plugin's library, with compilers and other processes that do not end."""
+
+import fcntl
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import casync
+from casync import native
+
+
+def plugin():
+    return native.Plugin("nothing", "1", [], [], [], [])
+
+
+@pytest.fixture
+def hanging_compiler(tmp_path, monkeypatch):
+    """Starts a program of its own, as g++ does, and writes its number to a file."""
+    script = tmp_path / "hanging"
+    script.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {tmp_path}/child\nwait\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("CXX", str(script))
+    native._compiler.cache_clear()
+    yield tmp_path / "child"
+    monkeypatch.undo()
+    native._compiler.cache_clear()
+
+
+def test_a_compiler_that_hangs_is_killed_with_what_it_started(tmp_path, monkeypatch, hanging_compiler):
+    monkeypatch.setattr(native, "COMPILE_S", 1.0)
+    start = time.monotonic()
+    with pytest.raises(casync.errors.Timeout, match="hanging has not ended after 1 s and was killed"):
+        plugin().build(tmp_path)
+    assert time.monotonic() - start < 20
+    child = int(hanging_compiler.read_text())
+    deadline = time.monotonic() + 10
+    while pathlib.Path(f"/proc/{child}/stat").exists() and time.monotonic() < deadline:
+        if pathlib.Path(f"/proc/{child}/stat").read_text().split(") ")[1][0] == "Z":
+            break
+        time.sleep(0.05)
+    else:
+        assert time.monotonic() < deadline, "the compiler's child lives"
+
+
+def test_a_lock_that_another_process_holds_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(native, "COMPILE_S", 0.5)
+    path = tmp_path / "casync_nothing.lock"
+    with open(path, "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        start = time.monotonic()
+        with pytest.raises(casync.errors.Timeout, match="another process has held .*casync_nothing.lock for 0.5 s"):
+            plugin().build(tmp_path)
+        assert 0.5 <= time.monotonic() - start < 20
+
+
+def test_a_lock_of_a_process_that_was_killed_is_free(tmp_path):
+    """The kernel lets go of it, so that nobody waits for a process that is gone."""
+    path = tmp_path / "casync_nothing.lock"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", f"import fcntl, sys; f = open({str(path)!r}, 'w'); fcntl.flock(f, 2); print('held', flush=True); sys.stdin.read()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdout.readline() == b"held\n"
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.wait()
+    start = time.monotonic()
+    with open(path, "w") as file:
+        native._lock(file)
+    assert time.monotonic() - start < 5
