@@ -86,6 +86,16 @@ void SectionChecker::assign_sections(const Word& name, const Expression& value) 
   }
   need_count(value, *call);
   for (std::size_t i = 0; i < call->arguments.size(); ++i) add_section(*call->arguments[i], i);
+  code_.place.kind == RoutineKind::kEncode ? forget_other_counts() : need_counts(*call);
+}
+
+/// The number of elements of a selection that is not sent is a value like any other.
+void SectionChecker::forget_other_counts() {
+  const std::vector<Section>& sections = code_.program.sections;
+  for (Sent& sent : sent_) {
+    const auto is_counted = [&](const Section& section) { return section.type.extent == sent.counts; };
+    if (sent.counts && std::none_of(sections.begin(), sections.end(), is_counted)) sent.counts.reset();
+  }
 }
 
 void SectionChecker::need_count(const Expression& value, const Call& concat) {
@@ -132,6 +142,8 @@ void SectionChecker::add_section(const Expression& argument, std::size_t index) 
     sent_.push_back(sent);
     code_.program.sections.push_back({word != nullptr ? std::string(word->text) : "section", type, coding});
   } else {
+    const Type& wanted = code_.program.sections[index].type;
+    if (type.extent && wanted.extent) code_.selections.take_for(*type.extent, *wanted.extent, *section);
     need_same(argument, marked, *section, index);
     if (sent_[index].fill) {
       section = code_.selections.filled(std::move(section), sent_[index].fill->as_number(type.element));
@@ -144,7 +156,6 @@ void SectionChecker::add_section(const Expression& argument, std::size_t index) 
 void SectionChecker::need_same(const Expression& argument, const MarkedSection& marked, const Term& section,
                                std::size_t index) {
   const Section& wanted = code_.program.sections[index];
-  const Sent& sent = sent_[index];
   if (!fits(marked, index)) refuse_mark(argument, index);
   if (section.type() != wanted.type) {
     const auto sized = [&](const Type& type) {
@@ -153,9 +164,16 @@ void SectionChecker::need_same(const Expression& argument, const MarkedSection& 
     code_.refuse(marked.of->at, "this is " + sized(section.type()) + ", the section `" + wanted.name +
                                     "` of `encode` is " + sized(wanted.type));
   }
-  if (sent.counts && code_.selections.counted_by(section) != sent.counts) {
-    code_.refuse(marked.of->at, "the section `" + wanted.name + "` of `encode` is the number of elements of " +
-                                    code_.sizes.text_of(*sent.counts) + ", and here it is not");
+}
+
+/// Refuses a merge that sends another number where encode sends that of a selection's elements.
+void SectionChecker::need_counts(const Call& concat) const {
+  for (std::size_t i = 0; i < sent_.size(); ++i) {
+    const std::optional<Extent>& counts = sent_[i].counts;
+    if (!counts || code_.selections.counted_by(*code_.place.routine->sections[i]) == counts) continue;
+    code_.refuse(concat.arguments[i]->at, "the section `" + code_.program.sections[i].name +
+                                              "` of `encode` is the number of elements of " +
+                                              code_.sizes.text_of(*counts) + ", and here it is not");
   }
 }
 

@@ -41,6 +41,8 @@ class SectionChecker {
   void need_same(const Expression& argument, const MarkedSection& marked, const Term& section, std::size_t index);
   /// Returns true if a section has its mark of encode, or none where encode lets the coding be chosen.
   bool fits(const MarkedSection& marked, std::size_t index) const;
+  void forget_other_counts();
+  void need_counts(const Call& concat) const;
   void need_count(const Expression& value, const Call& concat);
   void add_section(const Expression& argument, std::size_t index);
   void extract_section(const Expression& argument, std::size_t index);

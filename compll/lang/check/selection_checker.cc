@@ -14,10 +14,26 @@ constexpr Type kOneUint{kUintType, {}};
 
 Extent extent_of(std::uint32_t size) { return {Extent::Kind::kSized, {size, {}, {}}}; }
 
-/// Returns true for a size that says how many elements an array of this extent has.
-bool is_size_of(const Term& size, const Extent& extent) {
-  return size.op == Op::kSize && *size.arguments.front()->type().extent == extent;
+/// The place that is in no array, as an element of this type.
+TermPtr nowhere_of(ScalarType type, Span at) {
+  return type == kIntType ? make_constant(at, type, -1) : make_constant(at, type, kNowhere);
 }
+
+/// Gives the arrays of one extent another one.
+struct Renaming {
+  Extent from, to;
+
+  void rename(Type& type) const {
+    if (type.extent == from) type.extent = to;
+  }
+  void rename(Term& term) const {
+    for (Type& type : term.types) rename(type);
+    for (const TermPtr& argument : term.arguments) rename(*argument);
+    if (!term.function) return;
+    for (Step& step : term.function->steps) rename(*step.value);
+    for (const TermPtr& result : term.function->results) rename(*result);
+  }
+};
 
 }  // namespace
 
@@ -39,21 +55,35 @@ void SelectionChecker::end_routine() {
   });
 }
 
-/// A size of its own, so that two selections do not fit together. The selections of merge are those of encode, one
-/// after the other: they may be sent as the same sections.
+/// A size of its own, so that two selections do not fit together.
 Extent SelectionChecker::new_extent(const Extent& all, const std::string& text) {
   std::vector<ProgramSize>& sizes = code_.program.sizes;
-  if (code_.place.kind == RoutineKind::kMerge) {
-    for (const std::uint32_t size : sizes_) {
-      if (is_size_of(*sizes[size].value, all) && made_.insert(size).second) return extent_of(size);
-    }
-  }
   const auto size = static_cast<std::uint32_t>(sizes.size());
   TermPtr most = make_term(Op::kSize, {}, kOneUint, terms(make_variable({}, 0, {kFloatType, all})));
   sizes.push_back({std::move(most), text});
   sizes_.insert(size);
   made_.insert(size);
   return extent_of(size);
+}
+
+void SelectionChecker::take_for(const Extent& made, const Extent& wanted, Term& section) {
+  if (made == wanted || !is_selection(made) || !is_selection(wanted)) return;
+  const std::uint32_t from = made.count.value, to = wanted.count.value;
+  const std::vector<ProgramSize>& sizes = code_.program.sizes;
+  const Extent most = *sizes[from].value->arguments.front()->type().extent;
+  if (*sizes[to].value->arguments.front()->type().extent != most || !made_.contains(from) || counts_.contains(to))
+    return;
+  const Renaming renaming{made, wanted};
+  for (ProgramVariable& variable : code_.program.variables) renaming.rename(variable.type);
+  for (Step& step : code_.place.routine->steps) renaming.rename(*step.value);
+  for (const TermPtr& sent : code_.place.routine->sections) renaming.rename(*sent);
+  renaming.rename(section);
+  made_.erase(from);
+  for (auto* of_routine : {&counts_, &places_}) {
+    auto moved = of_routine->extract(from);
+    moved.key() = to;
+    of_routine->insert(std::move(moved));
+  }
 }
 
 TermPtr SelectionChecker::places_where(TermPtr holds, const std::string& text, Span at) {
@@ -141,7 +171,7 @@ TermPtr SelectionChecker::filled_places(TermPtr places) {
   if (!is_selection(places->type()) || (known && is_nowhere(*known, type))) return places;
   const ScalarType whole = common_type(type, type);
   const Span at = places->at;
-  return filled(std::move(places), whole, make_constant(at, whole, whole == kIntType ? -1 : kNowhere));
+  return filled(std::move(places), whole, nowhere_of(whole, at));
 }
 
 TermPtr SelectionChecker::places_as_ints(TermPtr places) {
@@ -210,7 +240,7 @@ void SelectionChecker::count_extracted() {
     auto body = std::make_unique<Body>();
     body->parameters = {code_.variables.new_variable("place", {type, {}}, at)};
     TermPtr place = make_variable(at, body->parameters.front(), {type, {}});
-    TermPtr nowhere = make_constant(at, type, type == kIntType ? -1 : kNowhere);
+    TermPtr nowhere = nowhere_of(type, at);
     TermPtr found = make_term(Op::kUnequal, at, {kBoolType, {}}, terms(std::move(place), std::move(nowhere)));
     body->results = terms(convert(std::move(found), kUintType));
     TermPtr map =

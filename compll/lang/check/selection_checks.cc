@@ -52,6 +52,13 @@ TermPtr places_where(const OperatorUse& use, TermPtr array) {
                use.quoted() + " needs a function that returns bool, this returns " + text_of(holds->type().element));
   }
   SelectionChecker& selections = use.code.selections;
+  const Extent& all = *holds->type().extent;
+  // A size of its own is n at most, and the gradient may have fewer elements than such an array.
+  if (!count && all.kind == Extent::Kind::kFixed) {
+    const std::string size = std::to_string(all.count.value);
+    use.refuse(use.argument(0).at, use.quoted() + " without a count, of " + size + " elements whatever n is",
+               "give it the count: `" + std::string(use.word()) + "(x, " + size + ", f)`");
+  }
   if (!count) return selections.places_where(std::move(holds), text, use.at.at);
   return use.term(Op::kWhere, {kUintType, *count}, terms(selections.filled(std::move(holds), 0)));
 }
