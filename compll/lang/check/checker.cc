@@ -142,6 +142,7 @@ class FileChecker {
 
   void begin(const Function& function) {
     code_.variables.forget_values();
+    code_.selections.begin_routine();
     parameters_.begin(function);
   }
 

@@ -9,6 +9,7 @@
 #include "compll/lang/check/place.h"
 #include "compll/lang/check/routine_checker.h"
 #include "compll/lang/check/section_checker.h"
+#include "compll/lang/check/selection_checker.h"
 #include "compll/lang/check/size_checker.h"
 #include "compll/lang/check/state_checker.h"
 #include "compll/lang/check/statement_checker.h"
@@ -40,6 +41,7 @@ struct CodeChecker {
   FunctionChecker functions{*this};
   StatementChecker statements{*this};
   SectionChecker sections{*this};
+  SelectionChecker selections{*this};
   StateChecker states{*this};
   RoutineChecker routines{*this};
 };

@@ -159,7 +159,7 @@ TermPtr ExpressionChecker::check_node(const Expression& at, const Index& node) {
   // `sorted[x.size * ratio]`: towards zero, as C converts.
   if (index->type().element.is_float()) index = convert(std::move(index), kIntType);
   if (!index->type().element.is_integer()) code_.refuse(node.index->at, "an index that is no number");
-  return element_of(std::move(array), std::move(index), at.at);
+  return code_.selections.element_of(std::move(array), std::move(index), at.at);
 }
 
 TermPtr ExpressionChecker::element_of(TermPtr array, TermPtr index, Span at) {
@@ -186,6 +186,7 @@ TermPtr ExpressionChecker::check_node(const Expression& at, const Member& node) 
   const auto* output = std::get_if<Name>(&node.of->node);
   const bool known = code_.place.makes_gradient() && output != nullptr && output->text == code_.place.output;
   TermPtr array = known ? make_variable(at.at, 0, {kFloatType, Extent{}}) : check_array(*node.of, "`.size`");
+  if (code_.selections.is_selection(array->type())) return code_.selections.count_of(*array->type().extent, at.at);
   TermPtr size = make_term(Op::kSize, at.at, {kUintType, {}});
   size->arguments = terms(std::move(array));
   return size;

@@ -81,6 +81,8 @@ TermPtr check_exchange(const OperatorUse& use) {
   }
   const ExchangeKind kind = kind_of(use);
   TermPtr array = use.floats(0);
+  use.code.selections.need_none(*array, use.argument(0).at, "`exchange`",
+                                "each rank selects other elements: exchange what `scatter` makes of them");
   if (++use.code.program.rounds > kMostExchanges) {
     use.refuse(at, "more than " + std::to_string(kMostExchanges) + " exchanges", "each is a round trip of all ranks");
   }

@@ -52,6 +52,40 @@ void OperatorUse::need_no_random(const Body& body, Span function_at) const {
   });
 }
 
+namespace {
+
+/// The way out where two arrays of a `map` do not fit together.
+std::string hint_of(const OperatorUse& use, const Term& first, const Term& other) {
+  const SelectionChecker& selections = use.code.selections;
+  const bool selected = selections.is_selection(first.type()) || selections.is_selection(other.type());
+  return selected ? "two selections are never as long; elements at the same places are picked by `gather(x, places)`"
+                  : "one value for each block is repeated by `spread(x, block)`";
+}
+
+/// The term that a variable of a body stands for, through other names for it.
+const Term& named(const Body& body, const Term& term) {
+  for (const Step& step : body.steps) {
+    if (term.op == Op::kVariable && step.variables.front() == term.variable) return named(body, *step.value);
+  }
+  return term;
+}
+
+/// Makes a function that does nothing but pick `array[i]` the one of `gather`, which is computed as far as there are
+/// places.
+void name_pick(Body& body) {
+  const Term& pick = named(body, *body.results.front());
+  if (body.results.size() != 1 || pick.op != Op::kElement) return;
+  const Term& array = named(body, *pick.arguments[0]);
+  const Term& index = named(body, *pick.arguments[1]);
+  if (array.op != Op::kVariable || index.op != Op::kVariable || index.variable != body.parameters.front()) return;
+  TermPtr picked = ExpressionChecker::element_of(make_variable(array.at, array.variable, array.type()),
+                                                 make_variable(index.at, index.variable, index.type()), pick.at);
+  body.results = terms(std::move(picked));
+  body.steps.clear();
+}
+
+}  // namespace
+
 /// map(x, y, ..., f): f of the elements at each place.
 TermPtr check_map(const OperatorUse& use) {
   const SizeChecker& sizes = use.code.sizes;
@@ -64,13 +98,14 @@ TermPtr check_map(const OperatorUse& use) {
       use.refuse(use.argument(i).at,
                  "`map` over " + sizes.text_of(*arrays.front()->type().extent) + " and over " +
                      sizes.text_of(*type.extent) + " elements",
-                 "one value for each block is repeated by `spread(x, block)`");
+                 hint_of(use, *arrays.front(), *arrays.back()));
     }
     elements.push_back(type.element);
   }
   const Extent extent = *arrays.front()->type().extent;
   TermPtr term = use.term(Op::kMap, {}, std::move(arrays));
   term->function = use.code.functions.body_of(use.last(), elements, "`map`");
+  if (use.code.selections.is_selection(extent)) name_pick(*term->function);
   term->types.clear();
   for (const TermPtr& result : term->function->results) term->types.push_back({result->type().element, extent});
   return term;

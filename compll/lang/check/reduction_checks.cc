@@ -3,6 +3,7 @@
 // The checks of operators that make one of many elements.
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -80,6 +81,7 @@ class Reduction {
     TermPtr term = use_.term(blocks_ ? Op::kBlockReduce : Op::kReduce, {element, extent}, terms(std::move(array)));
     term->block = block;
     apply(*term);
+    if (term->reducer != Reducer::kUser) leave_out_fill(*term);
     if (!has_initial() || term->reducer == Reducer::kUser) return term;
     const Op op = term->reducer == Reducer::kMin ? Op::kMin : Op::kMax;
     TermPtr begin = initial(element);
@@ -149,8 +151,40 @@ class Reduction {
       use_.refuse(at, "the function gives " + text_of(given) + ", the array has " + text_of(element),
                   "two elements become one of the same type");
     }
-    if (has_initial()) return term.arguments.push_back(initial(element));
-    begin_with_first(term);
+    if (!has_initial()) return begin_with_first(term);
+    TermPtr begin = initial(element);
+    if (is_selection(term)) begin = fill_with(term, std::move(begin));
+    term.arguments.push_back(std::move(begin));
+  }
+
+  bool is_selection(const Term& term) const {
+    return use_.code.selections.is_selection(term.arguments.front()->type());
+  }
+
+  /// What is behind the last element of a selection changes nothing.
+  void leave_out_fill(Term& term) const {
+    const ScalarType type = term.arguments.front()->type().element;
+    const double infinity = std::numeric_limits<double>::infinity();
+    double fill = 0;
+    if (term.reducer == Reducer::kMin) fill = type.is_float() ? infinity : static_cast<double>(most_of(type));
+    if (term.reducer == Reducer::kMax) fill = type.is_float() ? -infinity : static_cast<double>(least_of(type));
+    term.arguments.front() = use_.code.selections.filled(std::move(term.arguments.front()), fill);
+  }
+
+  /// A function that gives one of its two elements may see the value that it begins with often. Returns that value.
+  TermPtr fill_with(Term& term, TermPtr begin) const {
+    const Span at = use_.node.callee.at;
+    if (!Picks(*term.function).one()) {
+      use_.refuse(
+          at, "a reduction by this function of as many elements as a condition holds for",
+          "reduce by sum, min, max, magnitude, count or a function that gives one of its two elements; or reduce "
+          "what was selected from");
+    }
+    const Type type = begin->type();
+    const VariableId kept = use_.code.variables.keep(terms(std::move(begin)), "initial", at).front();
+    TermPtr& array = term.arguments.front();
+    array = use_.code.selections.filled(std::move(array), type.element, make_variable(at, kept, type));
+    return make_variable(at, kept, type);
   }
 
   /// Begins with the first element. A function that gives one of its two elements may see that one twice.
@@ -164,8 +198,9 @@ class Reduction {
     const Type type = term.arguments.front()->type();
     const VariableId kept = use_.code.variables.keep(std::move(term.arguments), "array", at).front();
     term.arguments = terms(make_variable(at, kept, type));
-    term.arguments.push_back(
-        ExpressionChecker::element_of(make_variable(at, kept, type), make_constant(at, kIntType, 0), at));
+    TermPtr first = use_.code.selections.element_of(make_variable(at, kept, type), make_constant(at, kIntType, 0), at);
+    if (is_selection(term)) first = fill_with(term, std::move(first));
+    term.arguments.push_back(std::move(first));
   }
 
   const OperatorUse& use_;

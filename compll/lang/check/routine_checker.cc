@@ -21,6 +21,7 @@ void RoutineChecker::check_routine(const Function& function, std::string_view ou
   if (!code_.diagnostics.empty()) return;
   need_output(function);
   if (kind != RoutineKind::kDecode) code_.states.end_states(function);
+  code_.selections.end_routine();
 }
 
 /// Refuses a routine that does none of what it is for.

@@ -64,6 +64,11 @@ Coding SectionChecker::coding_of(const MarkedSection& marked, const Type& type) 
                "`packed` takes any array");
 }
 
+bool SectionChecker::fits(const MarkedSection& marked, std::size_t index) const {
+  if (marked.word.empty()) return !sent_[index].has_mark;
+  return marked.word == word_of(code_.program.sections[index].coding);
+}
+
 void SectionChecker::refuse_mark(const Expression& argument, std::size_t section) {
   const Section& wanted = code_.program.sections[section];
   const std::string word(word_of(wanted.coding));
@@ -81,6 +86,16 @@ void SectionChecker::assign_sections(const Word& name, const Expression& value) 
   }
   need_count(value, *call);
   for (std::size_t i = 0; i < call->arguments.size(); ++i) add_section(*call->arguments[i], i);
+  code_.place.kind == RoutineKind::kEncode ? forget_other_counts() : need_counts(*call);
+}
+
+/// The number of elements of a selection that is not sent is a value like any other.
+void SectionChecker::forget_other_counts() {
+  const std::vector<Section>& sections = code_.program.sections;
+  for (Sent& sent : sent_) {
+    const auto is_counted = [&](const Section& section) { return section.type.extent == sent.counts; };
+    if (sent.counts && std::none_of(sections.begin(), sections.end(), is_counted)) sent.counts.reset();
+  }
 }
 
 void SectionChecker::need_count(const Expression& value, const Call& concat) {
@@ -98,26 +113,68 @@ void SectionChecker::need_count(const Expression& value, const Call& concat) {
   }
 }
 
+/// Places in ascending order, those of a selection, are coded as `rising`; anything else of it is `packed`.
+Coding SectionChecker::coding_of_selection(const MarkedSection& marked, const Type& type, const Fill& fill) {
+  const bool are_places = type.element == kUintType && fill && is_nowhere(*fill, kUintType);
+  return coding_of({are_places ? "rising" : "packed", marked.of}, type);
+}
+
+Fill SectionChecker::fill(TermPtr& section, std::string_view mark) {
+  const Type type = section->type();
+  SelectionChecker& selections = code_.selections;
+  if (!selections.is_selection(type)) return {};
+  if (const Fill known = selections.fill_of(*section)) return known;
+  const double wanted = mark == "rising" ? kNowhere : 0;
+  section = selections.filled(std::move(section), wanted);
+  return Scalar::of(type.element, wanted);
+}
+
 void SectionChecker::add_section(const Expression& argument, std::size_t index) {
   const MarkedSection marked = marked_section(argument);
   TermPtr section = code_.expressions.check_one(*marked.of);
-  const auto* word = std::get_if<Name>(&marked.of->node);
-  std::vector<Section>& sections = code_.program.sections;
-  if (section->type().element == kVoidType) code_.refuse(marked.of->at, "this has no value");
+  const Type type = section->type();
+  if (type.element == kVoidType) code_.refuse(marked.of->at, "this has no value");
   if (code_.place.kind == RoutineKind::kEncode) {
-    sections.push_back(
-        {word != nullptr ? std::string(word->text) : "section", section->type(), coding_of(marked, section->type())});
-  } else if (marked.word != word_of(sections[index].coding)) {
-    refuse_mark(argument, index);
-  } else if (section->type() != sections[index].type) {
-    const Section& wanted = sections[index];
+    const auto* word = std::get_if<Name>(&marked.of->node);
+    Sent sent{!marked.word.empty(), fill(section, marked.word), code_.selections.counted_by(*section)};
+    const bool chosen = marked.word.empty() && code_.selections.is_selection(type);
+    const Coding coding = chosen ? coding_of_selection(marked, type, sent.fill) : coding_of(marked, type);
+    sent_.push_back(sent);
+    code_.program.sections.push_back({word != nullptr ? std::string(word->text) : "section", type, coding});
+  } else {
+    const Type& wanted = code_.program.sections[index].type;
+    if (type.extent && wanted.extent) code_.selections.take_for(*type.extent, *wanted.extent, *section);
+    need_same(argument, marked, *section, index);
+    if (sent_[index].fill) {
+      section = code_.selections.filled(std::move(section), sent_[index].fill->as_number(type.element));
+    }
+  }
+  code_.place.routine->sections.push_back(std::move(section));
+}
+
+/// Refuses a section of merge that is another one than that of encode.
+void SectionChecker::need_same(const Expression& argument, const MarkedSection& marked, const Term& section,
+                               std::size_t index) {
+  const Section& wanted = code_.program.sections[index];
+  if (!fits(marked, index)) refuse_mark(argument, index);
+  if (section.type() != wanted.type) {
     const auto sized = [&](const Type& type) {
       return text_of(type) + (type.extent ? " of " + code_.sizes.text_of(*type.extent) : "");
     };
-    code_.refuse(marked.of->at, "this is " + sized(section->type()) + ", the section `" + wanted.name +
+    code_.refuse(marked.of->at, "this is " + sized(section.type()) + ", the section `" + wanted.name +
                                     "` of `encode` is " + sized(wanted.type));
   }
-  code_.place.routine->sections.push_back(std::move(section));
+}
+
+/// Refuses a merge that sends another number where encode sends that of a selection's elements.
+void SectionChecker::need_counts(const Call& concat) const {
+  for (std::size_t i = 0; i < sent_.size(); ++i) {
+    const std::optional<Extent>& counts = sent_[i].counts;
+    if (!counts || code_.selections.counted_by(*code_.place.routine->sections[i]) == counts) continue;
+    code_.refuse(concat.arguments[i]->at, "the section `" + code_.program.sections[i].name +
+                                              "` of `encode` is the number of elements of " +
+                                              code_.sizes.text_of(*counts) + ", and here it is not");
+  }
 }
 
 void SectionChecker::extract(const Statement& at, const Call& call) {
@@ -137,13 +194,15 @@ void SectionChecker::extract(const Statement& at, const Call& call) {
                             " variables, `concat` in `encode` has " + std::to_string(sections.size()) + " sections");
   }
   for (std::size_t i = 0; i < sections.size(); ++i) extract_section(*call.arguments[i + 1], i);
+  code_.selections.count_extracted();
 }
 
 void SectionChecker::extract_section(const Expression& argument, std::size_t index) {
   const MarkedSection marked = marked_section(argument);
   const Section& section = code_.program.sections[index];
+  const Sent& sent = sent_[index];
   const Span at = marked.of->at;
-  if (marked.word != word_of(section.coding)) refuse_mark(argument, index);
+  if (!fits(marked, index)) refuse_mark(argument, index);
   const auto* name = std::get_if<Name>(&marked.of->node);
   const auto* variable = name == nullptr ? nullptr : code_.variables.find(name->text);
   if (variable == nullptr) code_.refuse(at, "`extract` into what is no variable", "declare it before: `float scale;`");
@@ -159,6 +218,8 @@ void SectionChecker::extract_section(const Expression& argument, std::size_t ind
   const VariableId id = code_.variables.new_variable(name->text, type, at);
   code_.variables.values()[variable->slot] = id;
   code_.place.routine->extracted.push_back(id);
+  code_.selections.note_extracted(id, type, sent.fill);
+  if (sent.counts) code_.selections.note_count(*sent.counts, id);
 }
 
 }  // namespace casync::compll

@@ -3,6 +3,9 @@
 // The checks of operators that pick and move elements.
 #include <algorithm>
 #include <bit>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +24,13 @@ bool is_power_of_two(const ProgramParameter& parameter) {
          });
 }
 
+/// A call as messages have it, as far as its first argument: `filter(gradient`.
+std::string array_text(const OperatorUse& use) {
+  const Span first = use.argument(0).at;
+  const std::string_view source = use.code.diagnostics.source().text();
+  return std::string(use.word()) + "(" + std::string(source.substr(first.begin, first.end - first.begin));
+}
+
 /// The keys of `largest` and `kth_largest`: the array, or the key function's results for its elements.
 TermPtr keys_of(const OperatorUse& use, TermPtr array) {
   if (use.count() == 3) array = use.mapped(std::move(array), use.last());
@@ -28,19 +38,29 @@ TermPtr keys_of(const OperatorUse& use, TermPtr array) {
   if (!element.is_number() || element == kDoubleType) {
     use.refuse(use.argument(0).at, use.quoted() + " of " + text_of(element) + "s", "it goes by floats or integers");
   }
-  return array;
+  return use.code.selections.filled(std::move(array), 0);
 }
 
-/// The places of the first elements for which a condition holds, of `where` and of `filter`.
-TermPtr places_where(const OperatorUse& use) {
-  TermPtr array = use.array(0);
-  const Extent count = use.size(1);
+/// The places of the elements for which a condition holds, of `where` and of `filter`: of all, or of so many as a size
+/// says.
+TermPtr places_where(const OperatorUse& use, TermPtr array) {
+  const std::string text = array_text(use) + ", ...)";
+  const std::optional<Extent> count = use.count() == 3 ? std::optional(use.size(1)) : std::nullopt;
   TermPtr holds = use.mapped(std::move(array), use.last());
   if (holds->type().element != kBoolType) {
     use.refuse(use.last().at,
                use.quoted() + " needs a function that returns bool, this returns " + text_of(holds->type().element));
   }
-  return use.term(Op::kWhere, {kUintType, count}, terms(std::move(holds)));
+  SelectionChecker& selections = use.code.selections;
+  const Extent& all = *holds->type().extent;
+  // A size of its own is n at most, and the gradient may have fewer elements than such an array.
+  if (!count && all.kind == Extent::Kind::kFixed) {
+    const std::string size = std::to_string(all.count.value);
+    use.refuse(use.argument(0).at, use.quoted() + " without a count, of " + size + " elements whatever n is",
+               "give it the count: `" + std::string(use.word()) + "(x, " + size + ", f)`");
+  }
+  if (!count) return selections.places_where(std::move(holds), text, use.at.at);
+  return use.term(Op::kWhere, {kUintType, *count}, terms(selections.filled(std::move(holds), 0)));
 }
 
 TermPtr places_of(const OperatorUse& use, std::size_t argument) {
@@ -49,13 +69,14 @@ TermPtr places_of(const OperatorUse& use, std::size_t argument) {
   if (!element.is_integer()) {
     use.refuse(use.argument(argument).at, use.quoted() + " goes to places, these are " + text_of(element) + "s");
   }
-  return places;
+  return use.code.selections.filled_places(std::move(places));
 }
 
 /// map(places, [&](uint i) -> { return array[i]; })
 TermPtr picked(const OperatorUse& use, TermPtr array, TermPtr places) {
   const Span at = use.at.at;
   Variables& variables = use.code.variables;
+  array = use.code.selections.filled(std::move(array), 0);
   const Type type{array->type().element, places->type().extent};
   const ScalarType place = places->type().element;
   const Type array_type = array->type();
@@ -67,6 +88,24 @@ TermPtr picked(const OperatorUse& use, TermPtr array, TermPtr places) {
   term->function->results.push_back(
       ExpressionChecker::element_of(make_variable(at, kept, array_type), std::move(index), at));
   return term;
+}
+
+/// Returns true if the last argument is this word, and the file has no function of that name.
+bool is_word(const OperatorUse& use, std::string_view word) {
+  const auto* name = use.count() == 2 ? std::get_if<Name>(&use.last().node) : nullptr;
+  return name != nullptr && name->text == word && use.code.functions.callable(word) == nullptr;
+}
+
+/// [&](a, b) -> bool { return b < a; }
+std::unique_ptr<Body> goes_before_lesser(const OperatorUse& use, ScalarType element) {
+  const Type type{element, {}};
+  const Span at = use.last().at;
+  const ScalarType wide = common_type(element, element);
+  auto body = std::make_unique<Body>();
+  body->parameters = {use.code.variables.new_variable("a", type, at), use.code.variables.new_variable("b", type, at)};
+  const auto operand = [&](std::size_t i) { return convert(make_variable(at, body->parameters[i], type), wide); };
+  body->results = terms(use.term(Op::kLess, {kBoolType, {}}, terms(operand(1), operand(0))));
+  return body;
 }
 
 TermPtr scattered(const OperatorUse& use, Op op) {
@@ -115,27 +154,37 @@ TermPtr check_kth_largest(const OperatorUse& use) {
   return use.term(Op::kKthLargest, one, terms(std::move(keys), convert(std::move(k), kUintType)));
 }
 
-/// where(x, count, condition): the places of the first elements for which it holds.
-TermPtr check_where(const OperatorUse& use) { return places_where(use); }
+/// where(x, condition) and where(x, count, condition): the places of the elements for which it holds, of all or of the
+/// first ones.
+TermPtr check_where(const OperatorUse& use) { return places_where(use, use.array(0)); }
 
-/// filter(x, count, condition): those elements, followed by zeros.
+/// filter(x, condition): those elements; of a `range` they are the places. filter(x, count, condition): the first ones,
+/// followed by zeros.
 TermPtr check_filter(const OperatorUse& use) {
-  if (use.count() == 2) {
-    use.refuse(use.at.at, "`filter` without the most elements that it may give",
-               "a payload has a size that is known before: write `filter(x, selected(0.01, x.size), f)` for the first "
-               "hundredth, or `filter(x, x.size, f)` for all; zeros fill the rest");
+  TermPtr array = use.array(0);
+  if (use.count() == 3) {
+    TermPtr places = places_where(use, std::move(array));
+    return picked(use, use.array(0), std::move(places));
   }
-  TermPtr places = places_where(use);
-  return picked(use, use.array(0), std::move(places));
+  if (array->op == Op::kRange) return places_where(use, std::move(array));
+  const Type type = array->type();
+  const VariableId kept = use.code.variables.keep(terms(std::move(array)), "array", use.at.at).front();
+  const auto all = [&] { return make_variable(use.at.at, kept, type); };
+  TermPtr places = places_where(use, all());
+  return picked(use, all(), std::move(places));
 }
 
 /// sort(x) and sort(x, goes_before), which is stable.
 TermPtr check_sort(const OperatorUse& use) {
   TermPtr array = use.array(0);
   const Type type = array->type();
+  use.code.selections.need_none(*array, use.argument(0).at, "`sort`",
+                                "a selection keeps the order: `filter(sort(x), f)` has the same elements");
   TermPtr term = use.term(Op::kSort, type, terms(std::move(array)));
-  if (use.count() == 1) {
+  const bool is_descending = is_word(use, "greater");
+  if (use.count() == 1 || is_descending || is_word(use, "smaller")) {
     if (!type.element.is_number()) use.refuse(use.at.at, "`sort` of " + text_of(type.element) + "s needs to know how");
+    if (is_descending) term->function = goes_before_lesser(use, type.element);
     return term;
   }
   const Span at = use.last().at;
@@ -175,12 +224,14 @@ TermPtr check_histogram(const OperatorUse& use) {
     use.refuse(use.last().at, "a bin is an integer, this is " + text_of(element),
                "give `histogram` a function that says which bin");
   }
+  bins = use.code.selections.filled_places(std::move(bins));  // what is no element is in no bin
   return use.term(Op::kHistogram, {kUintType, count}, terms(std::move(bins)));
 }
 
 /// hadamard(x, block): each block times the orthonormal Walsh-Hadamard matrix, which is its own inverse.
 TermPtr check_hadamard(const OperatorUse& use) {
   TermPtr array = use.floats(0);
+  use.code.selections.need_none(*array, use.argument(0).at, "`hadamard`", "turn what it is selected from");
   const Constant block = use.code.sizes.block_size(use.argument(1));
   const Span size_at = use.argument(1).at;
   if (block.dimension || (!block.parameter && !std::has_single_bit(block.value))) {

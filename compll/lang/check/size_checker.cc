@@ -93,9 +93,13 @@ Extent SizeChecker::size_of(const Expression& expression, const std::string& of)
   TermPtr value = closing.close(*size);
   if (closing.is_too_large()) code_.refuse(expression.at, "the size is computed in more than 1000 steps");
   if (value == nullptr && is_size_without_padding(*size)) return {};
+  const std::optional<Extent> counted = value == nullptr ? code_.selections.counted_by(*size) : std::nullopt;
+  if (counted && of == "`range`") return *counted;
   if (value == nullptr) {
     code_.refuse(expression.at, of + " of a size that depends on elements",
-                 "an array's size is known before a program runs: compute it from parameters and `x.size`");
+                 counted ? "give it a number, a parameter or the size of what was selected from; what is made of a "
+                           "selection by `map`, `gather` and `range` has as many elements as the selection"
+                         : "an array's size is known before a program runs: compute it from parameters and `x.size`");
   }
   const std::string_view source = code_.diagnostics.source().text();
   const std::string text(source.substr(expression.at.begin, expression.at.end - expression.at.begin));

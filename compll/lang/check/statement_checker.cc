@@ -123,6 +123,12 @@ TermPtr StatementChecker::fit(TermPtr value, DeclaredType type, const std::strin
                  given.is_array() ? "an array is declared with `*`, and `reduce` makes one element of it" : "");
   }
   if (!given.is_array()) return convert(std::move(value), type.element);
+  // `int* places = filter(range(x.size), f);`: places that are nowhere are below zero then.
+  const bool are_places =
+      given.element == kUintType && type.element == kIntType && code_.selections.is_selection(given);
+  if (are_places && code_.selections.fill_of(*value) == Scalar::of_uint(kNowhere)) {
+    return code_.selections.places_as_ints(std::move(value));
+  }
   if (given.element != type.element) {
     code_.refuse(at, name + " has elements of type " + text_of(type.element) + ", this has " + text_of(given.element),
                  "convert them in a `map`, or return that type from its function");

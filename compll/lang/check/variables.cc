@@ -38,6 +38,7 @@ std::vector<VariableId> Variables::keep(Terms values, std::string_view name, Spa
     for (const Type& type : value->types) step.variables.push_back(new_variable(name, type, at));
     kept.insert(kept.end(), step.variables.begin(), step.variables.end());
     step.value = std::move(value);
+    code_.selections.note(step);
     if (code_.place.level == 0 && step.variables.size() == 1 && !step.value->type().is_array())
       elements_[step.variables.front()] = step.value.get();
     code_.place.steps->push_back(std::move(step));

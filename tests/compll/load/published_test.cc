@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
+#include <functional>
+#include <iterator>
 
 #include "base/codec_file.h"
 #include "tests/compll/support/inputs.h"
@@ -162,6 +164,31 @@ TEST_CASE("published: sizes that subtract what the payload says, and no others")
     INFO(size);
     const std::string decode = changed(kDecode, "Q.size - tail", size);
     CHECK_THAT(refusal(files.both(kEncode, decode), {{"bitwidth", 2}}), Catch::Contains(said));
+  }
+}
+
+TEST_CASE("published: as many elements are sent as a condition holds for, in two files, too") {
+  const Files files;
+  std::ifstream source(CASYNC_PROGRAM_DIR "/published_dgc.cll");
+  const std::string text{std::istreambuf_iterator<char>(source), {}};
+  const std::size_t second = text.find("void DGCDecode");
+  REQUIRE(second != text.npos);
+  const std::string path =
+      files.write("DGCEncode.pse", text.substr(0, second)) + "+" + files.write("DGCDecode.pse", text.substr(second));
+  const Elements n = 30011;
+  const std::vector<float> x = gaussian(n, 1);
+  std::vector<float> sorted = x;
+  for (float& each : sorted) each = std::fabs(each);
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  for (const float ratio : {0.001f, 0.1f}) {
+    const Result<std::unique_ptr<Codec>> codec = make_codec(path, {{{"ratio", ratio}}});
+    REQUIRE(codec.status().text() == "OK");
+    const Coded coded = encode(**codec, x);
+    const auto rank = static_cast<std::size_t>(static_cast<float>(n) * ratio);
+    CHECK(coded.payload.size() < 200 + 6 * rank);
+    std::vector<float> wanted = x;
+    for (float& each : wanted) each = std::fabs(each) >= sorted[rank] ? each : 0;
+    CHECK(decode(**codec, coded, n) == wanted);
   }
 }
 

@@ -68,7 +68,7 @@ std::string Operators::reducer(const Array& from, std::string& initial, TypeWord
   static const std::vector<std::string> kNamed = {"sum", "min", "max", "count", "sum"};
   initial.clear();
   gives = {from.type, from.kind};
-  if (choices_.one_in(4)) {
+  if (!is_selection(from) && choices_.one_in(4)) {
     Scope scope;
     const std::string a = text_.fresh("x"), b = text_.fresh("x");
     for (int weight = 0; weight < 3; ++weight) {
@@ -168,7 +168,7 @@ void Operators::write_kth_largest() {
 void Operators::write_filter_or_sort() {
   const Array from = finite_array(text_.any_extent());
   const std::string x = text_.fresh("x"), y = text_.fresh("x");
-  if (choices_.one_in(2)) {
+  if (is_selection(from) || choices_.one_in(2)) {
     Array made{text_.fresh("t"), "float", choices_.of(declared_.sizes), Kind::kFloat, true};
     text_.line("  float* " + made.name + " = filter(" + from.name + ", " + made.extent + ", [&](float " + x +
                ") -> bool { return " + x + " < 0.5; });");
@@ -179,6 +179,29 @@ void Operators::write_filter_or_sort() {
   text_.line("  float* " + made.name + " = sort(" + from.name +
              (choices_.one_in(3) ? ");" : ", [&](float " + x + ", float " + y + ") -> bool { return " + by + "; });"));
   text_.add_array(made);
+}
+
+void Operators::write_selection() {
+  const std::string extent = text_.any_extent();
+  const bool is_number = extent.find_first_not_of("0123456789") == extent.npos;
+  const Array from = finite_array(is_number ? kAll : extent);
+  const std::string x = text_.fresh("x"), name = text_.fresh("z");
+  const std::string holds = choices_.one_in(2) ? " > 0.25; })" : " * " + x + " < 0.5; })";
+  const std::string by_value = "[&](float " + x + ") -> bool { return " + x + holds;
+  switch (choices_.below(4)) {
+    case 0:
+      text_.line("  float* " + name + " = filter(" + from.name + ", " + by_value + ";");
+      return text_.add_array({name, "float", name + ".size", Kind::kFloat, true});
+    case 1:
+      text_.line("  uint* " + name + " = where(" + from.name + ", " + by_value + ";");
+      return text_.add_array({name, "uint", name + ".size", Kind::kUint, true});
+    default: break;
+  }
+  const bool as_int = choices_.one_in(2);
+  const std::string type = as_int ? "int" : "uint";
+  text_.line("  " + type + "* " + name + " = filter(range(" + from.name + ".size), [&](" + type +
+             " i) -> bool { float " + x + " = " + from.name + "[i]; return " + x + holds + ";");
+  text_.add_array({name, type, name + ".size", as_int ? Kind::kInt : Kind::kUint, true});
 }
 
 void Operators::write_gather() {

@@ -29,6 +29,8 @@ class Operators {
   Array places(const std::string& size, const std::string& called = "");
   void write_kth_largest();
   void write_filter_or_sort();
+  /// Writes `where` or `filter` without a count. The extent of what it gives is its own size.
+  void write_selection();
   void write_gather();
   /// Returns an expression with the floats of all elements: `scatter` or `scatter_add`.
   std::string scattered();
@@ -41,6 +43,7 @@ class Operators {
   /// Returns a name such as `sum`, or a function of two elements with its `initial` value.
   std::string reducer(const Array& from, std::string& initial, TypeWord& gives);
   Array any_places();
+  static bool is_selection(const Array& array) { return array.extent.ends_with(".size") && array.extent != "g.size"; }
 
   Choices& choices_;
   Expressions& expressions_;

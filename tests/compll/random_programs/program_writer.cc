@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/compll/random_programs/program_writer.h"
 
+#include <optional>
+
 #include "tests/compll/random_programs/declarations.h"
 #include "tests/compll/random_programs/expressions.h"
 #include "tests/compll/random_programs/operators.h"
@@ -14,9 +16,16 @@ class ProgramWriter {
   explicit ProgramWriter(std::uint64_t seed)
       : choices_(seed),
         of_codings_(seed ^ 0x9e3779b97f4a7c15),
+        of_selections_(seed ^ 0xd1b54a32d192ed03),
         for_tiles_(choices_.one_in(2)),
         expressions_(choices_, for_tiles_),
-        declared_(random_declarations(choices_, of_codings_, expressions_, for_tiles_)) {}
+        declared_(random_declarations(choices_, of_codings_, expressions_, for_tiles_)) {
+    if (for_tiles_ || !of_selections_.one_in(3)) return;
+    static const std::vector<TypeWord> kTypes = {
+        {"float", Kind::kFloat}, {"float", Kind::kFloat}, {"uint", Kind::kUint}, {"int5", Kind::kInt}};
+    selected_ = of_selections_.of(kTypes);
+    sends_count_ = of_selections_.one_in(2);
+  }
 
   std::string write() {
     std::string text = declared_.text;
@@ -33,13 +42,40 @@ class ProgramWriter {
     text_.line("void " + name + "(float* g, uint8* compressed) {");
     text_.add_array({"g", "float", kAll, Kind::kFloat, false});
     for (const std::string& state : declared_.states) text_.add_array({state, "float", kAll, Kind::kFloat, false});
+    if (selected_) select();
     write_statements(choices_.between(1, 7));
     for (const SectionWord& section : declared_.sections) write_section(section);
+    if (selected_) operators_.map("chosen.size", *selected_, "chosen_values");
     write_states();
     std::string sent;
     for (const SectionWord& section : declared_.sections) sent += (sent.empty() ? "" : ", ") + section.sent();
-    text_.line("  compressed = concat(" + sent + ");\n}");
+    text_.line("  compressed = concat(" + sent + selected_sections("chosen.size") + ");\n}");
     return text_.take();
+  }
+
+  /// The selection that is sent, ahead of all others: merge sends the same one.
+  void select() {
+    const bool by_place = of_selections_.one_in(2);
+    text_.line(by_place ? "  uint* chosen = filter(range(g.size), [&](uint i) -> bool { return tame(g[i]) > 0.4; });"
+                        : "  uint* chosen = where(g, [&](float x) -> bool { return abs(tame(x)) > 0.6; });");
+    text_.add_array({"chosen", "uint", "chosen.size", Kind::kUint, true});
+  }
+
+  std::string selected_sections(const std::string& count) const {
+    if (!selected_) return "";
+    return (sends_count_ ? ", " + count : "") + ", chosen, chosen_values";
+  }
+
+  void declare_selected() {
+    if (!selected_) return;
+    text_.line("  uint* chosen;\n  " + selected_->text + "* chosen_values;\n  uint chosen_count;");
+  }
+
+  void receive_selected() {
+    if (!selected_) return;
+    text_.add_array({"chosen", "uint", "chosen.size", Kind::kUint, true});
+    text_.add_array({"chosen_values", selected_->text, "chosen.size", selected_->kind, false});
+    if (sends_count_) text_.add_scalar("chosen_count", Kind::kUint);
   }
 
   std::string decode() {
@@ -50,7 +86,9 @@ class ProgramWriter {
       text_.line("  " + section.type.text + (section.extent.empty() ? " " : "* ") + section.name + ";");
       sent += ", " + section.sent();
     }
-    text_.line("  extract(compressed" + sent + ");");
+    declare_selected();
+    text_.line("  extract(compressed" + sent + selected_sections("chosen_count") + ");");
+    receive_selected();
     for (const SectionWord& section : declared_.sections) {
       if (section.extent.empty()) {
         text_.add_scalar(section.name, section.type.kind);
@@ -59,7 +97,9 @@ class ProgramWriter {
       }
     }
     write_statements(choices_.between(0, 4));
-    if (declared_.is_list) {
+    if (selected_ && selected_->text == "float" && of_selections_.one_in(2)) {
+      text_.line("  g = scatter(chosen, chosen_values, g.size);");
+    } else if (declared_.is_list) {
       text_.line("  g = scatter(sent_places, sent_values, g.size);");
     } else {
       write_gradient();
@@ -81,7 +121,10 @@ class ProgramWriter {
   }
 
   void write_statements(int count) {
-    for (int i = 0; i < count; ++i) write_statement();
+    for (int i = 0; i < count; ++i) {
+      if (!for_tiles_ && of_selections_.one_in(6)) operators_.write_selection();
+      write_statement();
+    }
   }
 
   void write_statement() {
@@ -166,10 +209,12 @@ class ProgramWriter {
     text_.line("  g = " + made.name + ";");
   }
 
-  Choices choices_, of_codings_;
+  Choices choices_, of_codings_, of_selections_;
   const bool for_tiles_;
   Expressions expressions_;
   const Declarations declared_;
+  std::optional<TypeWord> selected_;  ///< encode sends places that it selects without a count, and values of this type
+  bool sends_count_ = false;          ///< and how many they are
   RoutineText text_{choices_, expressions_, declared_};
   Operators operators_{choices_, expressions_, declared_, text_};
 };

@@ -99,6 +99,35 @@ Vector published_gtopk(const std::vector<Vector>& parts, const Told& largest) {
   return kept[0];
 }
 
+/// The program of this name, as plans name it, with a parameter.
+std::string published(const std::string& name, const std::string& key, const std::string& value) {
+  return "file: \"" CASYNC_PROGRAM_DIR "/published_" + name + ".cll\" param { key: \"" + key + "\" value: " + value +
+         " }";
+}
+
+/// Deep Gradient Compression: all elements as large as one of them, the same share of all.
+Vector sent_by_dgc(Vector x) {
+  std::vector<double> sorted;
+  for (const double each : x) sorted.push_back(std::fabs(each));
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  const double threshold = sorted[static_cast<std::size_t>(static_cast<float>(x.size()) * 0.05f)];
+  for (double& each : x) each = std::fabs(each) >= threshold ? each : 0;
+  return x;
+}
+
+/// Gradient dropping: those above an element of a sample, one in 50.
+Vector sent_by_graddrop(Vector x) {
+  constexpr std::size_t kEvery = 50;
+  std::vector<double> samples;
+  for (std::size_t i = 0; i <= x.size() / kEvery; ++i) {
+    samples.push_back(i * kEvery < x.size() ? std::fabs(x[i * kEvery]) : 0);
+  }
+  std::sort(samples.begin(), samples.end());
+  const double threshold = samples[static_cast<std::size_t>(static_cast<float>(samples.size()) * (1 - 0.01f))];
+  for (double& each : x) each = std::fabs(each) > threshold ? each : 0;
+  return x;
+}
+
 double squared_distance(const Vector& a, const std::vector<double>& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
@@ -252,6 +281,20 @@ TEST_CASE("session codecs: randomk has the exact mean at its places, and the sam
       CHECK(wrong == 0);
       CHECK(chosen > kElements / 6);
       CHECK(chosen < kElements / 4);
+    }
+  }
+}
+
+// Sums of floats may go either way at the threshold.
+TEST_CASE("session codecs: programs as they are published, which send as many elements as a condition holds for") {
+  const ToldCodec all[] = {{published("dgc", "ratio", "0.05"), sent_by_dgc, false, false, 1},
+                           {published("graddrop", "every", "50"), sent_by_graddrop, true, false, 1}};
+  for (const int ranks : {2, 3}) {
+    for (const Way& way : ways_of(ranks)) {
+      for (const ToldCodec& codec : all) {
+        INFO(codec.choice << ", " << way.strategy << " " << way.nodes << ", ranks " << ranks);
+        CHECK(compared_with_model(ranks, way, codec, 3) == "");
+      }
     }
   }
 }

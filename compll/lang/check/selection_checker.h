@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "compll/lang/check/fill.h"
+#include "compll/lang/program.h"
+#include "compll/lang/terms.h"
+
+namespace casync::compll {
+
+struct CodeChecker;
+
+/// Checks arrays that have as many elements as a condition holds for: those that `where` and `filter` without a count
+/// make, and what is made of them. In the program they are arrays as long as what was selected from, and a variable
+/// says how many elements count. Behind these stands a fill, which nothing that is made of the elements may depend on.
+class SelectionChecker {
+ public:
+  explicit SelectionChecker(CodeChecker& code) : code_(code) {}
+
+  /// Forgets the counts of the routine before.
+  void begin_routine();
+  /// Removes counts that nothing asked for.
+  void end_routine();
+
+  /// The places of the elements of `holds` that are true; `text` is how the program has it.
+  TermPtr places_where(TermPtr holds, const std::string& text, Span at);
+
+  bool is_selection(const Type& type) const { return type.extent && is_selection(*type.extent); }
+  bool is_selection(const Extent& extent) const {
+    return extent.kind == Extent::Kind::kSized && sizes_.contains(extent.count.value);
+  }
+  /// Takes a selection of merge for that of encode, as what is sent as the same section; `section` is a term of it.
+  void take_for(const Extent& made, const Extent& wanted, Term& section);
+  /// Refuses an operator that cannot tell a selection's elements from what is behind them.
+  void need_none(const Term& array, Span at, const std::string& of, const std::string& hint) const;
+
+  /// The number of elements of a selection: one element of type uint.
+  TermPtr count_of(const Extent& extent, Span at);
+  /// The selection whose number of elements this term is, if there is one.
+  std::optional<Extent> counted_by(const Term& size) const;
+  /// An element of a selection at this index, or 0 behind the last one.
+  TermPtr element_of(TermPtr array, TermPtr index, Span at);
+
+  /// The array with `fill` behind its last element. Arrays that are no selection, and those that have it there, stay as
+  /// they are.
+  TermPtr filled(TermPtr array, double fill);
+  /// The same, as an array of another type of elements.
+  TermPtr filled(TermPtr array, ScalarType type, TermPtr fill);
+  /// An array of places whose fill is in no array.
+  TermPtr filled_places(TermPtr places);
+  /// Places as ints: those that are nowhere are -1.
+  TermPtr places_as_ints(TermPtr places);
+  Fill fill_of(const Term& array) const;
+
+  /// Notes what stands behind the elements of the variables that a step gives values to.
+  void note(const Step& step);
+  /// Notes a variable that a section was extracted into.
+  void note_extracted(VariableId variable, const Type& type, const Fill& fill);
+  /// Notes that a section is the number of elements of a selection, and the variable that it was extracted into.
+  void note_count(const Extent& extent, VariableId variable);
+  /// Counts selections whose places were sent, and their number was not.
+  void count_extracted();
+
+ private:
+  Extent new_extent(const Extent& all, const std::string& text);
+
+  CodeChecker& code_;
+  std::set<std::uint32_t> sizes_;               ///< the program's sizes that are selections
+  std::set<std::uint32_t> made_;                ///< those of this routine, but for such as were taken for another's
+  std::map<std::uint32_t, VariableId> counts_;  ///< of this routine, by size
+  std::set<VariableId> own_counts_;             ///< those that the program did not send
+  std::map<VariableId, Fill> fills_;            ///< of arrays that are selections
+  std::map<std::uint32_t, VariableId> places_;  ///< of this routine, by size
+};
+
+}  // namespace casync::compll
