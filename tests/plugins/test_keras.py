@@ -217,6 +217,8 @@ def refuse(rank):
         return casync.tensorflow.DistributedGradientTape(tape).gradient(loss, sources)
 
     note("one twice", lambda: gradient([weight, weight]))
+    twin = tensorflow.ones(2)
+    note("one name twice", lambda: casync.tensorflow.all_reduce([twin, twin * 2], ["twin", "twin"]))
     note("float64", lambda: gradient([double]))
     with tensorflow.GradientTape() as tape:
         constant = tensorflow.constant([1.0])
@@ -235,6 +237,7 @@ def test_what_cannot_work_is_refused_by_name():
         "inside": ("InvalidArgument", "wrap the outer one"),
         "a branch": ("InvalidArgument", "DistributedOptimizer(LossScaleOptimizer"),
         "one twice": ("InvalidArgument", "weight is there twice"),
+        "one name twice": ("InvalidArgument", "gradient twin is submitted twice in one step"),
         "float64": ("InvalidArgument", "double is float64"),
         "no name": ("InvalidArgument", "source 0"),
     }.items():
