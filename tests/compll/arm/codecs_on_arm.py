@@ -19,8 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 COMPILER, QEMU = "aarch64-linux-gnu-g++", "qemu-aarch64-static"
 # Blocks, bits, halves, drawn levels, a rotation, states, a selection over the whole vector, entropy coding.
 CODECS = ("int8", "int4", "onebit", "bf16", "terngrad", "rht4", "dgc", "topk", "qsgd_elias")
-# As the build compiles them, less optimized; the headers of this machine's libraries know no machine.
-FLAGS = ("-std=c++20", "-O1", "-w", "-ffp-contract=off", "-fwrapv", "-DFMT_HEADER_ONLY", "-DSPDLOG_HEADER_ONLY",
+# As the build compiles them, less optimized. The headers of this machine's libraries know no machine.
+FLAGS = ("-std=c++20", "-O2", "-w", "-ffp-contract=off", "-fwrapv", "-DFMT_HEADER_ONLY", "-DSPDLOG_HEADER_ONLY",
          "-DHWY_COMPILE_ONLY_STATIC", "-DHWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV)",
          "-idirafter", "/usr/include")  # fmt: skip
 
