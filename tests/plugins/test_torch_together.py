@@ -155,6 +155,18 @@ def together(rank):
     }.items():
         differences[name] = (hooked(True, **case) - hooked(False, **case)).abs().max().item()
 
+    for deferred in (False, True):
+        torch.manual_seed(0)
+        net = Images()
+        model = net if deferred else None
+        train(net, casync.torch.DistributedOptimizer(sgd(net), net.named_parameters(), model=model, codec="none"), rank, 4)
+        torch.manual_seed(0)
+        expected = Images()
+        train(DistributedDataParallel(expected), sgd(expected), rank, 4)
+        net.state_dict()  # waits for updates
+        pairs = zip(net.parameters(), expected.parameters())
+        differences[f"images, deferred={deferred}"] = max((a - b).abs().max().item() for a, b in pairs if a.numel())
+
     differences["two models"] = (two_models(rank, True) - two_models(rank, False)).abs().max().item()
 
     plain = make_net()
