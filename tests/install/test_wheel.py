@@ -117,7 +117,7 @@ def venv(wheel, tmp_path_factory):
 
 
 def framework_files():
-    """Those of every framework: modules, and sources that are compiled against the framework."""
+    """The files of every framework: modules, and sources that are compiled against it."""
     package, native = ROOT / "plugins/python", ROOT / "plugins"
     files = [str(path.relative_to(package)) for path in package.glob("casync/*/*.py")]
     files += [f"casync/sources/{path.relative_to(ROOT)}" for path in native.glob("*/*.cc") if path.parent.name != "c_api"]

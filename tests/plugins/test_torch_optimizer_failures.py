@@ -174,7 +174,7 @@ OPTIMIZERS = {
 
 
 def idle(rank, deferred):
-    """Which ranks have a backward pass ahead of each step(): none at the start, both, none, the first, both. Returns for
+    """The ranks with a backward pass ahead of each step() are: none at the start, both, none, the first, both. Returns for
     each optimizer the largest difference from plain torch, whose gradients are zeros where a rank has none, and the
     largest change by the steps in which no rank has one."""
     torch.set_num_threads(1)

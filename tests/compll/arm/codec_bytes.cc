@@ -19,7 +19,7 @@
 namespace casync::compll {
 namespace {
 
-/// Of all magnitudes that gradients have, zeros among them.
+/// Values of all magnitudes that gradients have, zeros among them.
 std::vector<float> vector_of(Elements n, std::uint64_t state) {
   std::vector<float> values(n);
   for (float& value : values) {
