@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-# casync_python_test(NAME script ENVIRONMENT torch|tensorflow|mxnet|plain|docs LABELS ... [ARGS ...] [TIMEOUT seconds] [WAITS])
+# CASYNC_FRAMEWORKS: the frameworks that have a plugin, which are the folders of the Python package.
+#
+# casync_python_test(NAME script ENVIRONMENT <framework>|plain|docs LABELS ... [ARGS ...] [TIMEOUT seconds] [WAITS])
 # The only way a Python test is made: one CTest entry that runs `script` with the Python of .venv/<ENVIRONMENT>
 # and the package staged in <build>/python. A file test_*.py runs under pytest, any other as a program (exit 77
 # skips). `plain` has numpy and nothing of a framework. All carry the label `python`. Without the environment,
 # or with CASYNC_WITH_FRAMEWORKS=OFF for a framework's (CASYNC_WITH_TENSORFLOW=OFF for that one alone), the test is left
 # out and a STATUS line says so. WAITS: as for casync_test.
 casync_feature(FRAMEWORKS "tests with deep learning frameworks (.venv/<framework>: tools/setup makes them)" AUTO)
-casync_feature(TORCH "tests with PyTorch (.venv/torch)" AUTO)
-casync_feature(TENSORFLOW "TensorFlow's operations, compiled against .venv/tensorflow, and their tests" AUTO)
-casync_feature(MXNET "operations of MXNet's engine, compiled against .venv/mxnet, and their tests" AUTO)
+file(GLOB CASYNC_FRAMEWORKS RELATIVE ${PROJECT_SOURCE_DIR}/plugins/python/casync CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/plugins/python/casync/*/__init__.py)
+list(TRANSFORM CASYNC_FRAMEWORKS REPLACE "/__init__.py$" "")
+foreach(framework IN LISTS CASYNC_FRAMEWORKS)
+  string(TOUPPER ${framework} feature)
+  casync_feature(${feature} "tests with .venv/${framework}, and the plugin compiled against it" AUTO)
+endforeach()
 set(CASYNC_VENV_DIR ${PROJECT_SOURCE_DIR}/.venv CACHE PATH "Folder of the virtual environments that tools/setup makes")
 
 # Sets `result` to the environment's Python, or to "" when tests of it cannot run here.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fits a line in C++ on several ranks, through the C interface, with gradients in 8 bits:
-//   casync run -n 2 -- build/dev/bin/example_without_python [codec]
-// A program of its own includes <casync.h> and links libcasync.so: docs/c.md.
+//   casync run -n 2 -- build/dev/bin/example_without_python [codec] [file]
+// With a file each rank saves its weights, in file.0, file.1 and so on: they are the same bytes. A program of its own
+// includes <casync.h> and links libcasync.so: docs/c.md.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -44,6 +46,11 @@ float distance(const std::vector<float>& weights) {
   return static_cast<float>(std::sqrt(sum / kWeights));
 }
 
+void save(const std::vector<float>& weights, const std::string& path) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(weights.data()), kWeights * sizeof(float));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -75,7 +82,8 @@ int main(int argc, char** argv) {
     if (finite == 0) continue;  // on all ranks alike
     for (int i = 0; i < kWeights; ++i) weights[i] -= 0.01f * gradient[i];
   }
-  if (rank == 0) std::printf("within %.3f of the truth after %d steps on %d ranks\n", distance(weights), kSteps, ranks);
+  if (argc > 2) save(weights, argv[2] + ("." + std::to_string(rank)));
+  if (rank == 0) std::printf("within %.5f of the truth after %d steps on %d ranks\n", distance(weights), kSteps, ranks);
   check(casync_session_close(session));
   casync_session_free(session);
   return distance(weights) < 0.3f ? 0 : 1;

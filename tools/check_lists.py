@@ -7,6 +7,7 @@ of programs and tests are seen through the files that include them, and *-inl.h 
 
 A file is named by its path from the folder of a CMakeLists.txt in its own folder or above, or, in any CMakeLists.txt
 or cmake/*.cmake, by ${PROJECT_SOURCE_DIR}/ and its path from the root. A loop over tests names x_test.cc by the word x.
+A file(GLOB) names what it finds, if it is in the CMakeLists.txt that is nearest to the file.
 
 usage: check_lists.py [ROOT]   prints the files that are not named, one per line; exit code 1 when there are any
 """
@@ -41,6 +42,13 @@ def names_it(text, path):
     return bool(is_test) and "}_test.cc" in text and re.search(word.format(re.escape(stem)), text) is not None
 
 
+def finds_it(text, path):
+    """Returns True if a file(GLOB) of a build file finds `path`, which is relative to the file's folder."""
+    words = [word for glob in re.findall(r"file\(GLOB\b([^)]*)\)", text) for word in glob.split()]
+    patterns = [re.sub(r"\$\{\w+\}", "*", word) for word in words if "*" in word]
+    return any(len(Path(one).parts) == len(path.parts) and path.match(one) for one in patterns)
+
+
 def check(root):
     lists, everything = build_files(root)
 
@@ -48,7 +56,10 @@ def check(root):
         path = Path(name)
         if "${PROJECT_SOURCE_DIR}/" + name in everything:
             return True
-        return any(names_it(lists[folder], path.relative_to(folder)) for folder in path.parents if folder in lists)
+        folders = [folder for folder in path.parents if folder in lists]
+        if folders and finds_it(lists[folders[0]], path.relative_to(folders[0])):
+            return True
+        return any(names_it(lists[folder], path.relative_to(folder)) for folder in folders)
 
     names = (f.relative_to(root).as_posix() for f in source_files(root))
     return [f"{name}: named in no CMakeLists.txt" for name in names if must_be_named(name) and not is_named(name)]

@@ -20,11 +20,12 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 UNKNOWN_SECONDS = 5.0  # of a test that has not run here yet
 # A library or a module that a test loads without naming it, and words of the tests' names.
+FRAMEWORKS = {path.parent.name: (path.parent.name,) for path in ROOT.glob("plugins/python/casync/*/__init__.py")}
+FRAMEWORKS["tensorflow"] += ("keras",)
 LOADED = {
-    "plugins/python/casync/torch/": ("torch",),
-    "plugins/python/casync/tensorflow/": ("tensorflow", "keras"),
-    "plugins/python/casync/mxnet/": ("mxnet",),
-    "plugins/python/casync/": ("python", "torch", "tensorflow", "keras", "mxnet"),
+    **{f"plugins/python/casync/{name}/": words for name, words in FRAMEWORKS.items()},
+    **{f"plugins/{name}/": words for name, words in FRAMEWORKS.items()},
+    "plugins/python/casync/": ("python", *(word for words in FRAMEWORKS.values() for word in words)),
     "docs/": ("docs", "links", "page", "gallery"),
 }
 

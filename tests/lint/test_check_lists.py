@@ -38,6 +38,13 @@ def test_headers_are_named_where_they_make_a_library(tmp_path):
     assert tree(tmp_path, headers) == ["base/x.h: named in no CMakeLists.txt"]
 
 
+def test_a_glob_names_what_it_finds_unless_a_nearer_build_file_has_the_folder(tmp_path):
+    lists = {"a/CMakeLists.txt": "file(GLOB natives RELATIVE x\n  CONFIGURE_DEPENDS ${framework}/*.cc)", "a/own/CMakeLists.txt": ""}
+    sources = dict.fromkeys(("a/b/x.cc", "a/own/x.cc", "a/b/deep/x.cc", "a/x.cc", "a/b/x.c"), "")
+    found = [line.split(":")[0] for line in tree(tmp_path, {**lists, **sources})]
+    assert found == ["a/b/deep/x.cc", "a/b/x.c", "a/own/x.cc", "a/x.cc"]
+
+
 def test_a_file_that_is_not_named_is_reported(tmp_path):
     assert tree(tmp_path, {"a/CMakeLists.txt": "x.cc", "a/x.cc": "", "a/y.cc": ""}) == [
         "a/y.cc: named in no CMakeLists.txt"

@@ -31,6 +31,9 @@ def test_a_test_belongs_to_modules_that_it_loads():
         ("plugins/python/casync/torch/state.py", "casync.torch.state", True),
         ("plugins/python/casync/torch/state.py", "casync.mxnet.gluon", False),
         ("plugins/python/casync/session.py", "casync.mxnet.gluon", True),
+        ("plugins/python/casync/session.py", "casync.tensorflow.keras", True),
+        ("plugins/tensorflow/ops.cc", "casync.tensorflow.keras", True),
+        ("plugins/tensorflow/ops.cc", "casync.mxnet.gluon", False),
         ("plugins/python/casync/session.py", "compll.merge", False),
         ("docs/plan.md", "lint.links", True),
     ]:

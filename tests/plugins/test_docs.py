@@ -6,7 +6,8 @@ import re
 
 import ranks
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/plugins.md"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/plugins.md"
 
 
 def train(rank):
@@ -22,3 +23,22 @@ def test_the_plugin_on_the_page_trains_and_leaves_the_same_parameters_on_every_r
     assert first == second
     _, loss, bias = first
     assert loss < 1e-2 and abs(bias - 3) < 0.1
+
+
+def test_the_build_and_the_tools_find_frameworks_by_their_folders():
+    """docs/plugins.md counts the files that a new framework touches; of these it has tools/setup only."""
+    files = [*ROOT.glob("cmake/*"), *ROOT.glob("plugins/**/CMakeLists.txt"), *ROOT.glob("plugins/native/*"),
+             *ROOT.glob("plugins/python/casync/*.py"), *ROOT.glob("tools/*"), *ROOT.glob("tools/casync/doctor/*")]  # fmt: skip
+    naming = [file for file in files if file.is_file() and re.search(r"\bmxnet\b", file.read_text())]
+    assert [str(file.relative_to(ROOT)) for file in naming] == ["tools/setup"]
+
+
+def test_the_answers_to_other_projects_questions_are_there():
+    page = (ROOT / "docs/questions.md").read_text()
+    answers = re.findall(r"`(test_\w+)::(\w+)`", page)
+    assert len(answers) > 50
+    for file, test in answers:
+        text = (ROOT / f"tests/plugins/{file}.py").read_text()
+        assert f"def {test}(" in text, f"{file} has no {test}"
+    questions = re.findall(r"^\| (?!question|---).*?\| (.*) \|$", page, re.MULTILINE)
+    assert all("::" in answer or answer.startswith("the same") for answer in questions)

@@ -75,9 +75,17 @@ def test_it_is_as_accurate_as_one_process(python, framework, name, size, torch):
     assert accuracies[1] >= accuracies[0] - 0.01
 
 
-def test_the_program_in_cpp_comes_as_near_to_the_truth_as_one_process():
+def test_every_program_that_trains_is_here():
+    programs = {path.stem for path in EXAMPLES.glob("[0-9]*.py")}
+    assert programs == {name for _, name, _, _ in PROGRAMS}
+
+
+def test_the_program_in_cpp_comes_as_near_to_the_truth_as_one_process(tmp_path):
     errors = []
     for ranks in (1, 2):
-        printed = output_of([os.environ["CASYNC_EXAMPLE_WITHOUT_PYTHON"]], ranks, False)
+        saved = tmp_path / f"of_{ranks}"
+        printed = output_of([os.environ["CASYNC_EXAMPLE_WITHOUT_PYTHON"], "int8", str(saved)], ranks, False)
         errors.append(float(re.search(r"within (\d\.\d+)", printed).group(1)))
-    assert errors[1] <= 1.01 * errors[0] + 0.001
+        replicas = [pathlib.Path(f"{saved}.{rank}").read_bytes() for rank in range(ranks)]
+        assert len(replicas[0]) == 4000 and len(set(replicas)) == 1
+    assert errors[1] <= 1.01 * errors[0]

@@ -72,7 +72,33 @@ def train(rank):
     result["not finite"] = not_finite(rank)
     clipped = keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.01, 3, 0.5), clipnorm=0.5, weight_decay=1e-3)
     result["clipping"] = weights_of(fit(rank, optimizer=clipped)[0])
+    result["embedding"] = embedding(rank)
+    result["untrained"] = untrained(rank)
     return result
+
+
+def embedding(rank):
+    """Rows of a table, whose gradients are slices; each rank looks at other ones."""
+    keras.utils.set_random_seed(0)
+    layers = [keras.layers.Input((3,)), keras.layers.Embedding(10, 4), keras.layers.Flatten(), keras.layers.Dense(1)]
+    model = keras.Sequential(layers)
+    model.compile(optimizer=casync.tensorflow.DistributedOptimizer(keras.optimizers.SGD(0.1)), loss="mse")
+    start = model.layers[0].get_weights()[0].copy()
+    model.fit(numpy.full((8, 3), rank), numpy.ones((8, 1)), batch_size=4, verbose=0)
+    moved = numpy.abs(model.layers[0].get_weights()[0] - start).max(axis=1) > 0
+    return weights_of(model), moved.tolist()
+
+
+def untrained(rank):
+    """Weights that no gradient changes, and the optimizer's state, after the callback; each rank has started from others."""
+    model = make(rank)
+    model.layers[0].trainable = False
+    model.compile(optimizer=casync.tensorflow.DistributedOptimizer(keras.optimizers.Adam(0.1 * (rank + 1))), loss="mse")
+    model.optimizer.build(model.trainable_variables)
+    callback = casync.tensorflow.BroadcastCallback(root=1)
+    callback.set_model(model)
+    callback.on_train_begin()
+    return weights_of(model), float(model.optimizer.learning_rate.numpy())
 
 
 def not_finite(rank):
@@ -99,6 +125,16 @@ def test_ranks_end_with_the_same_weights(trained):
     first, second = trained
     for way in ("loops in graphs", "plain again", "mixed_float16", "mixed_bfloat16", "accumulation", "clipping"):
         assert first[way] == second[way], way
+
+
+def test_gradients_of_a_table_move_the_rows_of_all_ranks(trained):
+    first, second = (of_rank["embedding"] for of_rank in trained)
+    assert first == second and first[1] == [True, True] + [False] * 8
+
+
+def test_the_callback_gives_all_ranks_the_roots_untrained_weights_and_learning_rate(trained):
+    first, second = (of_rank["untrained"] for of_rank in trained)
+    assert first == second and abs(first[1] - 0.2) < 1e-6
 
 
 def test_the_loss_scale_follows_the_gradients_of_all_ranks(trained):
@@ -217,7 +253,17 @@ def refuse(rank):
         return casync.tensorflow.DistributedGradientTape(tape).gradient(loss, sources)
 
     note("one twice", lambda: gradient([weight, weight]))
+    twin = tensorflow.ones(2)
+    note("one name twice", lambda: casync.tensorflow.all_reduce([twin, twin * 2], ["twin", "twin"]))
     note("float64", lambda: gradient([double]))
+    note("root", lambda: casync.tensorflow.broadcast_variables([weight], root=1))
+
+    def through():
+        with tensorflow.GradientTape() as tape:
+            loss = casync.tensorflow.all_reduce([weight * 2], ["doubled"])[0][0]
+        return tape.gradient(loss, weight)
+
+    note("through a reduction", through)
     with tensorflow.GradientTape() as tape:
         constant = tensorflow.constant([1.0])
         tape.watch(constant)
@@ -235,22 +281,30 @@ def test_what_cannot_work_is_refused_by_name():
         "inside": ("InvalidArgument", "wrap the outer one"),
         "a branch": ("InvalidArgument", "DistributedOptimizer(LossScaleOptimizer"),
         "one twice": ("InvalidArgument", "weight is there twice"),
+        "one name twice": ("InvalidArgument", "gradient twin is submitted twice in one step"),
         "float64": ("InvalidArgument", "double is float64"),
+        "root": ("InvalidArgument", "root is 1: the ranks are 0 to 0"),
+        "through a reduction": ("LookupError", "CasyncAllReduce"),
         "no name": ("InvalidArgument", "source 0"),
     }.items():
         assert answers[name][0] == words[0] and words[1] in answers[name][1], (name, answers.get(name))
 
 
+class OwnAdam(keras.optimizers.Adam):
+    """A program's own optimizer."""
+
+
 def save_and_load(rank, folder):
     casync.tensorflow.init(codec="none", rank=0, size=1, transport="loopback")
     x, y = data()
-    model = make()
-    model.compile(optimizer=casync.tensorflow.DistributedOptimizer(keras.optimizers.Adam(0.01)), loss="mse")
-    model.fit(x, y, epochs=1, verbose=0)
-    model.save(f"{folder}/model.keras")
+    for kind in (OwnAdam, keras.optimizers.Adam):
+        model = make()
+        model.compile(optimizer=casync.tensorflow.DistributedOptimizer(kind(0.01)), loss="mse")
+        model.fit(x, y, epochs=1, verbose=0)
+        model.save(f"{folder}/model.keras")
+        loaded = keras.models.load_model(f"{folder}/model.keras", custom_objects={"OwnAdam": OwnAdam})
+        assert type(loaded.optimizer) is kind
     casync.tensorflow.shutdown()
-    loaded = keras.models.load_model(f"{folder}/model.keras")
-    assert type(loaded.optimizer) is keras.optimizers.Adam
     loaded.fit(x, y, epochs=1, verbose=0)  # by itself, without a session
     slots = [variable.numpy() for variable in loaded.optimizer.variables]
     again = casync.tensorflow.DistributedOptimizer(loaded.optimizer)

@@ -158,6 +158,12 @@ def by_hand(rank):
     store.pushpull("g", bad)
     store.end_step()
     finite = store.finite
+    kept = mxnet.nd.zeros((100_000,))
+    for _ in range(3):
+        store.pushpull("temporary", mxnet.nd.ones((100_000,)) * (rank + 1), out=kept)
+        store.pushpull("forgotten", mxnet.nd.ones((100_000,)) * (rank + 1))  # nobody holds the array but the engine
+        store.end_step()
+    assert store.finite and kept.asnumpy().tolist() == [1.5] * 100_000
     parameters = {"w": mxnet.nd.ones((2,)) * rank, "n": mxnet.nd.array([rank], dtype="int64")}
     casync.mxnet.broadcast_parameters(parameters, root=1)
     return [o.asnumpy().tolist() for o in out], finite, {k: v.asnumpy().tolist() for k, v in parameters.items()}
@@ -166,6 +172,32 @@ def by_hand(rank):
 def test_contexts_outputs_and_gradients_that_are_not_finite():
     wanted = [[4.0] * 3] * 2, False, {"w": [1.0, 1.0], "n": [1]}
     assert ranks.values(__file__, "by_hand", 2) == [wanted] * 2
+
+
+def two_trainers(rank):
+    """Each with a store of its own, in one backward pass."""
+    mxnet.random.seed(rank)
+    nets = [gluon.nn.Dense(units, in_units=4, prefix=f"net{units}_") for units in (3, 5)]
+    trainers = []
+    for net in nets:
+        net.initialize()
+        store = casync.mxnet.create(codec="none")
+        trainers.append((gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}, kvstore=store), store))
+    for step in range(3):
+        with autograd.record():
+            losses = [net(mxnet.nd.ones((2, 4)) * (rank + 1)).square().sum() for net in nets]
+        autograd.backward(losses)
+        # The first step gives all ranks the same start, in the same order; then ranks may differ in their order.
+        for trainer, _ in trainers if rank == 0 or step == 0 else trainers[::-1]:
+            trainer.step(2)
+    mxnet.nd.waitall()
+    steps = [store.session.stats()["steps"] for _, store in trainers]
+    return steps, [{name: w.tobytes() for name, w in weights_of(net).items()} for net in nets]
+
+
+def test_two_trainers_with_a_store_each():
+    first, second = ranks.values(__file__, "two_trainers", 2)
+    assert first == second and first[0] == [3, 3]
 
 
 def late(rank):
@@ -269,9 +301,12 @@ def refuse(rank):
     store.pushpull("g", gradient)
     note("twice", lambda: store.pushpull("g", gradient))
     note("push", lambda: store.push("g", gradient))
+    note("integers", lambda: store.pushpull("i", mxnet.nd.ones((3,), dtype="int32")))
     store.end_step()
     store.close()
     note("closed", lambda: (store.pushpull("g", gradient), gradient.wait_to_read()))
+    alone = {"rank": 0, "size": 1, "transport": "loopback"}
+    note("root", lambda: casync.mxnet.broadcast_parameters({"w": gradient.copy()}, root=2, **alone))
     note("deferred", lambda: casync.mxnet.broadcast_parameters(make().collect_params()))
     return answers
 
@@ -284,6 +319,8 @@ def test_what_cannot_work_is_refused_by_name():
         "shared": ("InvalidArgument", "2 Trainers"),
         "twice": ("InvalidArgument", "g is submitted twice"),
         "push": ("Unavailable", "push()"),
+        "integers": ("InvalidArgument", "gradient i: dtype int32"),
+        "root": ("InvalidArgument", "root is 2: the ranks are 0 to 0"),
         "closed": ("InvalidArgument", "closed"),
         "deferred": ("InvalidArgument", "net_conv0_weight"),
     }.items():

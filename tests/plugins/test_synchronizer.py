@@ -12,9 +12,10 @@ import pytest
 import ranks
 
 from casync import errors, exchange
-from casync.synchronizer import Synchronizer
+from casync.synchronizer import NonFinite, Step, Synchronizer
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "plugins/python/casync"
+FRAMEWORKS = [file.parent for file in PACKAGE.glob("*/__init__.py")]  # a folder each
 
 
 def arrays_of(rank, step, names=("a", "b", "c")):
@@ -216,8 +217,8 @@ def test_frameworks_use_only_public_parts_of_the_session():
                 of_session.add(node.name)
             if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
                 of_session.add(node.attr)
-    folders = [PACKAGE / name for name in ("torch", "tensorflow", "mxnet") if (PACKAGE / name).is_dir()]
-    for file in [file for folder in folders for file in folder.glob("*.py")]:
+    assert FRAMEWORKS
+    for file in [file for folder in FRAMEWORKS for file in folder.glob("*.py")]:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("casync"):
                 private = [part for part in [*node.module.split("."), *(name.name for name in node.names)]
@@ -226,3 +227,29 @@ def test_frameworks_use_only_public_parts_of_the_session():
             if isinstance(node, ast.Attribute) and node.attr in of_session:
                 owner = node.value.id if isinstance(node.value, ast.Name) else ""
                 assert owner == "self", f"{file.name}:{node.lineno} uses .{node.attr}"
+
+
+def test_frameworks_leave_to_the_seam_what_they_share():
+    """Counting what has left in a step, and the sentence about a gradient that was not finite, are written once."""
+    for file in [file for folder in FRAMEWORKS for file in folder.glob("*.py")]:
+        for words in ("submitted twice in one step", "was not finite on some rank"):
+            assert words not in file.read_text(), f"{file.parent.name}/{file.name} has a sentence of casync.synchronizer"
+
+
+def test_a_step_takes_each_gradient_once():
+    step = Step()
+    step.refuse_again(["weight"])
+    step.add(["weight"])
+    with pytest.raises(errors.InvalidArgument, match="gradient weight is submitted twice in one step: wait first"):
+        step.refuse_again(["bias", "weight"], "wait first")
+    assert step.submitted == {"weight"}
+    step.end()
+    step.refuse_again(["weight"])
+
+
+def test_rank_0_tells_once_of_a_gradient_that_was_not_finite(caplog):
+    non_finite = NonFinite("skip it")
+    for rank in (1, 0, 0):
+        non_finite.tell(rank, f"weight of rank {rank}")
+    (record,) = caplog.records
+    assert record.getMessage() == "gradient weight of rank 0 was not finite on some rank: skip it"

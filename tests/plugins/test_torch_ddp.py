@@ -50,6 +50,8 @@ CASES = {
     "names_given": dict(named=True),
     "fp16_wrapper": dict(wrapper=default_hooks.fp16_compress_wrapper, error=2e-3),
     "bf16_wrapper": dict(wrapper=bf16_wrapper, error=2e-2),
+    "fp16_codec": dict(codec="fp16", error=1e-3),
+    "int8_codec": dict(codec="int8", error=2e-2),
     "bf16_parameters": dict(dtype=torch.bfloat16, error=2e-2),
     "fp16_parameters": dict(dtype=torch.float16, error=4e-3),
 }
@@ -65,7 +67,7 @@ def train(rank, hook, case, codec="none", steps=5):
     ddp = DistributedDataParallel(net, **{"bucket_cap_mb": 0.005, **case.get("ddp", {})})
     state = None
     if hook:
-        state = casync.torch.State(codec=codec, named_parameters=net.named_parameters() if case.get("named") else None)
+        state = casync.torch.State(codec=case.get("codec", codec), named_parameters=net.named_parameters() if case.get("named") else None)
         ddp.register_comm_hook(state, case.get("wrapper", lambda same: same)(casync.torch.comm_hook))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     inputs = torch.Generator().manual_seed(rank)

@@ -139,6 +139,86 @@ def test_two_optimizers_in_one_process_keep_their_own_steps():
     assert first == second
 
 
+def by_turns(rank):
+    """As adversaries(), but each step freezes the network that it does not train."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    nets = [torch.nn.Linear(8, 8), torch.nn.Linear(8, 1)]
+    optimizers = [
+        casync.torch.DistributedOptimizer(torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters(), codec="none")
+        for net in nets
+    ]
+    for step in range(6):
+        for at, net in enumerate(nets):
+            net.requires_grad_(at == step % 2)
+            optimizers[at].zero_grad()
+        nets[1](nets[0](torch.full((4, 8), step + 2.0 * rank))).square().mean().backward()
+        assert all((p.grad is None) == (at != step % 2) for at, net in enumerate(nets) for p in net.parameters())
+        optimizers[step % 2].step()
+    steps = [optimizer.casync.stats()["steps"] for optimizer in optimizers]
+    for optimizer in optimizers:
+        optimizer.casync.close()
+    return [value.tolist() for net in nets for value in net.state_dict().values()], steps
+
+
+def test_networks_that_are_frozen_by_turns_are_trained_by_turns():
+    first, second = ranks.values(__file__, "by_turns", 2)
+    assert first == second and first[1] == [3, 3]
+
+
+OPTIMIZERS = {
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.5),
+    "momentum": lambda parameters: torch.optim.SGD(parameters, lr=0.5, momentum=0.9, weight_decay=0.1),
+    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=0.1, eps=1e-3, weight_decay=0.1),
+}
+
+
+def idle(rank, deferred):
+    """The ranks with a backward pass ahead of each step() are: none at the start, both, none, the first, both. Returns for
+    each optimizer the largest difference from plain torch, whose gradients are zeros where a rank has none, and the
+    largest change by the steps in which no rank has one."""
+    torch.set_num_threads(1)
+    outcome = {}
+    for name, make_optimizer in OPTIMIZERS.items():
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 2))
+        torch.manual_seed(0)
+        plain = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 2))
+        model = net if deferred else None
+        optimizer = casync.torch.DistributedOptimizer(
+            make_optimizer(net.parameters()), net.named_parameters(), model=model, codec="none"
+        )
+        expected, moved = make_optimizer(plain.parameters()), 0.0
+        for step, busy in enumerate([(), (0, 1), (), (0,), (0, 1)]):
+            before = torch.nn.utils.parameters_to_vector(net.parameters()).detach().clone()
+            optimizer.zero_grad()
+            if rank in busy:
+                loss_of(net, rank, step).backward()
+            optimizer.step()
+            expected.zero_grad()
+            sum((loss_of(plain, one, step) / 2 for one in busy), 0 * loss_of(plain, 0, step)).backward()
+            expected.step()
+            net.state_dict()  # waits for updates
+            after = torch.nn.utils.parameters_to_vector(net.parameters()).detach()
+            moved = max(moved, 0.0 if busy else (after - before).abs().max().item())
+        difference = (after - torch.nn.utils.parameters_to_vector(plain.parameters())).abs().max().item()
+        outcome[name] = difference, moved, optimizer.casync.stats()["steps"]
+        optimizer.casync.close()
+    return outcome
+
+
+def loss_of(net, rank, step):
+    return net(torch.randn(4, 6, generator=torch.Generator().manual_seed(1000 * rank + step))).square().mean()
+
+
+@pytest.mark.parametrize("deferred", [False, True], ids=["at_once", "deferred"])
+def test_a_step_without_a_backward_pass_is_one_with_zeros_on_any_rank(deferred):
+    for outcome in ranks.values(__file__, "idle", 2, deferred=deferred, env={"CASYNC_TIMEOUT_SEC": "20"}):
+        for name, (difference, moved, steps) in outcome.items():
+            assert difference < 1e-5 and steps == 5, name
+        assert outcome["sgd"][1] == 0.0  # as in plain torch, which has no gradients at all then
+
+
 def interrupted(rank):
     net, optimizer = make()
     step_once(net, optimizer, rank, 0)

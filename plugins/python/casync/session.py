@@ -8,6 +8,7 @@ import dataclasses
 import json
 import os
 import threading
+import types
 from typing import TYPE_CHECKING
 
 import numpy
@@ -135,6 +136,11 @@ class Session:
         self._gradients[identity.value] = gradient
         self._compares = True
         return identity.value
+
+    @property
+    def declared(self) -> Mapping[int, arrays.Gradient]:
+        """Name, shape and dtype of each declared gradient, by its id."""
+        return types.MappingProxyType(self._gradients)
 
     def bytes_of(self, id: int) -> int:
         """Size of a declared gradient's memory in bytes."""

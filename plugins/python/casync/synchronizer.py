@@ -7,6 +7,7 @@ step. `docs/plugins.md` shows a whole one.
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,44 @@ def check_choice(plan: str | os.PathLike[str] | None, codec: str | os.PathLike[s
         Codec(codec)
 
 
+_log = logging.getLogger("casync")
+
+
+class Step:
+    """The names of the gradients that have left in the step under way: each leaves once. A Synchronizer has its own;
+    plugins whose native code submits keep one beside their session."""
+
+    def __init__(self) -> None:
+        self.submitted: set[str] = set()
+
+    def refuse_again(
+        self, names: Iterable[str], advice: str = "end the step first, or accumulate before you submit"
+    ) -> None:
+        """InvalidArgument: one of them has left already, with its name and the advice."""
+        for name in names:
+            if name in self.submitted:
+                raise errors.InvalidArgument(f"gradient {name} is submitted twice in one step: {advice}")
+
+    def add(self, names: Iterable[str]) -> None:
+        """They are on their way."""
+        self.submitted.update(names)
+
+    def end(self) -> None:
+        self.submitted.clear()
+
+
+class NonFinite:
+    """Tells rank 0's user once of a gradient that was not finite. `consequence` completes the sentence."""
+
+    def __init__(self, consequence: str) -> None:
+        self._consequence, self._told = consequence, False
+
+    def tell(self, rank: int, name: str | None) -> None:
+        if rank == 0 and not self._told:
+            self._told = True
+            _log.warning("gradient %s was not finite on some rank: %s", name, self._consequence)
+
+
 class Synchronizer:
     """One session and the gradients of one training in it.
 
@@ -53,9 +92,7 @@ class Synchronizer:
         self.rank, self.size = self.session.rank, self.session.size
         greeting.greet(self.session, options.get("plan"), options.get("codec"))
         self.last_step: StepResult | None = None  # the StepResult of the last step that ended
-        self._ids = {}  # name -> id
-        self._declared = {}  # id -> (name, bytes)
-        self._submitted: dict[int, Handle] = {}  # by id, in the step under way
+        self._under_way = Step()
 
     def declare(
         self,
@@ -68,13 +105,10 @@ class Synchronizer:
         """Makes a gradient known by its name and returns its id. All ranks declare the same gradients, in any order.
         The same again returns the same id; another shape or dtype under a known name raises InvalidArgument. With
         `scatter` a rank gets the result of its own shard alone (Session.declare)."""
-        identity = self.session.declare(name, shape, dtype, priority, scatter)
-        self._ids[name] = identity
-        self._declared[identity] = (name, self.session.bytes_of(identity))
-        return identity
+        return self.session.declare(name, shape, dtype, priority, scatter)
 
     def name_of(self, identity: int) -> str:
-        return self._declared[identity][0]
+        return self.session.declared[identity].name
 
     def submit(
         self,
@@ -87,15 +121,12 @@ class Synchronizer:
         """Starts averaging gradients in place; `addresses` of contiguous memory that `owner` keeps alive. Returns a
         Handle for each. With done(id, error) and a stream, see Session.submit_memory. A gradient that is already on its way in this
         step raises InvalidArgument with its name, and nothing is started."""
-        for identity in ids:
-            if identity in self._submitted:
-                raise errors.InvalidArgument(
-                    f"gradient {self.name_of(identity)} is submitted twice in one step: end the step first, or "
-                    "accumulate before you submit"
-                )
-        sizes = [self._declared[identity][1] for identity in ids]
+        declared = self.session.declared
+        names = [declared[identity].name for identity in ids]
+        self._under_way.refuse_again(names)
+        sizes = [declared[identity].nbytes for identity in ids]
         handles = self.session.submit_memory(ids, addresses, sizes, owner, done, stream)
-        self._submitted.update(zip(ids, handles))
+        self._under_way.add(names)
         return handles
 
     def submit_bucket(
@@ -110,24 +141,20 @@ class Synchronizer:
         addresses = []
         for identity in ids:
             addresses.append(address)
-            address += self._declared[identity][1]
+            address += self.session.bytes_of(identity)
         return self.submit(ids, addresses, owner, done, stream)
-
-    @property
-    def submitted(self) -> dict[int, Handle]:
-        """Handles of the step under way, by gradient id."""
-        return self._submitted
 
     def missing(self) -> list[int]:
         """Ids of the declared gradients that nobody has submitted in this step: other ranks may wait for them."""
-        return [identity for identity in self._declared if identity not in self._submitted]
+        submitted = self._under_way.submitted
+        return [identity for identity, gradient in self.session.declared.items() if gradient.name not in submitted]
 
     def end_step(self) -> StepResult:
         """Waits for all gradients of the step and commits what error feedback remembers. The StepResult is the same on
         all ranks: False in a condition when some gradient was NaN or infinite somewhere. Don't update then: every rank
         leaves the update out, and error feedback keeps its state."""
         result = self.session.step()
-        self._submitted = {}
+        self._under_way.end()
         self.last_step = result
         return result
 
@@ -140,7 +167,7 @@ class Synchronizer:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.session.load_state_dict(state)
-        self._submitted = {}
+        self._under_way.end()
 
     def close(self) -> None:
         self.session.close()

@@ -21,6 +21,16 @@ fs::path packages_folder() {
   return "";
 }
 
+/// A plugin is a folder of our own package. Each framework with its version, which is not known yet.
+std::map<std::string, std::string> frameworks_with_plugins(const fs::path& packages) {
+  std::map<std::string, std::string> frameworks;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(packages / "casync", error)) {
+    if (fs::exists(entry.path() / "__init__.py", error)) frameworks[entry.path().filename().string()] = "";
+  }
+  return frameworks;
+}
+
 }  // namespace
 
 void look_at_python(Findings& findings) {
@@ -28,7 +38,8 @@ void look_at_python(Findings& findings) {
   if (packages.empty()) return;
   findings.push_back({"versions", "python", State::kNote, packages.parent_path().filename().string(), ""});
   // Packages are known by folders such as torch-2.13.0+cpu.dist-info: nothing has to be started or imported.
-  std::map<std::string, std::string> found{{"torch", ""}, {"tensorflow", ""}, {"mxnet", ""}, {"numpy", ""}};
+  std::map<std::string, std::string> found = frameworks_with_plugins(packages);
+  found["numpy"] = "";
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(packages, error)) {
     const std::string name = entry.path().stem().string();

@@ -12,6 +12,7 @@ import mxnet
 
 from casync import errors, exchange, native
 from casync.attached import AttachedSession
+from casync.synchronizer import Step
 
 if TYPE_CHECKING:
     import os
@@ -49,9 +50,9 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         self.session = AttachedSession(_library(), **options)
         self._trainer = None
         self._has_searched = False  # for a Trainer: a search takes tens of milliseconds
-        self._expected = None  # keys of the gradients in the step under way, if a Trainer submits them
+        self._step = Step()
+        self._expected = None  # names of the gradients in the step under way, if a Trainer submits them
         self._ids = {}  # key -> (gradient id, name)
-        self._submitted = set()  # keys, in the step under way
         self._received = {}  # key -> value of the root, not yet asked for
         self._gate = mxnet.nd.zeros((1,), mxnet.cpu())
         self._finite = (ctypes.c_int32 * 1)(1)
@@ -89,17 +90,17 @@ class CaSync(mxnet.kvstore.KVStoreBase):
             values[0].copyto(target)
         for other in values[1:]:
             target += other.as_in_context(target.context)
-        if not self._submitted:
-            self._expected = self._keys_of_a_step()
+        if not self._step.submitted:
+            self._expected = self._names_of_a_step()
         self._reduce(key, target, priority)
         for other in outs[1:]:
             target.copyto(other)
-        if self._submitted == self._expected:
+        if self._step.submitted == self._expected:
             self.end_step()
 
     def end_step(self) -> None:
         """Ends a step after all that was given to pushpull(). Only without a Trainer, which implies it."""
-        self._submitted.clear()
+        self._step.end()
         _check(_library().casync_plugin_mxnet_end_step(self.session.number, self._gate.handle, self._finite, 0))
 
     @property
@@ -139,18 +140,14 @@ class CaSync(mxnet.kvstore.KVStoreBase):
 
     def _reduce(self, key: Any, array: Any, priority: int) -> None:
         identity, name = self._declared(key, array, priority)
-        if key in self._submitted:
-            raise errors.InvalidArgument(
-                f"gradient {name} is submitted twice in one step: it ends when all parameters of the Trainer have been "
-                "reduced, or with end_step()"
-            )
+        self._step.refuse_again([name], "it ends when all parameters of the Trainer have been reduced, or with end_step()")
         size = array.size * array.dtype(0).itemsize
         _check(
             _library().casync_plugin_mxnet_reduce(
                 self.session.number, identity, name.encode(), array.handle, size, self._gate.handle, priority
             )
         )
-        self._submitted.add(key)
+        self._step.add([name])
 
     def _declared(self, key: Any, array: Any, priority: int) -> tuple[int, str]:
         if key not in self._ids:
@@ -170,10 +167,10 @@ class CaSync(mxnet.kvstore.KVStoreBase):
     def _declare(self, key: Any, name: str, array: Any, priority: int) -> None:
         self._ids[key] = self.session.declare(name, array.shape, array.dtype, priority), name
 
-    def _keys_of_a_step(self) -> set[Any] | None:
-        """Keys of the gradients in a step of the Trainer."""
+    def _names_of_a_step(self) -> set[str] | None:
+        """Names of the gradients in a step of the Trainer."""
         trainer = self._find_trainer()
-        return {i for i, p in enumerate(trainer._params) if p.grad_req != "null"} if trainer else None
+        return {p.name for p in trainer._params if p.grad_req != "null"} if trainer else None
 
     def _name(self, key: Any) -> str:
         trainer = self._find_trainer()

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import functools
-import logging
 from typing import TYPE_CHECKING
 
 import keras
 import tensorflow
 
 from casync import errors
+from casync.synchronizer import NonFinite
 from casync.tensorflow import naming
 from casync.tensorflow.reduce import reduce_step
 from casync.tensorflow.session import current
@@ -23,14 +23,12 @@ if TYPE_CHECKING:
 
     Optimizer = TypeVar("Optimizer", bound=keras.optimizers.Optimizer)
 
-_log = logging.getLogger("casync")
-
 
 class _Distributed:
     """Goes in front of an optimizer's own class."""
 
     _casync_session: Session | None = None  # of one that Keras made anew from its configuration: init()'s
-    _casync_told = False
+    _casync_non_finite: NonFinite | None = None  # once it was needed
 
     def apply(self, grads: Iterable[Any], trainable_variables: Iterable[Any] | None = None) -> Any:
         variables = self._trainable_variables if trainable_variables is None else list(trainable_variables)
@@ -55,13 +53,9 @@ class _Distributed:
         return tensorflow.cond(finite, update, leave_out)
 
     def _casync_tell(self, name: bytes) -> None:
-        if self._casync_told or current(self._casync_session).rank != 0:
-            return
-        object.__setattr__(self, "_casync_told", True)
-        _log.warning(
-            "gradient %s was not finite on some rank: all ranks leave this update out (said once)",
-            name.decode(errors="replace"),
-        )
+        if self._casync_non_finite is None:
+            object.__setattr__(self, "_casync_non_finite", NonFinite("all ranks leave this update out (said once)"))
+        self._casync_non_finite.tell(current(self._casync_session).rank, name.decode(errors="replace"))
 
 
 def DistributedOptimizer(  # noqa: N802: known by this name

@@ -9,6 +9,7 @@ import tensorflow
 from tensorflow.python.ops import control_flow_util  # the public interface does not tell whether XLA compiles a graph
 
 from casync import errors
+from casync.synchronizer import Step
 from casync.tensorflow import naming
 from casync.tensorflow.session import current, operations
 
@@ -37,8 +38,12 @@ def reduce_step(
     if len(tensors) != len(names):
         raise errors.InvalidArgument(f"{len(tensors)} tensors and {len(names)} names")
     session = current(session)
+    step = Step()
     given = [i for i, tensor in enumerate(tensors) if tensor is not None]
     dense = [_dense(tensors[i], names[i]) for i in given]
+    for i in given:
+        step.refuse_again([names[i]], "give each tensor a name of its own")
+        step.add([names[i]])
     gradients = tuple(
         (session.declare(names[i], tensor.shape, naming.dtype_of(tensor, names[i]), priority=i), names[i])
         for i, tensor in zip(given, dense)

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 from typing import TYPE_CHECKING
 
 import torch
 
 from casync import errors, launch
-from casync.synchronizer import Synchronizer
+from casync.synchronizer import NonFinite, Synchronizer
 from casync.torch import naming, saved
 from casync.torch.deferred import Deferred
 from casync.torch.gradients import Gradients
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     _Optimizer = torch.optim.Optimizer
 else:
     _Optimizer = object  # the other base of each subclass is an optimizer
-
-_log = logging.getLogger("casync")
 
 
 def DistributedOptimizer(
@@ -103,7 +100,10 @@ class Engine:
         self._named = {parameter: (position, name) for position, (name, parameter) in enumerate(named)}
         self._gradients = Gradients(synchronizer, device, passes, self.finish)
         self._deferred = None
-        self._synchronized = self._skip = self._warned = False
+        self._synchronized = self._skip = False
+        self._non_finite = NonFinite(
+            "all ranks leave this update out (said once; optimizer.casync.last_step tells of each step)"
+        )
         self.watch(optimizer.__dict__["param_groups"])
         if model is not None and not _is_compiled(model):
             self._deferred = Deferred(model, optimizer, self._gradients)
@@ -201,13 +201,7 @@ class Engine:
     def _update(self, finite: bool, update: Callable[[Callable[[], float] | None], float | None]) -> float | None:
         if finite:
             return update(None)
-        if not self._warned:
-            self._warned = True
-            _log.warning(
-                "gradient %s was not finite on some rank: all ranks leave this update out (said once; "
-                "optimizer.casync.last_step tells of each step)",
-                self.last_step.first_non_finite,
-            )
+        self._non_finite.tell(self.rank, self.last_step.first_non_finite)
         return None
 
     def _step_with(

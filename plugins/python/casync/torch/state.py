@@ -11,7 +11,7 @@ import torch
 from torch.autograd.profiler import record_function
 
 from casync import errors, launch
-from casync.synchronizer import Synchronizer, check_choice
+from casync.synchronizer import NonFinite, Synchronizer, check_choice
 from casync.torch import naming, saved
 from casync.torch.completer import Completer, Flight
 from casync.torch.local_sgd import LocalSgd
@@ -76,7 +76,10 @@ class State:
         self._local = None  # the LocalSgd, once a step exchanges no gradients
         self._followed = self._hooked = self._in_backward = False
         self._begin = None
-        self._warned = False  # of a gradient that was not finite
+        self._non_finite = NonFinite(
+            "skip this update on all ranks, as in `if state.last_step: optimizer.step()` (said once; state.last_step tells of "
+            "each step)"
+        )
         self._writer, self._every, self._steps = None, 1, 0
         self._seconds = {"synchronizing_s": 0.0, "waiting_s": 0.0}
         self.last_step: StepResult | None = None  # of the last backward pass
@@ -335,13 +338,8 @@ class State:
         if self._synchronizer.rank != 0:
             return
         self._steps += 1
-        if self.last_step is not None and not self.last_step.finite and not self._warned:
-            self._warned = True
-            _log.warning(
-                "gradient %s was not finite on some rank: skip this update on all ranks, as in `if state.last_step: "
-                "optimizer.step()` (said once; state.last_step tells of each step)",
-                self.last_step.first_non_finite,
-            )
+        if self.last_step is not None and not self.last_step.finite:
+            self._non_finite.tell(0, self.last_step.first_non_finite)
         if self._writer is None or self._steps % self._every != 0:
             return
         stats = self.stats()

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FSDP2's all-reduce hook with other parts of FSDP2, on a mesh of 2 x 2: PyTorch's own tests of it ask the same."""
+
+import contextlib
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import ranks  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
+from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+import casync.torch  # noqa: E402
+
+NODES, SHARDS, STEPS = 2, 2, 4
+WORLD = NODES * SHARDS
+
+
+class Layer(torch.nn.Module):
+    """Computes its activations again in the backward pass, if it is told to."""
+
+    def __init__(self, recomputed):
+        super().__init__()
+        self.linear, self.recomputed = torch.nn.Linear(24, 24), recomputed
+
+    def forward(self, x):
+        if self.recomputed:
+            return checkpoint(lambda y: torch.tanh(self.linear(y)), x, use_reentrant=False)
+        return torch.tanh(self.linear(x))
+
+
+class Case:
+    """Differences from the ordinary: `alone` is a net in one process, `sharded` the same on a mesh."""
+
+    def __init__(self, error=1e-6, clip=None, parts=1, recomputed=False, prepare=None, only_root=False, **policies):
+        self.error, self.clip, self.parts, self.recomputed = error, clip, parts, recomputed
+        self.prepare, self.only_root, self.policies = prepare or (lambda net: None), only_root, policies
+
+    def alone(self):
+        torch.manual_seed(3)
+        net = torch.nn.Sequential(*[Layer(self.recomputed) for _ in range(3)], torch.nn.Linear(24, 5))
+        self.prepare(net)
+        return net
+
+    def sharded(self, mesh):
+        net = self.alone()
+        for layer in [] if self.only_root else net:
+            fully_shard(layer, mesh=mesh, **self.policies)
+        return fully_shard(net, mesh=mesh, **self.policies)
+
+    def train(self, net, whose):
+        """On these ranks' batches. A step may have several backward passes, of which only the last one reduces."""
+        optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.2, momentum=0.9)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            for part in range(self.parts):
+                if hasattr(net, "set_requires_gradient_sync"):
+                    net.set_requires_gradient_sync(part == self.parts - 1)
+                (sum(loss_of(net, rank, self.parts * step + part) for rank in whose) / len(whose)).backward()
+            if self.clip:
+                torch.nn.utils.clip_grad_norm_(net.parameters(), self.clip)
+            optimizer.step()
+
+
+def freeze(net):
+    net[1].linear.weight.requires_grad_(False)
+
+
+def share(net):
+    net[2].linear.weight = net[0].linear.weight
+
+
+CASES = {
+    "clipped": Case(clip=0.05),
+    "accumulated": Case(parts=3),
+    "recomputed": Case(recomputed=True),
+    "frozen": Case(prepare=freeze),
+    "shared": Case(prepare=share, only_root=True),
+    "half": Case(error=1e-2, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)),
+    "offloaded": Case(offload_policy=CPUOffloadPolicy(pin_memory=False)),
+}
+
+
+def loss_of(net, rank, step):
+    x = torch.randn(8, 24, generator=torch.Generator().manual_seed(100 * step + rank))
+    return net(x).float().square().mean()
+
+
+def differences(rank):
+    """Largest difference from one process with the whole batch, by case."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    mesh = init_device_mesh("cpu", (NODES, SHARDS), mesh_dim_names=("nodes", "shards"))
+    found = {}
+    for name, case in CASES.items():
+        net, alone = case.sharded(mesh["shards"]), case.alone()
+        with contextlib.closing(casync.torch.State(codec="none", process_group=mesh.get_group("nodes"))) as state:
+            casync.torch.fsdp_all_reduce_hook(state).install(net)
+            case.train(net, [rank])
+            case.train(alone, range(WORLD))
+            values = {name: value.full_tensor() for name, value in net.state_dict().items()}
+            found[name] = max((values[name] - value).abs().max().item() for name, value in alone.state_dict().items())
+            assert state.last_step.finite and state.stats()["steps"] == STEPS, name
+    return found
+
+
+def test_the_hook_trains_as_one_process_does():
+    for found in ranks.values(__file__, "differences", WORLD, torch=True):
+        for name, case in CASES.items():
+            assert found[name] <= case.error, (name, found[name])
