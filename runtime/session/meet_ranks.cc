@@ -59,7 +59,7 @@ DescriptorNeed data_need(const Plan& plan, const std::string& transport, int ran
 Facts settings_of(const SessionParts& parts) {
   const std::string device = parts.device->name();
   Facts facts = {{"wire version", kWireVersion},
-                 {"op", parts.options.op == ReduceOp::kAverage ? "average" : "sum"},
+                 {"op", std::string(name_of(parts.options.op))},
                  {"transport", parts.options.transport},
                  {"kind of device", parts.device->is_host() ? "cpu" : device.substr(0, device.find(':'))}};
   const Facts plan = facts_of(parts.plan);
