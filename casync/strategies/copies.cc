@@ -12,8 +12,10 @@ namespace {
 
 constexpr std::uint32_t kFromOwner = 0, kSentOn = 1;
 
-constexpr Bytes kGathered = 4_MiB;      // of a shard: nothing waits for the end of a message
-constexpr Bytes kSentOnBytes = 1_MiB;   // of a broadcast: a rank sends a partition on when it has all of it
+constexpr Bytes kMostDirect = 64_MiB;  // of a message that nobody sends on
+// A rank sends a partition on when it has all of it, so that the last one takes its time twice.
+constexpr int kSentOnByEach = 8;
+constexpr Bytes kLeastPartition = 1_MiB;
 constexpr Bytes kLeastSentOn = 64_KiB;  // below it a second hop costs more than the root's link
 
 BufferId add_own(TaskGraph::Builder& graph, std::uint32_t partition, const Slice& slice) {
@@ -57,7 +59,7 @@ void add_broadcast(TaskGraph::Builder& graph, const Exchange& exchange, std::uin
 }  // namespace
 
 int gather_partitions(Bytes bytes, int ranks) {
-  return ranks * std::max(count_of(bytes / static_cast<Bytes>(ranks), kGathered), 1);
+  return ranks * std::max(count_of(bytes / static_cast<Bytes>(ranks), kMostDirect), 1);
 }
 
 TaskGraph gather_graph(const Exchange& exchange) {
@@ -87,10 +89,10 @@ TaskGraph gather_graph(const Exchange& exchange) {
 
 int broadcast_partitions(Bytes bytes, int ranks) {
   const int others = star::spokes(ranks);
-  if (others <= 1) return std::max(count_of(bytes, kGathered), 1);
+  if (others <= 1) return std::max(count_of(bytes, kMostDirect), 1);
   if (bytes < kLeastSentOn * static_cast<Bytes>(others)) return 1;
-  return static_cast<int>(
-      round_up(static_cast<std::size_t>(count_of(bytes, kSentOnBytes)), static_cast<std::size_t>(others)));
+  const Bytes share = ceil_div(bytes, static_cast<Bytes>(others));
+  return others * std::clamp(count_of(share, kLeastPartition), 1, kSentOnByEach);
 }
 
 TaskGraph broadcast_graph(const Exchange& exchange) {

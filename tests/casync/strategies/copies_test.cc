@@ -97,14 +97,17 @@ TEST_CASE("copies: a broadcast gives every rank the root's elements, which leave
 }
 
 TEST_CASE("copies: partitions of a shard, and those of a broadcast that ranks send on") {
-  CHECK(gather_partitions(4_MiB * 3, 3) == 3);
-  CHECK(gather_partitions(4_MiB * 3 + 12, 3) == 6);
+  CHECK(gather_partitions(64_MiB * 3, 3) == 3);
+  CHECK(gather_partitions(64_MiB * 3 + 12, 3) == 6);
   CHECK(gather_partitions(0, 3) == 3);
   CHECK(broadcast_partitions(0, 4) == 1);
   CHECK(broadcast_partitions(3 * 64_KiB - 4, 4) == 1);
   CHECK(broadcast_partitions(3 * 64_KiB, 4) == 3);
-  CHECK(broadcast_partitions(64_MiB, 4) == 66);
-  CHECK(broadcast_partitions(64_MiB, 2) == 16);
+  CHECK(broadcast_partitions(6_MiB, 4) == 6);
+  CHECK(broadcast_partitions(6_MiB + 4, 4) == 9);
+  CHECK(broadcast_partitions(640_MiB, 4) == 24);
+  CHECK(broadcast_partitions(64_MiB, 2) == 1);
+  CHECK(broadcast_partitions(64_MiB + 4, 2) == 2);
 }
 
 }  // namespace casync::test

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import torch
@@ -109,8 +110,39 @@ class Order:
     """All ranks call the same collectives in the same order. A rank that has waited for a while asks what the others call
     in this place, through the store at which the group has met."""
 
-    def __init__(self, store: dist.Store, rank: int, size: int, lane: str) -> None:
-        self._store, self._rank, self._size, self._lane = store, rank, size, lane
+    def __init__(self, store: dist.Store, rank: int, size: int, lane: str, timeout_s: float) -> None:
+        self._store, self._rank, self._size, self._lane, self._timeout_s = store, rank, size, lane, timeout_s
+
+    def meet(self, what: str, check: Callable[[], object]) -> None:
+        """Waits until all ranks have come to their first collective; check() may raise meanwhile. PeerFailure: one has left
+        the group. Timeout: one has not come. InvalidArgument: as compare()."""
+        try:
+            self._meet(what, check)
+        except errors.Error:
+            raise
+        except RuntimeError as error:  # of torch's store
+            raise errors.PeerFailure(f"{what}: the store at which the ranks meet is gone: {error}") from None
+
+    def _meet(self, what: str, check: Callable[[], object]) -> None:
+        until, pause = time.monotonic() + self._timeout_s, 0.001
+        self.compare(1, what)
+        for rank in range(self._size):
+            while not self._store.check([self._key(1, rank)]):
+                check()
+                if self._store.check([f"{self._lane}/left/{rank}"]):
+                    raise errors.PeerFailure(f"{what}: rank {rank} has left the process group")
+                if time.monotonic() > until:
+                    raise errors.Timeout(f"{what}: rank {rank} has not called it after {self._timeout_s:g} s")
+                time.sleep(pause)
+                pause = min(1.5 * pause, 0.1)
+        self.compare(1, what)
+
+    def leave(self) -> None:
+        """Tells those that wait in meet()."""
+        try:
+            self._store.set(f"{self._lane}/left/{self._rank}", "")
+        except RuntimeError:
+            pass  # nobody is there who could wait
 
     def compare(self, number: int, what: str) -> None:
         """Tells the others that this rank waits in its `number`-th collective, `what`. InvalidArgument: another one is in

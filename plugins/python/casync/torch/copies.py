@@ -13,7 +13,7 @@ import torch
 
 from casync import errors
 from casync.torch.collective import CollectiveWork, Order, done
-from casync.torch.lane import Lane, Part
+from casync.torch.lane import Job, Lane, Part
 from casync.torch.payloads import bytes_of, check, copy_bytes, fill, payload, put, put_all, room, size_of, text, words_of
 
 if TYPE_CHECKING:
@@ -29,16 +29,17 @@ _MOST_NAMES = 1024  # sizes of tensors that the session knows; more travel in bu
 
 
 class Copies:
-    """`open_session()` opens a session of the group's ranks, with the first collective."""
+    """`open_session()` opens a session of the group's ranks, with the first collective. Not `asynchronous`: the caller
+    waits for it at once, as torch's functions do without async_op."""
 
     def __init__(
-        self, open_session: Callable[..., CopySession], store: dist.Store, rank: int, size: int
+        self, open_session: Callable[..., CopySession], store: dist.Store, rank: int, size: int, timeout_s: float
     ) -> None:
         self._rank, self._size = rank, size
         self._names: set[str] = set()
-        self._lane = Lane(open_session, Order(store, rank, size, "copies"))
+        self._lane = Lane(open_session, Order(store, rank, size, "copies", timeout_s))
 
-    def broadcast(self, tensor: torch.Tensor, root: int) -> CollectiveWork:
+    def broadcast(self, tensor: torch.Tensor, root: int, asynchronous: bool) -> CollectiveWork:
         """Gives `tensor` of all ranks the bytes of rank `root`'s."""
         what = f"broadcast of {text(tensor)} from rank {root}"
         check(tensor, "broadcast")
@@ -50,27 +51,30 @@ class Copies:
         if self._goes_whole(what, size):
             memory = words_of(tensor)
             buffer = torch.empty(size, dtype=torch.uint8) if memory is None else memory
-            if memory is None and mine:
-                copy_bytes(buffer, tensor)
-
-            def land() -> None:
-                if memory is None and not mine:
-                    put(tensor, buffer)
-
-            return self._lane.start(what, [tensor], [Part(what, buffer, root, land)])
-        buffer = torch.empty(room(size), dtype=torch.uint8)
+            part = Part(what, buffer, root, lambda: copy_bytes(buffer, tensor), lambda: put(tensor, buffer))
+            if memory is not None:
+                part.fill = part.land = _nothing
+        else:
+            buffer = torch.empty(room(size), dtype=torch.uint8)
+            part = Part(
+                f"broadcast of {buffer.numel()} bytes from rank {root}",
+                buffer,
+                root,
+                lambda: fill(buffer, tensor),
+                lambda: put(tensor, payload(buffer, tensor, what, root)),
+            )
         if mine:
-            fill(buffer, tensor)
-
-        def land_payload() -> None:
-            if not mine:
-                put(tensor, payload(buffer, tensor, what, root))
-
-        part = Part(f"broadcast of {buffer.numel()} bytes from rank {root}", buffer, root, land_payload)
-        return self._lane.start(what, [tensor], [part])
+            part.land = _nothing
+        else:
+            part.fill = _nothing
+        return self._lane.start(Job(CollectiveWork(what, [tensor]), [part]), asynchronous)
 
     def gather(
-        self, what: str, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor]
+        self,
+        what: str,
+        outputs: Sequence[Sequence[torch.Tensor]],
+        inputs: Sequence[torch.Tensor],
+        asynchronous: bool,
     ) -> CollectiveWork:
         """For each input: its outputs get those of all ranks, by rank. One output is all of them, one after another."""
         if len(outputs) != len(inputs):
@@ -88,15 +92,17 @@ class Copies:
         flat = [tensor for into in outputs for tensor in into]
         if self._size == 1:
             for part in parts:
-                part.land()
+                part.fill()
             return done(named, flat)
-        return self._lane.start(named, flat, parts)
+        return self._lane.start(Job(CollectiveWork(named, flat), parts), asynchronous)
 
-    def barrier(self) -> CollectiveWork:
+    def barrier(self, asynchronous: bool) -> CollectiveWork:
         """Done once every rank has called it, and all that they have called earlier here is done."""
         if self._size == 1:
             return done("barrier", [])
-        return self._lane.start("barrier", [], [Part("barrier", torch.zeros(4 * self._size, dtype=torch.uint8), None, _nothing)])
+        word = torch.zeros(4 * self._size, dtype=torch.uint8)
+        parts = [Part("barrier", word, None, _nothing, _nothing)]
+        return self._lane.start(Job(CollectiveWork("barrier", []), parts), asynchronous)
 
     def stats(self) -> dict[str, Any]:
         """The session's counters; none before the first collective."""
@@ -118,25 +124,22 @@ class Copies:
                 f"one tensor of {self._size * tensor.numel()} elements, or one of {tensor.numel()} for each rank"
             )
         if self._size == 1:
-            return Part(named, tensor, None, lambda: put(into[0], bytes_of(tensor)))
+            return Part(named, tensor, None, lambda: put(into[0], bytes_of(tensor)), _nothing)
         if self._goes_whole(named, self._size * size):
             memory = words_of(into[0]) if len(into) == 1 else None
             buffer = torch.empty(self._size * size, dtype=torch.uint8) if memory is None else memory
-            copy_bytes(buffer[self._rank * size : (self._rank + 1) * size], tensor)
-
-            def land() -> None:
-                if memory is None:
-                    put_all(into, [buffer])
-
-            return Part(named, buffer, None, land)
+            own = buffer[self._rank * size : (self._rank + 1) * size]
+            land = _nothing if memory is not None else lambda: put_all(into, [buffer])
+            return Part(named, buffer, None, lambda: copy_bytes(own, tensor), land)
         buffer = torch.empty(self._size * room(size), dtype=torch.uint8)
         shards = buffer.view(self._size, -1)
-        fill(shards[self._rank], tensor)
 
         def land_payloads() -> None:
             put_all(into, [payload(shards[rank], tensor, named, rank) for rank in range(self._size)])
 
-        return Part(f"{what} of {buffer.numel()} bytes", buffer, None, land_payloads)
+        return Part(
+            f"{what} of {buffer.numel()} bytes", buffer, None, lambda: fill(shards[self._rank], tensor), land_payloads
+        )
 
     def _goes_whole(self, name: str, size: int) -> bool:
         """The memory travels without a head, under its own name. The same on all ranks: all make the same calls."""

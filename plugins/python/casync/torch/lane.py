@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("casync")
 
 _LOOK_S = 1.0  # a rank that has waited so long looks what the others do, and again after twice as long
-_GRACE_S = 20.0  # destroy_process_group() waits so long for what is under way
+_GRACE_S = 10.0  # destroy_process_group() waits so long for what is under way
 
 
 @dataclasses.dataclass
@@ -36,6 +36,7 @@ class Part:
     name: str
     memory: torch.Tensor  # flat, of bytes
     root: int | None
+    fill: Callable[[], None]  # puts this rank's bytes there
     land: Callable[[], None]  # puts what has come into its place
 
 
@@ -46,32 +47,34 @@ class Job:
 
 
 class Lane:
-    """The thread that takes jobs through a session, one after the other. The first failure is that of all later jobs."""
+    """Takes jobs through a session, one after the other: those that their callers wait for on the callers' threads, if
+    nothing is under way, and the others on a thread of its own. The first failure is that of all later jobs."""
 
     def __init__(self, open_session: Callable[..., CopySession], order: Order) -> None:
         self._open, self._order = open_session, order
-        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[int, Job] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._waiting: dict[int, CollectiveWork] = {}  # by number
         self._started = 0
         self._thread: threading.Thread | None = None
         self._session: CopySession | None = None
         self._failure: BaseException | None = None
+        self._ids: dict[tuple[str, int], int] = {}
 
-    def start(self, what: str, tensors: list[torch.Tensor], parts: list[Part]) -> CollectiveWork:
-        work = CollectiveWork(what, tensors)
+    def start(self, job: Job, asynchronous: bool) -> CollectiveWork:
         with self._lock:
             if self._failure is not None:
-                work.finish(self._failure)
-                return work
+                job.work.finish(self._failure)
+                return job.work
+            here = not asynchronous and not self._waiting
             self._started += 1
-            self._waiting[self._started] = work
-            if self._thread is None:
-                # A daemon: the program may end, by an exception, while this waits for another rank.
-                self._thread = threading.Thread(target=self._run, name="casync-copies", daemon=True)
-                self._thread.start()
-            self._queue.put(Job(work, parts))
-        return work
+            number = self._started
+            self._waiting[number] = job.work
+            if not here:
+                self._queue_up(number, job)
+        if here:
+            self._carry(number, job)
+        return job.work
 
     def stats(self) -> dict[str, Any]:
         return self._session.stats() if self._session is not None and not self._session.closed else {}
@@ -86,51 +89,77 @@ class Lane:
             thread.join(_GRACE_S)
             if thread.is_alive():
                 self._give_up(errors.Error(f"the process group was destroyed while this was under way, for {_GRACE_S:g} s"))
-                thread.join(_GRACE_S if self._session is not None else 0)
+                thread.join(_GRACE_S)
         session, self._session = self._session, None
-        if session is not None and not (thread is not None and thread.is_alive()):
+        if session is None:
+            self._order.leave()
+        elif not (thread is not None and thread.is_alive()):
             try:
                 session.close()
             except errors.Error as error:
                 _log.warning("destroy_process_group: %s", error)
 
+    def _queue_up(self, number: int, job: Job) -> None:
+        """Under the lock."""
+        if self._thread is None:
+            # A daemon: the program may end, by an exception, while this waits for another rank.
+            self._thread = threading.Thread(target=self._run, name="casync-copies", daemon=True)
+            self._thread.start()
+        self._queue.put((number, job))
+
     def _run(self) -> None:
-        number = 0
-        while (job := self._queue.get()) is not None:
-            number += 1
-            try:
-                self._take(number, job)
-            except BaseException as error:  # raised where the program waits
-                self._give_up(error, number)
-                return
-            self._end(number, None)
-            del job
+        while (turn := self._queue.get()) is not None:
+            self._carry(*turn)
+            del turn
+
+    def _carry(self, number: int, job: Job) -> None:
+        """One at a time: a caller has seen that nothing is waiting, and others see that it waits."""
+        with self._lock:
+            if number not in self._waiting:
+                return  # failed with an earlier one
+        try:
+            self._take(number, job)
+        except BaseException as error:  # raised where the program waits
+            self._give_up(error)
+            if not isinstance(error, Exception):
+                raise  # Ctrl-C, on the thread that has called
+            return
+        with self._lock:
+            work = self._waiting.pop(number, None)
+        if work is not None:
+            work.finish()
 
     def _take(self, number: int, job: Job) -> None:
         if self._session is None:
+            # A session that opens cannot be interrupted, so the ranks meet first.
+            self._order.meet(job.work.what, lambda: self._check(number))
             self._session = self._open()
         session, parts = self._session, job.parts
-        ids = [session.declare_copied(part.name, part.memory.numel(), part.root) for part in parts]
+        ids = [self._id_of(session, part) for part in parts]
+        for part in parts:
+            part.fill()  # here, so that what an earlier job brings is in it
         addresses = [part.memory.data_ptr() for part in parts]
         handles = session.submit_memory(ids, addresses, [part.memory.numel() for part in parts], parts)
         session.end_submissions()
         for handle in handles:
-            self._wait(number, job.work.what, handle)
+            wait(handle, lambda: self._order.compare(number, job.work.what))
         session.step()
         for part in parts:
             part.land()
 
-    def _wait(self, number: int, what: str, handle: Handle) -> None:
-        wait(handle, lambda: self._order.compare(number, what))
+    def _id_of(self, session: CopySession, part: Part) -> int:
+        key = (part.name, part.memory.numel())
+        if key not in self._ids:  # a submission after a declaration takes longer
+            self._ids[key] = session.declare_copied(part.name, part.memory.numel(), part.root)
+        return self._ids[key]
 
-    def _end(self, number: int, error: BaseException | None) -> None:
+    def _check(self, number: int) -> None:
         with self._lock:
-            work = self._waiting.pop(number, None)
-        if work is not None:
-            work.finish(error)
+            if number not in self._waiting:
+                raise self._failure or errors.Error("the process group was destroyed")
 
-    def _give_up(self, error: BaseException, number: int | None = None) -> None:
-        """Fails all jobs, and ends the session for the other ranks, too. `number`: the job that has failed."""
+    def _give_up(self, error: BaseException) -> None:
+        """Fails all jobs, and ends the session for the other ranks, too."""
         with self._lock:
             self._failure = error
             waiting, self._waiting = self._waiting, {}
@@ -140,7 +169,7 @@ class Lane:
         if session is None or isinstance(error, errors.PeerFailure):
             return
         try:
-            session.abort(str(error))
+            session.abort(str(error) or type(error).__name__)
         except errors.Error:
             pass  # it had failed, and the others know
 

@@ -60,7 +60,7 @@ class ProcessGroupCasync(dist.ProcessGroup):
         for group in (self, self._exact):
             group._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, gloo)
             group._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
-        options = {"timeout": timeout.total_seconds(), **options}
+        options = {**options, "timeout": options.get("timeout") or timeout.total_seconds()}
         place = {key: value for key, value in options.items() if key not in ("plan", "codec", "op", "trace", "device")}
         open_reducing = functools.partial(
             Synchronizer, store=TorchStore(dist.PrefixStore("casync", store), rank, size), **options
@@ -69,8 +69,8 @@ class ProcessGroupCasync(dist.ProcessGroup):
             CopySession, store=TorchStore(dist.PrefixStore("casync_copies", store), rank, size), **place
         )
         words = dist.PrefixStore("casync_order", store)
-        self._reductions = Reductions(open_reducing, words, rank, size)
-        self._copies = Copies(open_copying, words, rank, size)
+        self._reductions = Reductions(open_reducing, words, rank, size, options["timeout"])
+        self._copies = Copies(open_copying, words, rank, size, options["timeout"])
 
     def getBackendName(self) -> str:
         return "casync"
@@ -85,7 +85,7 @@ class ProcessGroupCasync(dist.ProcessGroup):
     def _reduce_scatter_base(self, output: torch.Tensor, input: torch.Tensor, options: Any = None) -> dist.Work:
         options = options or dist.ReduceScatterOptions()
         if self._reductions.takes(input, options.reduceOp):
-            return self._reductions.reduce_scatter(output, input, options.reduceOp, options.asyncOp)
+            return self._reductions.reduce_scatter(output, input, options.reduceOp, _asynchronous(options))
         _check_gloo("reduce_scatter", [output, input])
         return self._exact._reduce_scatter_base(output, input, options)
 
@@ -95,29 +95,30 @@ class ProcessGroupCasync(dist.ProcessGroup):
     def broadcast(self, tensors: list[torch.Tensor], options: Any = None) -> dist.Work:
         if len(tensors) != 1:
             raise errors.InvalidArgument(f"broadcast of {len(tensors)} tensors, expected 1")
-        return self._copies.broadcast(tensors[0], (options or dist.BroadcastOptions()).rootRank)
+        options = options or dist.BroadcastOptions()
+        return self._copies.broadcast(tensors[0], options.rootRank, _asynchronous(options))
 
     def allgather(
         self, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor], options: Any = None
     ) -> dist.Work:
-        return self._copies.gather("all_gather", outputs, inputs)
+        return self._copies.gather("all_gather", outputs, inputs, _asynchronous(options))
 
     def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, options: Any = None) -> dist.Work:
-        return self._copies.gather("all_gather", [[output]], [input])
+        return self._copies.gather("all_gather", [[output]], [input], _asynchronous(options))
 
     def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, options: Any = None) -> dist.Work:
-        return self._copies.gather("all_gather", [[output]], [input])
+        return self._copies.gather("all_gather", [[output]], [input], _asynchronous(options))
 
     def allgather_coalesced(
         self, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor], options: Any = None
     ) -> dist.Work:
         """`outputs` is a list for each rank, of a tensor for each input."""
-        return self._copies.gather("all_gather", [list(of_input) for of_input in zip(*outputs)], inputs)
+        return self._copies.gather("all_gather", [list(of_input) for of_input in zip(*outputs)], inputs, _asynchronous(options))
 
     def allgather_into_tensor_coalesced(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], options: Any = None
     ) -> dist.Work:
-        return self._copies.gather("all_gather", [[output] for output in outputs], inputs)
+        return self._copies.gather("all_gather", [[output] for output in outputs], inputs, _asynchronous(options))
 
     def all_gather_single_coalesced(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], options: Any = None
@@ -125,7 +126,7 @@ class ProcessGroupCasync(dist.ProcessGroup):
         return self.allgather_into_tensor_coalesced(outputs, inputs, options)
 
     def barrier(self, opts: Any = None) -> dist.Work:
-        return self._copies.barrier()
+        return self._copies.barrier(_asynchronous(opts))
 
     def shutdown(self) -> None:
         """What is under way ends first, within a while, or fails."""
@@ -142,6 +143,11 @@ class ProcessGroupCasync(dist.ProcessGroup):
     def copy_stats(self) -> dict[str, Any]:
         """The same of the session of broadcasts and all-gathers."""
         return self._copies.stats()
+
+
+def _asynchronous(options: Any) -> bool:
+    """A caller without options may start more ahead of waiting."""
+    return getattr(options, "asyncOp", True)
 
 
 def _check_gloo(what: str, tensors: Sequence[torch.Tensor]) -> None:

@@ -13,7 +13,7 @@ import torch.distributed as dist
 
 from casync import errors
 from casync.torch import naming, shards
-from casync.torch.collective import CollectiveWork, Order
+from casync.torch.collective import CollectiveWork, Order, name_failure
 from casync.torch.lane import wait
 
 if TYPE_CHECKING:
@@ -30,13 +30,16 @@ _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 class Reductions:
     """`open_session(device=...)` opens a Synchronizer of the group's ranks, with the first gradient, on its device."""
 
-    def __init__(self, open_session: Callable[..., Synchronizer], store: dist.Store, rank: int, size: int) -> None:
+    def __init__(
+        self, open_session: Callable[..., Synchronizer], store: dist.Store, rank: int, size: int, timeout_s: float
+    ) -> None:
         self._open, self._rank, self._size = open_session, rank, size
-        self._order = Order(store, rank, size, "reductions")
+        self._order = Order(store, rank, size, "reductions", timeout_s)
         self._synchronizer: Synchronizer | None = None
         self._device: torch.device | None = None
         self._ordinal = 0  # of the next gradient in this backward pass
         self._number = 0  # of the last gradient in all of them
+        self._works: list[CollectiveWork] = []  # of this pass
 
     def takes(self, tensor: torch.Tensor, op: Any) -> bool:
         """Returns true if it is a gradient. Joins the backward pass under way, if there is one. Unavailable: a gradient
@@ -148,6 +151,7 @@ class Reductions:
                     error = raised
             work.finish(error)
 
+        self._works.append(work)
         stream = naming.stream_of(memory.device)
         handles += self._synchronizer.submit([identity], [memory.data_ptr()], memory, done, stream)
         return work
@@ -155,8 +159,14 @@ class Reductions:
     def _end(self) -> None:
         """Ends a backward pass, on its thread."""
         self._ordinal = 0
-        if self._synchronizer is not None:
+        works, self._works = self._works, []
+        if self._synchronizer is None:
+            return
+        try:
             self._synchronizer.end_step()
+        except errors.Error as error:
+            under_way = [work.what for work in works if not work.is_success()]
+            raise name_failure(under_way[0] if under_way else "the backward pass", error) from None
 
 
 def _on(device: torch.device) -> contextlib.AbstractContextManager[object]:
