@@ -98,7 +98,8 @@ Result<runtime::ReduceOp> op_from(const char* text) {
   const std::string_view op = text == nullptr ? "average" : text;
   if (op == "average") return runtime::ReduceOp::kAverage;
   if (op == "sum") return runtime::ReduceOp::kSum;
-  return invalid_argument("op is \"" + std::string(op) + "\", expected average or sum");
+  if (op == "copy") return runtime::ReduceOp::kCopy;
+  return invalid_argument("op is \"" + std::string(op) + "\", expected average, sum or copy");
 }
 
 }  // namespace
@@ -140,6 +141,10 @@ Result<runtime::SessionOptions> session_options(const casync_session_options* gi
   const Result<runtime::ReduceOp> op = op_from(options->op);
   if (!op) return op.status();
   filled.op = *op;
+  if (filled.op == runtime::ReduceOp::kCopy) {  // beside the session of the training, whose files these are
+    filled.record_directory.clear();
+    if (options->trace == nullptr) filled.trace_directory.clear();
+  }
   if (options->device != nullptr) filled.device = options->device;
   if ((options->store_set == nullptr) != (options->store_get == nullptr)) {
     return invalid_argument("store_set and store_get belong together: only one of them is set");

@@ -39,7 +39,8 @@ Status open(const casync_session_options* options, casync_session** session) {
   if (!steps) return steps.status();
   auto handle = std::make_unique<casync_session>();
   handle->timeout_s = filled->timeout_s;
-  handle->steps_left = static_cast<std::uint64_t>(steps->value_or(0));
+  // A training's steps are those of the session that reduces.
+  if (filled->op != runtime::ReduceOp::kCopy) handle->steps_left = static_cast<std::uint64_t>(steps->value_or(0));
   Result<std::unique_ptr<runtime::Session>> opened = runtime::Session::open(*filled);
   if (!opened) return opened.status();
   handle->session = std::move(*opened);
@@ -67,6 +68,21 @@ Status declare(casync_session* session, const char* name, int dtype, const int64
   if (dimensions > 0) gradient.shape.assign(shape, shape + dimensions);
   gradient.scattered = scattered;
   const Result<runtime::GradientId> declared = session->session->declare(gradient);
+  if (declared) *id = static_cast<uint32_t>(*declared);
+  return declared.status();
+}
+
+Status declare_copied(casync_session* session, const char* name, std::size_t bytes, int32_t root, uint32_t* id) {
+  CASYNC_RETURN_IF_ERROR(check_open(session));
+  CASYNC_RETURN_IF_ERROR(need(name, "name"));
+  CASYNC_RETURN_IF_ERROR(need(id, "id"));
+  if (!is_utf8(name)) return invalid_argument("a name is not UTF-8");
+  if (bytes % sizeof(float) != 0) {
+    return invalid_argument(std::string(name) + ": " + std::to_string(bytes) + " bytes, expected a multiple of 4");
+  }
+  const GradientSpec words{name, DType::kFloat32, {static_cast<std::int64_t>(bytes / sizeof(float))}};
+  const Result<runtime::GradientId> declared =
+      session->session->declare_copied(words, root == -1 ? std::nullopt : std::optional<Rank>(root));
   if (declared) *id = static_cast<uint32_t>(*declared);
   return declared.status();
 }
@@ -207,6 +223,11 @@ casync_status casync_session_declare_scattered(casync_session* session, const ch
                                                uint32_t* id) {
   return guarded(
       [&] { return declare(session, name, static_cast<int>(dtype), shape, dimensions, priority, true, id); });
+}
+
+casync_status casync_session_declare_copied(casync_session* session, const char* name, size_t bytes, int32_t root,
+                                            uint32_t* id) {
+  return guarded([&] { return declare_copied(session, name, bytes, root, id); });
 }
 
 casync_status casync_session_submit(casync_session* session, size_t count, const uint32_t* ids, void* const* data,

@@ -12,6 +12,7 @@
 #include "compll/codec/rounds_codec.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/asynchronous_run.h"
+#include "runtime/session/copied.h"
 #include "runtime/session/difference_gossip.h"
 #include "runtime/session/hop_codecs.h"
 #include "runtime/session/inner_runs.h"
@@ -137,6 +138,7 @@ Status check_partition(const Declared& declared, const HopCodecs& codecs, int ra
 
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
                                               std::size_t first_owner) {
+  if (declared.copied) return make_copied_run(declared, topology, self);
   const Decision& decision = declared.decision;
   if (declared.neighbours != Neighbours::kAll && !is_exact(declared)) {
     return make_difference_gossip(declared, topology, self, first_owner);

@@ -16,6 +16,11 @@
 
 namespace casync::runtime {
 
+/// Memory that is copied, and not reduced.
+struct Copied {
+  std::optional<Rank> root;  ///< unset: each rank's shard goes to all
+};
+
 /// A gradient that has been declared, with what was decided for it.
 struct Declared {
   GradientSpec spec;
@@ -25,6 +30,7 @@ struct Declared {
   Neighbours neighbours = Neighbours::kAll;                 ///< the plan's
   double gamma = 0;                                         ///< the plan's
   std::optional<Asynchronous> asynchronous = std::nullopt;  ///< the plan's
+  std::optional<Copied> copied = std::nullopt;
 };
 
 /// InvalidArgument: no name or a long one, or a shape that is none.

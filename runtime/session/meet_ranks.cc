@@ -59,7 +59,7 @@ DescriptorNeed data_need(const Plan& plan, const std::string& transport, int ran
 Facts settings_of(const SessionParts& parts) {
   const std::string device = parts.device->name();
   Facts facts = {{"wire version", kWireVersion},
-                 {"op", parts.options.op == ReduceOp::kAverage ? "average" : "sum"},
+                 {"op", std::string(name_of(parts.options.op))},
                  {"transport", parts.options.transport},
                  {"kind of device", parts.device->is_host() ? "cpu" : device.substr(0, device.find(':'))}};
   const Facts plan = facts_of(parts.plan);
@@ -96,7 +96,7 @@ Status open_executor(SessionParts& parts) {
   options.fusion_bytes = parts.plan.fusion_bytes;
   options.coordinated = parts.plan.coordinated;
   options.seed = parts.plan.seed;
-  options.streams = *streams;
+  options.streams = parts.options.op == ReduceOp::kCopy ? 0 : *streams;  // copies compute nothing
   options.timeline = parts.timeline.get();
   options.stall = std::min(options.stall, Seconds(parts.options.timeout_s / 10));
   parts.executor = std::make_unique<Executor>(options, std::move(*transport), *parts.device);

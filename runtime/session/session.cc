@@ -8,12 +8,26 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/session/copied.h"
 #include "runtime/session/declarations.h"
 #include "runtime/session/session_device.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/session/session_nccl.h"
 
 namespace casync::runtime {
+
+std::string_view name_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kAverage: return "average";
+    case ReduceOp::kSum: return "sum";
+    case ReduceOp::kCopy: return "copy";
+  }
+  return "?";
+}
+
+Result<GradientId> Session::declare_copied(const GradientSpec& gradient, std::optional<Rank>) {
+  return copies_nothing(gradient);
+}
 
 Result<std::vector<Handle>> Session::submit(std::span<const Submission> submissions) {
   std::vector<Handle> handles(submissions.size());
@@ -67,19 +81,30 @@ Status SessionImpl::begin_consensus() {
 
 Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   CASYNC_RETURN_IF_ERROR(usable());
+  if (parts_.options.op == ReduceOp::kCopy) return reduces_nothing(gradient);
   if (gradient.scattered && parts_.over_nccl()) return scattered_over_nccl(gradient);
   Result<Declared> declared = declare_gradient(parts_.plan, gradient, parts_.topology);
-  if (!declared) return declared.status();
+  return declared ? add(std::move(*declared)) : declared.status();
+}
+
+Result<GradientId> SessionImpl::declare_copied(const GradientSpec& gradient, std::optional<Rank> root) {
+  CASYNC_RETURN_IF_ERROR(usable());
+  if (parts_.options.op != ReduceOp::kCopy) return copies_nothing(gradient);
+  Result<Declared> declared = runtime::declare_copied(gradient, root, parts_.topology);
+  return declared ? add(std::move(*declared)) : declared.status();
+}
+
+Result<GradientId> SessionImpl::add(Declared declared) {
   Result<std::unique_ptr<Event>> ready = ready_.make();
   if (!ready) return ready.status();
   std::lock_guard lock(tables_.mutex);
-  const Result<std::optional<GradientId>> known = tables_.gradients.find(*declared);
+  const Result<std::optional<GradientId>> known = tables_.gradients.find(declared);
   if (!known) return known.status();
   if (*known) return **known;
-  CASYNC_RETURN_IF_ERROR(record_.declare(gradient));
+  CASYNC_RETURN_IF_ERROR(record_.declare(declared.spec));
   ready_.add(std::move(*ready));
-  tables_.submissions.add(gradient);
-  return tables_.gradients.add(std::move(*declared));
+  tables_.submissions.add(declared.spec);
+  return tables_.gradients.add(std::move(declared));
 }
 
 Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Handle> handles) {

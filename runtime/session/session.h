@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -23,7 +24,14 @@
 
 namespace casync::runtime {
 
-enum class ReduceOp : std::uint8_t { kAverage, kSum };
+enum class ReduceOp : std::uint8_t {
+  kAverage,
+  kSum,
+  kCopy,  ///< nothing is reduced: what declare_copied() has made known goes from rank to rank as it is. No plan, no
+          ///< record
+};
+/// "average", "sum", "copy".
+std::string_view name_of(ReduceOp op);
 
 struct SessionOptions {
   LaunchArguments launch;
@@ -141,6 +149,12 @@ class Session {
   /// InvalidArgument: a name declared differently before, an unknown codec or parameter. PlanError: a decision
   /// that cannot be carried out. The same specification again gives the same id.
   virtual Result<GradientId> declare(const GradientSpec& gradient) = 0;
+
+  /// In a session with op `copy`, instead of declare(): memory whose bytes go from rank to rank as they are. With a
+  /// root every rank gets the root's. Without one each gets all shards, and its own is the rank-th of equal ones.
+  /// Elements are words of 4 bytes, called float32. InvalidArgument: as declare(), and another op, no such root,
+  /// unequal shards.
+  virtual Result<GradientId> declare_copied(const GradientSpec& gradient, std::optional<Rank> root);
 
   /// Starts reducing, in place. Any order, any thread. The memory is the session's until the handle is done.
   /// `handles` has room for one of each submission. A gradient that some rank has not declared yet is held until then.

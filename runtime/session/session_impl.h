@@ -39,6 +39,7 @@ class SessionImpl final : public Session {
   Status begin_consensus() override;
   void end_submissions() override;
   Result<GradientId> declare(const GradientSpec& gradient) override;
+  Result<GradientId> declare_copied(const GradientSpec& gradient, std::optional<Rank> root) override;
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
   Status wait(Handle handle, double timeout_s, Waiter waiter) override;
   bool done(Handle handle) const override { return !forked() && waits_.done(handle); }
@@ -58,6 +59,7 @@ class SessionImpl final : public Session {
   Status connect();
   bool forked() const { return fork_generation() != generation_; }
   Status usable() const;
+  Result<GradientId> add(Declared declared);
   Status start(std::span<const Submission> submissions, std::span<Handle> handles);
   Status check_all_submitted() const;
   Result<StepResult> commit();

@@ -11,6 +11,7 @@
 #include "runtime/control/join_job.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/asynchronous_run.h"
+#include "runtime/session/copied.h"
 #include "runtime/session/delayed_session.h"
 #include "runtime/session/grouped_session.h"
 #include "runtime/session/hop_codecs.h"
@@ -78,6 +79,7 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   }
   Result<std::unique_ptr<Device>> device = open_device(options, launch->local_ranks);
   if (!device) return device.status();
+  CASYNC_RETURN_IF_ERROR(check_copies(options, *plan, **device));
   if (options.transport == kNccl) CASYNC_RETURN_IF_ERROR(check_over_nccl(**device, *plan));
   std::unique_ptr<SessionImpl> session(
       new SessionImpl(options, std::move(*launch), std::move(*plan), std::move(*device)));

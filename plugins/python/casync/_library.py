@@ -88,6 +88,7 @@ _STATUS_FUNCTIONS = {
         c_int32,
         POINTER(c_uint32),
     ],
+    "casync_session_declare_copied": [c_void_p, c_char_p, c_size_t, c_int32, POINTER(c_uint32)],
     "casync_session_submit": [
         c_void_p,
         c_size_t,

@@ -133,9 +133,12 @@ class Session:
             0 if priority is None else priority,
             ctypes.byref(identity),
         )
-        self._gradients[identity.value] = gradient
+        return self._remember(identity.value, gradient)
+
+    def _remember(self, id: int, gradient: arrays.Gradient) -> int:
+        self._gradients[id] = gradient
         self._compares = True
-        return identity.value
+        return id
 
     @property
     def declared(self) -> Mapping[int, arrays.Gradient]:

@@ -2,8 +2,7 @@
 """A process group whose gradients CaSync averages: init_process_group("cpu:casync"), new_group(ranks, backend="casync").
 
 Sums and averages of floating point tensors inside of a backward pass are gradients: they go through a session, under the
-plan's codecs. All else, such as broadcasts, all-gathers of parameters and sums of metrics, must arrive exactly and is
-Gloo's.
+plan's codecs. Broadcasts and all-gathers must arrive exactly, and go through another one. The rest is Gloo's.
 """
 
 from __future__ import annotations
@@ -13,22 +12,22 @@ from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import _create_work_from_future
 
 from casync import errors
+from casync.copying import CopySession
 from casync.launch import TorchStore
 from casync.synchronizer import Synchronizer
-from casync.torch import naming, shards
+from casync.torch.copies import Copies
+from casync.torch.payloads import text
+from casync.torch.reductions import Reductions
 
 if TYPE_CHECKING:
     import datetime
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from casync.codec import Codec
-
-_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def register_backend(
@@ -61,92 +60,103 @@ class ProcessGroupCasync(dist.ProcessGroup):
         for group in (self, self._exact):
             group._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, gloo)
             group._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
-        options = {"timeout": timeout.total_seconds(), **options}
-        meeting = TorchStore(dist.PrefixStore("casync", store), rank, size)
-        self._open = functools.partial(Synchronizer, store=meeting, **options)
-        self._synchronizer = None
-        self._ordinal = 0  # of the next gradient in this backward pass
+        options = {**options, "timeout": options.get("timeout") or timeout.total_seconds()}
+        place = {key: value for key, value in options.items() if key not in ("plan", "codec", "op", "trace", "device")}
+        open_reducing = functools.partial(
+            Synchronizer, store=TorchStore(dist.PrefixStore("casync", store), rank, size), **options
+        )
+        open_copying = functools.partial(
+            CopySession, store=TorchStore(dist.PrefixStore("casync_copies", store), rank, size), **place
+        )
+        words = dist.PrefixStore("casync_order", store)
+        self._reductions = Reductions(open_reducing, words, rank, size, options["timeout"])
+        self._copies = Copies(open_copying, words, rank, size, options["timeout"])
 
     def getBackendName(self) -> str:
         return "casync"
 
     def allreduce(self, tensors: list[torch.Tensor], options: Any = None) -> dist.Work:
         options = options or dist.AllreduceOptions()
-        if len(tensors) != 1 or not self._is_gradient(tensors[0], options.reduceOp):
-            return self._exact.allreduce(tensors, options)
-        return self._reduce("all_reduce", tensors[0], options.reduceOp, lambda: list(tensors))
+        if len(tensors) == 1 and self._reductions.takes(tensors[0], options.reduceOp):
+            return self._reductions.all_reduce(tensors[0], options.reduceOp)
+        _check_gloo("all_reduce", tensors)
+        return self._exact.allreduce(tensors, options)
 
     def _reduce_scatter_base(self, output: torch.Tensor, input: torch.Tensor, options: Any = None) -> dist.Work:
         options = options or dist.ReduceScatterOptions()
-        if not self._is_gradient(input, options.reduceOp):
-            return self._exact._reduce_scatter_base(output, input, options)
-        everything = input.clone()
-        mine = shards.own_shard(everything, self.rank(), self.size())
-
-        def keep_mine() -> torch.Tensor:
-            output.copy_(mine.view_as(output))
-            return output
-
-        return self._reduce("reduce_scatter", everything, options.reduceOp, keep_mine, mine)
+        if self._reductions.takes(input, options.reduceOp):
+            return self._reductions.reduce_scatter(output, input, options.reduceOp, _asynchronous(options))
+        _check_gloo("reduce_scatter", [output, input])
+        return self._exact._reduce_scatter_base(output, input, options)
 
     def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, options: Any = None) -> dist.Work:
         return self._reduce_scatter_base(output, input, options)
 
+    def broadcast(self, tensors: list[torch.Tensor], options: Any = None) -> dist.Work:
+        if len(tensors) != 1:
+            raise errors.InvalidArgument(f"broadcast of {len(tensors)} tensors, expected 1")
+        options = options or dist.BroadcastOptions()
+        return self._copies.broadcast(tensors[0], options.rootRank, _asynchronous(options))
+
+    def allgather(
+        self, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor], options: Any = None
+    ) -> dist.Work:
+        return self._copies.gather("all_gather", outputs, inputs, _asynchronous(options))
+
+    def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, options: Any = None) -> dist.Work:
+        return self._copies.gather("all_gather", [[output]], [input], _asynchronous(options))
+
+    def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, options: Any = None) -> dist.Work:
+        return self._copies.gather("all_gather", [[output]], [input], _asynchronous(options))
+
+    def allgather_coalesced(
+        self, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor], options: Any = None
+    ) -> dist.Work:
+        """`outputs` is a list for each rank, of a tensor for each input."""
+        return self._copies.gather("all_gather", [list(of_input) for of_input in zip(*outputs)], inputs, _asynchronous(options))
+
+    def allgather_into_tensor_coalesced(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], options: Any = None
+    ) -> dist.Work:
+        return self._copies.gather("all_gather", [[output] for output in outputs], inputs, _asynchronous(options))
+
+    def all_gather_single_coalesced(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], options: Any = None
+    ) -> dist.Work:
+        return self.allgather_into_tensor_coalesced(outputs, inputs, options)
+
+    def barrier(self, opts: Any = None) -> dist.Work:
+        return self._copies.barrier(_asynchronous(opts))
+
     def shutdown(self) -> None:
-        synchronizer, self._synchronizer = self._synchronizer, None
-        if synchronizer is not None:
-            synchronizer.close()
+        """What is under way ends first, within a while, or fails."""
+        self._copies.close()
+        self._reductions.close()
+
+    def abort(self) -> None:
+        self.shutdown()
 
     def stats(self) -> dict[str, Any]:
-        """The session's counters; none before the first gradient."""
-        return self._synchronizer.stats() if self._synchronizer else {}
+        """The counters of the gradients' session; none before the first gradient."""
+        return self._reductions.stats()
 
-    def _is_gradient(self, tensor: torch.Tensor, op: Any) -> bool:
-        """Joins the backward pass under way, if there is one."""
+    def copy_stats(self) -> dict[str, Any]:
+        """The same of the session of broadcasts and all-gathers."""
+        return self._copies.stats()
+
+
+def _asynchronous(options: Any) -> bool:
+    """A caller without options may start more ahead of waiting."""
+    return getattr(options, "asyncOp", True)
+
+
+def _check_gloo(what: str, tensors: Sequence[torch.Tensor]) -> None:
+    for tensor in tensors:
         if tensor.device.type != "cpu":
-            raise errors.Unavailable(f"a tensor is on {tensor.device}: this build synchronizes memory of the CPU")
-        # Not `in`: torch's ReduceOp is equal to its constants only from the left.
-        if not (op == dist.ReduceOp.SUM or op == dist.ReduceOp.AVG) or tensor.dtype not in _DTYPES:
-            return False
-        if not tensor.is_contiguous() or tensor.is_sparse:
-            return False
-        try:
-            if self._ordinal == 0:
-                torch.autograd.Variable._execution_engine.queue_callback(self._end)
-        except RuntimeError:
-            return False  # not in a backward pass
-        return True
-
-    def _reduce(
-        self, kind: str, tensor: torch.Tensor, op: Any, result: Callable[[], Any], mine: torch.Tensor | None = None
-    ) -> dist.Work:
-        """Starts reducing in place. `mine`: the part whose result this rank wants; None: all of it."""
-        if self._synchronizer is None:
-            self._synchronizer = self._open()
-        dtype = naming.dtype_name(tensor, "a tensor")
-        # A backward pass makes the same collectives in each step, so its place is a gradient's name; its size, because
-        # DDP forms other buckets after the first step.
-        name = f"{kind} {self._ordinal} of {tensor.numel()} {dtype}"
-        self._ordinal += 1
-        declare = self._synchronizer.declare if mine is None else functools.partial(shards.declare, self._synchronizer)
-        identity = declare(name, (tensor.numel(),), dtype, self._ordinal)
-        future = torch.futures.Future()
-
-        def done(_: int, error: Exception | None) -> None:
-            if error is not None:
-                future.set_exception(error)
-                return
-            if op == dist.ReduceOp.SUM:
-                (tensor if mine is None else mine).mul_(self.size())
-            future.set_result(result())
-
-        self._synchronizer.submit([identity], [tensor.data_ptr()], tensor, done)
-        return _create_work_from_future(future)
-
-    def _end(self) -> None:
-        """Ends a backward pass, on its thread."""
-        self._ordinal = 0
-        self._synchronizer.end_step()
+            raise errors.Unavailable(
+                f"{what} of {text(tensor)} on {tensor.device}: only sums and averages of gradients, in a backward pass, are "
+                "reduced on a GPU; the rest is Gloo's, in the CPU's memory"
+            )
 
 
 def _forward(name: str) -> Callable[..., Any]:
@@ -160,18 +170,10 @@ def _forward(name: str) -> Callable[..., Any]:
 # PyProcessGroup.hpp). It waits there for a lock of Gloo's, while a thread of Gloo's may hold that one and wait for the
 # interpreter's to free a tensor. The same collective of a group that is not a Python class lets the interpreter go on.
 for _name in (
-    "_allgather_base",
-    "all_gather_single",
-    "all_gather_single_coalesced",
     "all_to_all_single",
-    "allgather",
-    "allgather_coalesced",
-    "allgather_into_tensor_coalesced",
     "allreduce_coalesced",
     "alltoall",
     "alltoall_base",
-    "barrier",
-    "broadcast",
     "gather",
     "monitored_barrier",
     "recv",

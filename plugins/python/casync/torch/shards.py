@@ -24,16 +24,23 @@ def declare(
 ) -> int:
     """Declares a gradient that is reduced and scattered. Where the session's plan, device or transport cannot do that, on
     all ranks alike, every rank gets all of the result, with twice the bytes, and rank 0 says so once."""
+    return declare_shards(synchronizer, name, shape, dtype, priority)[0]
+
+
+def declare_shards(
+    synchronizer: Synchronizer, name: str, shape: Iterable[int], dtype: str, priority: int | None = None
+) -> tuple[int, bool]:
+    """The same; also returns False if every rank gets all of the result."""
     shape = tuple(shape)
     try:
-        return synchronizer.declare(name, shape, dtype, priority, scatter=True)
+        return synchronizer.declare(name, shape, dtype, priority, scatter=True), True
     except (errors.PlanError, errors.Unavailable) as why:
         identity = synchronizer.declare(name, shape, dtype, priority)
         reason = str(why).split(": ", 1)[-1]
         if synchronizer.rank == 0 and reason not in _said:
             _said.add(reason)
             _log.warning("%s is reduced for all ranks, and not scattered: %s", name, reason)
-        return identity
+        return identity, False
 
 
 def own_shard(tensor: torch.Tensor, rank: int, size: int) -> torch.Tensor:

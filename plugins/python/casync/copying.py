@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session that reduces nothing: bytes of any type go from rank to rank as they are."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING
+
+from casync import _library, arrays
+from casync.session import Session
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class CopySession(Session):
+    """Broadcasts and gathers memory of the CPU, exactly; submitted and waited for like gradients. `options` are those of
+    casync.Session, without plan, codec and op. CASYNC_TRACE, CASYNC_RECORD and CASYNC_STEPS are not for it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(codec="none", op="copy", **options)
+
+    def declare_copied(self, name: str, nbytes: int, root: int | None = None) -> int:
+        """Instead of declare(): memory of so many bytes. With a root every rank gets the root's. Without one each gets the
+        shards of all, and its own is the `rank`-th of equal ones. InvalidArgument: no multiple of 4, or of 4 * size
+        without a root; the root is no rank."""
+        self._check()
+        identity = ctypes.c_uint32()
+        root = -1 if root is None else root
+        _library.call(
+            "casync_session_declare_copied", self._pointer, name.encode(), nbytes, root, ctypes.byref(identity)
+        )
+        return self._remember(identity.value, arrays.Gradient(name, (nbytes // 4,), "float32"))
+
+    def end_submissions(self) -> None:
+        """Submits nothing more in the step under way: ranks that have submitted other names then learn it at once."""
+        self._check()
+        _library.call("casync_session_end_submissions", self._pointer)

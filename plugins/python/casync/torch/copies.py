@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Broadcasts and gathers of a process group: exact bytes of any dtype over a session of their own.
+
+A large tensor travels from and to its own memory. A small one, or one that is not of words, travels in a buffer behind a
+head with its size and dtype: buffers have few sizes, so that the session knows few names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from casync import errors
+from casync.torch.collective import CollectiveWork, Order, done
+from casync.torch.lane import Job, Lane, Part
+from casync.torch.payloads import bytes_of, check, copy_bytes, fill, payload, put, put_all, room, size_of, text, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    import torch.distributed as dist
+
+    from casync.copying import CopySession
+
+IN_PLACE = 1 << 20  # from so many bytes on, a tensor travels from its own memory
+_MOST_NAMES = 1024  # sizes of tensors that the session knows; more travel in buffers
+
+
+class Copies:
+    """`open_session()` opens a session of the group's ranks, with the first collective. Not `asynchronous`: the caller
+    waits for it at once, as torch's functions do without async_op."""
+
+    def __init__(
+        self, open_session: Callable[..., CopySession], store: dist.Store, rank: int, size: int, timeout_s: float
+    ) -> None:
+        self._rank, self._size = rank, size
+        self._names: set[str] = set()
+        self._lane = Lane(open_session, Order(store, rank, size, "copies", timeout_s))
+
+    def broadcast(self, tensor: torch.Tensor, root: int, asynchronous: bool) -> CollectiveWork:
+        """Gives `tensor` of all ranks the bytes of rank `root`'s."""
+        what = f"broadcast of {text(tensor)} from rank {root}"
+        check(tensor, "broadcast")
+        if not 0 <= root < self._size:
+            raise errors.InvalidArgument(f"broadcast: root is {root}, and the ranks are 0 to {self._size - 1}")
+        if self._size == 1:
+            return done(what, [tensor])
+        mine, size = self._rank == root, size_of(tensor)
+        if self._goes_whole(what, size):
+            memory = words_of(tensor)
+            buffer = torch.empty(size, dtype=torch.uint8) if memory is None else memory
+            part = Part(what, buffer, root, lambda: copy_bytes(buffer, tensor), lambda: put(tensor, buffer))
+            if memory is not None:
+                part.fill = part.land = _nothing
+        else:
+            buffer = torch.empty(room(size), dtype=torch.uint8)
+            part = Part(
+                f"broadcast of {buffer.numel()} bytes from rank {root}",
+                buffer,
+                root,
+                lambda: fill(buffer, tensor),
+                lambda: put(tensor, payload(buffer, tensor, what, root)),
+            )
+        if mine:
+            part.land = _nothing
+        else:
+            part.fill = _nothing
+        return self._lane.start(Job(CollectiveWork(what, [tensor]), [part]), asynchronous)
+
+    def gather(
+        self,
+        what: str,
+        outputs: Sequence[Sequence[torch.Tensor]],
+        inputs: Sequence[torch.Tensor],
+        asynchronous: bool,
+    ) -> CollectiveWork:
+        """For each input: its outputs get those of all ranks, by rank. One output is all of them, one after another."""
+        if len(outputs) != len(inputs):
+            raise errors.InvalidArgument(f"{what}: {len(outputs)} outputs, and {len(inputs)} inputs")
+        parts, seen = [], {}
+        named = f"{what} of {' and '.join(text(tensor) for tensor in inputs[:3])}"
+        if len(inputs) > 3:
+            named += f" and {len(inputs) - 3} more"
+        for into, tensor in zip(outputs, inputs):
+            part = self._gathered(what, into, tensor)
+            seen[part.name] = seen.get(part.name, 0) + 1
+            if seen[part.name] > 1:
+                part.name += f" ({seen[part.name]})"
+            parts.append(part)
+        flat = [tensor for into in outputs for tensor in into]
+        if self._size == 1:
+            for part in parts:
+                part.fill()
+            return done(named, flat)
+        return self._lane.start(Job(CollectiveWork(named, flat), parts), asynchronous)
+
+    def barrier(self, asynchronous: bool) -> CollectiveWork:
+        """Done once every rank has called it, and all that they have called earlier here is done."""
+        if self._size == 1:
+            return done("barrier", [])
+        word = torch.zeros(4 * self._size, dtype=torch.uint8)
+        parts = [Part("barrier", word, None, _nothing, _nothing)]
+        return self._lane.start(Job(CollectiveWork("barrier", []), parts), asynchronous)
+
+    def stats(self) -> dict[str, Any]:
+        """The session's counters; none before the first collective."""
+        return self._lane.stats()
+
+    def close(self) -> None:
+        """Waits for what is under way, a while, and fails what is left."""
+        self._lane.close()
+
+    def _gathered(self, what: str, into: Sequence[torch.Tensor], tensor: torch.Tensor) -> Part:
+        named = f"{what} of {text(tensor)}"
+        size = size_of(tensor)
+        for each in [tensor, *into]:
+            check(each, what)
+        wanted = self._size * tensor.numel() if len(into) == 1 else tensor.numel()
+        if len(into) not in (1, self._size) or any(each.numel() != wanted or each.dtype != tensor.dtype for each in into):
+            raise errors.InvalidArgument(
+                f"{named}: outputs are {', '.join(text(each) for each in into[:4])}, expected all of {self._size} ranks in "
+                f"one tensor of {self._size * tensor.numel()} elements, or one of {tensor.numel()} for each rank"
+            )
+        if self._size == 1:
+            return Part(named, tensor, None, lambda: put(into[0], bytes_of(tensor)), _nothing)
+        if self._goes_whole(named, self._size * size):
+            memory = words_of(into[0]) if len(into) == 1 else None
+            buffer = torch.empty(self._size * size, dtype=torch.uint8) if memory is None else memory
+            own = buffer[self._rank * size : (self._rank + 1) * size]
+            land = _nothing if memory is not None else lambda: put_all(into, [buffer])
+            return Part(named, buffer, None, lambda: copy_bytes(own, tensor), land)
+        buffer = torch.empty(self._size * room(size), dtype=torch.uint8)
+        shards = buffer.view(self._size, -1)
+
+        def land_payloads() -> None:
+            put_all(into, [payload(shards[rank], tensor, named, rank) for rank in range(self._size)])
+
+        return Part(
+            f"{what} of {buffer.numel()} bytes", buffer, None, lambda: fill(shards[self._rank], tensor), land_payloads
+        )
+
+    def _goes_whole(self, name: str, size: int) -> bool:
+        """The memory travels without a head, under its own name. The same on all ranks: all make the same calls."""
+        if size < IN_PLACE or size % (4 * self._size) != 0:
+            return False
+        if name not in self._names and len(self._names) >= _MOST_NAMES:
+            return False
+        self._names.add(name)
+        return True
+
+
+def _nothing() -> None:
+    pass

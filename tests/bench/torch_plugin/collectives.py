@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Broadcasts, all-gathers and barriers of the backend "casync" beside Gloo's: turns, in the same processes.
+
+    python tests/bench/torch_plugin/collectives.py [--ranks 2 4] [--kib 0.1 64 1024 65536] [--turns 10] [--link 1gbit]
+
+Needs the package on PYTHONPATH. `--link`: each rank is a host of its own on a switch, with so much each way; needs root.
+Otherwise all ranks share this machine. `KiB`: of the tensor that is broadcast, and of the output of an all-gather.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ddp_step"))
+import network  # noqa: E402
+
+PORT = 29485
+
+
+def rank_main(options):
+    import torch
+    import torch.distributed as dist
+
+    import casync.torch
+
+    warnings.filterwarnings("ignore", category=FutureWarning)  # some torch has another name for it
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    ways = {"gloo": dist.group.WORLD, "casync": dist.new_group(list(range(size)), backend="casync")}
+    store = dist.distributed_c10d._get_default_store()
+
+    def timed(kind, group, tensor, output):
+        begin = time.monotonic()
+        if kind == "broadcast":
+            dist.broadcast(tensor, group=group, group_src=size - 1)
+        elif kind == "all_gather":
+            dist.all_gather_into_tensor(output, tensor[: tensor.numel() // size], group=group)
+        else:
+            dist.barrier(group=group)
+        return time.monotonic() - begin
+
+    for kind, kib in [("barrier", 0), *[(kind, kib) for kib in options.kib for kind in ("broadcast", "all_gather")]]:
+        elements = max(size, int(kib * 256) // size * size)
+        tensor = torch.full((elements,), float(rank))
+        output = torch.empty(elements)
+        seconds = {way: [] for way in ways}
+        for _ in range(options.turns + 2):
+            for way, group in ways.items():
+                dist.barrier()
+                seconds[way].append(timed(kind, group, tensor, output))
+        # A collective is over when the last rank has it.
+        store.set(f"{kind} {kib} {rank}", json.dumps(seconds))
+        if rank == 0:
+            every = [json.loads(store.get(f"{kind} {kib} {each}")) for each in range(size)]
+            result = {"kind": kind, "kib": kib}
+            for way in ways:
+                last = [max(each) for each in zip(*(one[way] for one in every))][2:]
+                result[way] = [statistics.median(last), min(last)]
+            print("RESULT " + json.dumps(result), flush=True)
+        dist.barrier()
+    dist.destroy_process_group()
+
+
+def results_of(ranks, options):
+    command = [sys.executable, __file__, "--rank", "--turns", str(options.turns), "--kib", *map(str, options.kib)]
+    processes = []
+    for rank in range(ranks):
+        place = {"RANK": rank, "WORLD_SIZE": ranks, "MASTER_PORT": PORT, "MASTER_ADDR": "127.0.0.1"}
+        before = []
+        if options.link:
+            before = ["ip", "netns", "exec", network.NAMES[rank]]
+            place.update(MASTER_ADDR=network.ADDRESSES[0], LOCAL_RANK=0, LOCAL_WORLD_SIZE=1)
+            place.update(GLOO_SOCKET_IFNAME=network.DEVICE, CASYNC_INTERFACE=network.DEVICE, CASYNC_TRANSPORT="ucx:tcp")
+        else:
+            place.update(LOCAL_RANK=rank, LOCAL_WORLD_SIZE=ranks)
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", **{key: str(value) for key, value in place.items()}}
+        processes.append(subprocess.Popen([*before, *command], env=environment, stdout=subprocess.PIPE, text=True))
+    outputs = [process.communicate(timeout=options.timeout)[0] for process in processes]
+    if any(process.returncode for process in processes):
+        raise SystemExit(f"{ranks} ranks: a rank failed")
+    lines = [line for line in outputs[0].splitlines() if line.startswith("RESULT ")]
+    return [json.loads(line.removeprefix("RESULT ")) for line in lines]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ranks", nargs="+", type=int, default=[2, 4])
+    parser.add_argument("--kib", nargs="+", type=float, default=[0.1, 64, 1024, 65536])
+    parser.add_argument("--turns", type=int, default=10)
+    parser.add_argument("--link", help="rate of each rank's link, such as 1gbit")
+    parser.add_argument("--timeout", type=float, default=300.0, help="seconds of so many ranks")
+    parser.add_argument("--rank", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.rank:
+        rank_main(options)
+        return 0
+    where = f"links of {options.link}" if options.link else "one machine"
+    print(f"# load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores; {where}")
+    print("# ranks collective        KiB   gloo_ms  least_ms casync_ms  least_ms   gloo / casync")
+    for ranks in options.ranks:
+        with network.hosts(ranks) if options.link else contextlib.nullcontext():
+            if options.link:
+                network.shape_all(ranks, options.link)
+            results = results_of(ranks, options)
+        for one in results:
+            gloo, ours = one["gloo"], one["casync"]
+            print(f"{ranks:7} {one['kind']:11} {one['kib']:9.1f} {1e3 * gloo[0]:9.2f} {1e3 * gloo[1]:9.2f} {1e3 * ours[0]:9.2f} "
+                  f"{1e3 * ours[1]:9.2f} {gloo[0] / ours[0]:8.2f} {gloo[1] / ours[1]:6.2f}", flush=True)  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

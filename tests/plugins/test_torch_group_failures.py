@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process group of the backend "casync" when things go wrong: ranks that die, leave, raise, or never call."""
+
+import os
+import signal
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import ranks  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+
+import casync.torch  # noqa: E402, F401
+from casync import errors  # noqa: E402
+from test_torch_group import LARGE, begin, in_backward  # noqa: E402
+
+SEEN_S = 10.0  # a rank whose process has ended is noticed by then
+OPERATIONS = {
+    "broadcast": lambda size: dist.broadcast(torch.zeros(5), src=1),
+    "large broadcast": lambda size: dist.broadcast(torch.zeros(LARGE), src=1),
+    "all_gather": lambda size: dist.all_gather_single(torch.zeros(size * 5), torch.zeros(5)),
+    "async all_gather": lambda size: dist.all_gather_single(torch.zeros(size * 5), torch.zeros(5), async_op=True).wait(),
+    "barrier": lambda size: dist.barrier(),
+}
+
+
+def dies(rank, operation):
+    rank, size = begin()
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    ranks.mark("waits")
+    OPERATIONS[operation](size)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_rank_that_dies_is_named_with_the_operation(operation):
+    began = time.time()
+    outcomes = ranks.outcomes(__file__, "dies", 3, torch=True, operation=operation)
+    assert outcomes[1].code == -signal.SIGKILL
+    for outcome in (outcomes[0], outcomes[2]):
+        assert outcome.error == "PeerFailure", outcome.message
+        assert operation.split()[-1] in outcome.message and "rank 1" in outcome.message
+        assert outcome.raised_at - began < 60
+
+
+def dies_in_backward(rank, kind):
+    rank, size = begin()
+    tensor, output = torch.zeros(size * 1000), torch.zeros(1000)
+
+    def reduce():
+        if kind == "all_reduce":
+            dist.all_reduce(tensor)
+        else:
+            dist.reduce_scatter_tensor(output, tensor)
+
+    in_backward(reduce)
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    in_backward(reduce)
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "reduce_scatter"])
+def test_a_rank_that_dies_in_a_backward_pass_is_named_with_the_gradient(kind):
+    outcomes = ranks.outcomes(__file__, "dies_in_backward", 2, torch=True, kind=kind)
+    assert outcomes[0].error == "PeerFailure", outcomes[0].message
+    assert f"{kind} 0 of 2000 float32" in outcomes[0].message and "rank 1" in outcomes[0].message
+
+
+def dies_in_ddp(rank):
+    """DDP waits for the future in C++."""
+    rank, size = begin()
+    net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(100, 100))
+    for step in range(3):
+        if rank == 1 and step == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        net(torch.ones(1, 100)).sum().backward()
+
+
+def test_ddp_raises_what_the_group_says():
+    outcome = ranks.outcomes(__file__, "dies_in_ddp", 2, torch=True)[0]
+    assert outcome.error in ("PeerFailure", "RuntimeError")
+    assert "rank 1" in outcome.message and "all_reduce 0 of" in outcome.message, outcome.message
+
+
+def raises(rank):
+    rank, size = begin()
+    dist.barrier()
+    if rank == 1:
+        raise ValueError("the data of rank 1 is odd")
+    dist.broadcast(torch.zeros(5), src=1)
+
+
+def test_a_rank_that_raises_ends_the_others():
+    outcomes = ranks.outcomes(__file__, "raises", 2, torch=True)
+    assert outcomes[1].error == "ValueError"
+    assert outcomes[0].error == "PeerFailure" and "broadcast of 5 float32 from rank 1" in outcomes[0].message
+    assert "rank 1" in outcomes[0].message
+
+
+def first_failure(rank):
+    """What comes after a failure has it too, at once."""
+    rank, size = begin()
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    works = [dist.broadcast(torch.zeros(5), src=1, async_op=True), dist.broadcast(torch.zeros(LARGE), src=1, async_op=True)]
+    messages = []
+    for work in works:
+        with pytest.raises(errors.PeerFailure) as raised:
+            work.wait()
+        messages.append(str(raised.value))
+        assert work.is_completed() and not work.is_success() and work.exception() is raised.value
+        with pytest.raises(RuntimeError, match="PeerFailure.*rank 1"):
+            work.get_future().wait()
+    begun = time.monotonic()
+    with pytest.raises(errors.PeerFailure, match="barrier: .*rank 1"):
+        dist.barrier()
+    return messages, time.monotonic() - begun
+
+
+def test_the_first_failure_is_that_of_all_later_collectives():
+    messages, seconds = ranks.outcomes(__file__, "first_failure", 2, torch=True)[0].value
+    assert "broadcast of 5 float32" in messages[0] and f"broadcast of {LARGE} float32" in messages[1]
+    assert seconds < 1
+
+
+def destroyed(rank, joins):
+    """The group is destroyed while a broadcast is under way, that the other rank calls, or never does."""
+    rank, size = begin()
+    dist.barrier()
+    tensor = torch.full((LARGE,), float(rank))
+    work = None
+    if rank == 0 or joins:
+        time.sleep(rank)
+        work = dist.broadcast(tensor, src=1, async_op=True)
+    begun = time.monotonic()
+    dist.destroy_process_group()
+    seconds = time.monotonic() - begun
+    if joins:
+        assert work.is_success() and (tensor == 1).all()
+    elif rank == 0:
+        with pytest.raises(errors.Error, match="broadcast of 400000 float32 from rank 1"):
+            work.wait()
+    return seconds
+
+
+@pytest.mark.parametrize("joins", [True, False])
+def test_destroying_a_group_ends_what_is_under_way(joins):
+    for seconds in ranks.values(__file__, "destroyed", 2, torch=True, joins=joins):
+        ranks.assert_within(SEEN_S, seconds)
+
+
+def destroyed_early(rank):
+    """A collective that no other rank has called, in a group that has not met yet."""
+    rank, size = begin()
+    work = dist.broadcast(torch.zeros(5), src=1, async_op=True) if rank == 0 else None
+    dist.destroy_process_group()
+    if work is not None:
+        with pytest.raises(errors.Error, match="broadcast of 5 float32 from rank 1: rank 1 has left the process group"):
+            work.wait()
+
+
+def test_destroying_a_group_that_has_not_met_does_not_hang():
+    begun = time.monotonic()
+    ranks.values(__file__, "destroyed_early", 2, torch=True)
+    assert time.monotonic() - begun < 60
