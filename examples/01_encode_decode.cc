@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   for (int step = 1; step <= 10; ++step) {
     const auto encoded =
         (*codec)->encode(gradient.data(), n, {residual.data(), next_residual.data()}, {}, payload.data());
-    // Bytes from a peer are checked before they are decoded.
+    // Bytes from a peer are checked, then decoded.
     if (!(*codec)->check({payload.data(), encoded.size}, n)) return 1;
     (*codec)->decode({payload.data(), encoded.size}, n, decoded.data());
     if (encoded.finite) residual.swap(next_residual);  // a step with NaN or infinity leaves the residual as it was

@@ -230,7 +230,7 @@ class Inspection {
     return send && written_buffer(task(t)) == std::optional(send->from);
   }
 
-  // Every reader of elements must have been waited for before they change, by this rank's own edges and not because
+  // Every reader of elements must have been waited for ahead of their change, by this rank's own edges and not because
   // another rank's messages happen to imply the order.
   Status elements_are_read_before_they_change() const {
     std::vector<std::vector<std::size_t>> before(size());

@@ -36,7 +36,7 @@ Result<bool> pays(const RoundsFacts& facts, Elements elements, const CodecFactsO
   return 2 * bits < 8 * kFloatBytes * static_cast<double>(elements);
 }
 
-/// Bytes that each turn reads and writes: the matrix and the exchanges before and after it; the first
+/// Bytes that each turn reads and writes: the matrix and the exchanges ahead of it and after it; the first
 /// turn also the states, the last one states and result.
 std::vector<double> turn_bytes(const RoundsFacts& facts, Elements elements) {
   std::vector<double> bytes(facts.exchanged.size() + 1, kFloatBytes * static_cast<double>(elements));

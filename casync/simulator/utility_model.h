@@ -13,7 +13,7 @@ namespace casync {
 ///   max(overlap * backward, (k - 1) ring(bucket)) + ring(last bucket),
 ///   ring(b) = 2 (p - 1) alpha + 2 (p - 1) / p * b / bandwidth,
 ///
-/// and the last bucket after it. Gradients are compressed after the backward pass, as a whole, because encoding beside
+/// and the last bucket after it. Gradients are compressed after the backward pass, as a whole, because encoding during
 /// it takes the same processors: backward + encode + ring(code) + decode. The forward pass, which that paper leaves
 /// out, is added to both.
 struct UtilityModel {

@@ -56,7 +56,7 @@ struct DriverApi {
   Code (*make_event)(Handle* event, unsigned flags) = nullptr;
   Code (*end_event)(Handle event) = nullptr;
   Code (*record_event)(Handle event, Handle stream) = nullptr;
-  Code (*query_event)(Handle event) = nullptr;  ///< kNotReady while what is before the event is under way
+  Code (*query_event)(Handle event) = nullptr;  ///< kNotReady while what is ahead of the event is under way
   Code (*milliseconds_between)(float* milliseconds, Handle begin, Handle end) = nullptr;
 
   // Attributes of a device, and the attribute of a function that allows it more than 48 KiB of shared memory.

@@ -27,7 +27,7 @@ void products_of_columns(Matrix matrix, std::span<const float> elements, std::sp
 /// first to the last.
 void outer_product(Matrix matrix, std::span<const float> left, std::span<const float> right, std::span<float> out);
 
-/// Gram and Schmidt's method, in doubles: from each vector its parts along those before it are taken, one after the
+/// Gram and Schmidt's method, in doubles: from each vector its parts along the earlier ones are taken, one after the
 /// other and all of that twice, then it is divided by its norm and rounded. A vector of which less than 2^-20 of its
 /// norm is left becomes zero, one whose norm is not finite NaN. Sums are those of a reduction.
 void orthonormalize(std::span<float> vectors, std::size_t length);

@@ -199,7 +199,7 @@ EntryLock::EntryLock(const fs::path& folder, const std::string& digest, std::chr
     held_ = locked && is_file_at(path_, file_.get());
     if (held_ || (!locked && errno != EWOULDBLOCK) || std::chrono::steady_clock::now() >= deadline) break;
     if (locked) {
-      file_.reset();  // the one before has removed it
+      file_.reset();  // the previous one has removed it
     } else {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

@@ -38,7 +38,7 @@ class Stream {
   /// Makes what is queued from here on begin after the event's last record().
   virtual Status wait_for(const Event& event) = 0;
   virtual Status record(Event& event) = 0;
-  /// Calls `ring(bell)` behind what is queued, on a thread of the device's, which lets it neither wait nor call the
+  /// Calls `ring(bell)` after what is queued, on a thread of the device's, which lets it neither wait nor call the
   /// device. After a failure of the device perhaps never.
   virtual Status call(void (*ring)(void* bell), void* bell) = 0;
 };

@@ -15,7 +15,7 @@ namespace {
 
 class ThreadQueue final : public WorkQueue {
  public:
-  /// Once, before anything else.
+  /// Once, first of all.
   Status start(const std::string& name) {
     Result<std::thread> thread = start_thread(name, [this] { run(); });
     CASYNC_RETURN_IF_ERROR(thread.status());

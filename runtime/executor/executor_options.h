@@ -43,7 +43,7 @@ struct ExecutorEvents {
   /// No step can end here any more, and nobody else may know: a payload that is not right, a peer that left in the
   /// middle, our own fault.
   std::function<void(const Status&)> failed;
-  /// A peer has loaded a state, and submits nothing before all ranks have compared their steps once more, for the
+  /// A peer has loaded a state, and submits nothing until all ranks have compared their steps once more, for the
   /// `comparisons`-th time.
   std::function<void(std::uint64_t comparisons)> peer_compares;
 };

@@ -3,10 +3,13 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <set>
 
 #include "compll/codec/registry.h"
+#include "compll/codec/rounds_codec.h"
 #include "compll/codec/written.h"
 #include "tests/compll/support/run_codec.h"
 
@@ -18,6 +21,12 @@ std::string refusal(const std::string& name, const Parameters& parameters = {}) 
   REQUIRE_FALSE(codec.is_ok());
   CHECK(codec.status().code() == StatusCode::kInvalidArgument);
   return codec.status().message();
+}
+
+std::string text_of(const char* path) {
+  std::ifstream file(path);
+  REQUIRE(file);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
@@ -48,6 +57,16 @@ TEST_CASE("registry: every program of compll/codecs is in one list") {
   std::sort(files.begin(), files.end());
   std::sort(listed.begin(), listed.end());
   CHECK(listed == files);
+}
+
+TEST_CASE("registry: the pages of codecs and of payloads name every codec") {
+  const std::string codecs = text_of(CASYNC_DOCS "/codecs.md"), payloads = text_of(CASYNC_DOCS "/payloads.md");
+  std::vector<std::string> names = codec_names();
+  for (const auto& more : {rounds_codec_names(), patch_names()}) names.insert(names.end(), more.begin(), more.end());
+  for (const std::string& name : names) CHECK_THAT(codecs, Catch::Contains("`" + name + "`"));
+  for (const auto& file : std::filesystem::directory_iterator(CASYNC_CODECS)) {
+    CHECK_THAT(payloads, Catch::Contains("`" + file.path().stem().string() + "`"));
+  }
 }
 
 TEST_CASE("registry: declarations of codecs") {

@@ -30,7 +30,7 @@ constexpr std::int64_t kMostPartitions = 65536;
 constexpr std::int64_t kMostServers = 65536;
 
 /// Returns true if `param` has a key and a finite value; else refuses it.
-bool is_whole(const Placed<wire::Param>& param) {
+bool is_complete(const Placed<wire::Param>& param) {
   if (param->key().empty()) {
     param.refuse("a param without a key, expected key: \"NAME\"");
     return false;
@@ -45,7 +45,7 @@ bool is_whole(const Placed<wire::Param>& param) {
 }
 
 void read_param(const Placed<wire::Param>& param, std::set<std::string_view>* keys, CodecChoice* choice) {
-  if (!is_whole(param)) return;
+  if (!is_complete(param)) return;
   if (!keys->insert(param->key()).second) {
     return param.refuse("param " + proto::quoted(param->key()) + " a second time, expected once");
   }
@@ -162,7 +162,7 @@ Choice read_choice(const Placed<Message>& from) {
       from.within(Message::kWarmUpStepsFieldNumber, from->has_warm_up_steps(), from->warm_up_steps(), 0, kMostSteps);
   if (from->has_warm_up_from()) {
     const auto param = from.inner(from->warm_up_from(), Message::kWarmUpFromFieldNumber);
-    if (is_whole(param)) choice.warm_up_from = WarmUpFrom{param->key(), param->value()};
+    if (is_complete(param)) choice.warm_up_from = WarmUpFrom{param->key(), param->value()};
   }
   choice.servers = read_servers(from);
   choice.residual_memory = read_residual_memory(from);

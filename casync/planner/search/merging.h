@@ -11,7 +11,7 @@ namespace casync {
 struct ReadyMessage {
   double ready_s = 0;
   double bytes = 0;
-  bool may_join = true;  ///< the one before it: of the same type
+  bool may_join = true;  ///< the previous one: of the same type
 };
 
 /// Seconds of a message of b bytes: startup_s + b * byte_s.

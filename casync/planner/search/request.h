@@ -41,7 +41,7 @@ struct Limits {
   std::optional<std::uint32_t> warm_up_steps;             ///< instead of the request's
   std::optional<WarmUpFrom> warm_up_from = std::nullopt;  ///< of a fixed codec
   std::optional<double> max_error = std::nullopt;         ///< largest loss on each hop
-  std::optional<Servers> servers = std::nullopt;          ///< fixed, beside strategy `ps`; unset: every rank owns some
+  std::optional<Servers> servers = std::nullopt;          ///< fixed, with strategy `ps`; unset: every rank owns some
   std::optional<ResidualMemory> residual_memory = std::nullopt;  ///< written into the plan
 
   bool operator==(const Limits&) const = default;

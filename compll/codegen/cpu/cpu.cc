@@ -59,12 +59,13 @@ void write_entry_points(Writer& out, const std::vector<CpuPass>& passes, const E
   out.line("");
 }
 
-void write_decode_tile(Writer& out, bool turns) {
+void write_decode_tile(Writer& out, bool rotates) {
   out.open(
       "void decode_tile(const GeneratedTile& tile, const std::byte* const* sections, std::size_t payloads, float* "
       "out,\n"
       "                 Write mode)");
-  out.line((turns ? "decode_turned" : "decode_sums") + std::string("<Decoder>(tile, sections, payloads, out, mode);"));
+  out.line((rotates ? "decode_turned" : "decode_sums") +
+           std::string("<Decoder>(tile, sections, payloads, out, mode);"));
   out.close();
 }
 
@@ -227,7 +228,7 @@ std::string tile_text(const CpuTiles& plan, const Source& source, const std::str
   std::vector<std::string> headers = {"program-inl.h"};
   const auto packs = [](const Section& section) { return is_packed(section.type.element); };
   if (std::any_of(program.sections.begin(), program.sections.end(), packs)) headers.push_back("packed-inl.h");
-  if (plan.turns) headers.push_back("hadamard-inl.h");
+  if (plan.rotates) headers.push_back("hadamard-inl.h");
   if (!program.states.empty() || plan.result) headers.push_back("states-inl.h");
   begin_text(out, program, include, headers);
   write_decoder(plan, out);
@@ -236,7 +237,7 @@ std::string tile_text(const CpuTiles& plan, const Source& source, const std::str
   write_entry_points(out, plan.encoder.passes, kEncode);
   if (plan.merge) write_merge(*plan.merge, out);
   if (plan.result) write_result(plan, out);
-  write_decode_tile(out, plan.decoder.turns);
+  write_decode_tile(out, plan.decoder.rotates);
   std::vector<std::string> functions = {kEncode.begin_pass, kEncode.tile, "decode_tile"};
   if (plan.merge) functions.insert(functions.end(), {kMerge.begin_pass, kMerge.tile});
   if (plan.result) functions.push_back("result_tile");

@@ -20,7 +20,7 @@ class DecoderText : RoutineText {
     out_.line("");
     write_begin();
     write_enter();
-    if (plan_.turns) {
+    if (plan_.rotates) {
       write_decode();
     } else {
       write_fetch();
@@ -117,7 +117,7 @@ class DecoderText : RoutineText {
       else if (value.kind == Value::Kind::kIndex)
         define(id, index(value));
       else if (value.kind == Value::Kind::kTransform)
-        define(id, "load_floats(" + turned(plan_.array_of.at(id)) + " + (i - first))");
+        define(id, "load_floats(" + rotated(plan_.array_of.at(id)) + " + (i - first))");
       else if (value.arguments.empty())
         define(id, random(value, "Random" + random_stream(value)));
       else
@@ -131,7 +131,7 @@ class DecoderText : RoutineText {
     out_.line("template <class Give>");
     out_.open("HWY_INLINE void decode(const GeneratedTile& tile, size_t first, size_t last, const Give& give)");
     for (std::size_t i = 0; i < plan_.arrays; ++i) {
-      out_.line("HWY_ALIGN float " + turned(i) + "[kTurnedTogether];");
+      out_.line("HWY_ALIGN float " + rotated(i) + "[kTurnedTogether];");
     }
     for (const CpuDecoderLoop& loop : plan_.loops) write_part(loop);
     out_.close();
@@ -143,15 +143,15 @@ class DecoderText : RoutineText {
     write_fetches(loop);
     define_elements(loop);
     for (const ValueId id : loop.transforms) {
-      out_.line("store_floats(" + text_.use(graph_[id].arguments.front(), true) + ", " + turned(plan_.array_of.at(id)) +
-                " + (i - first));");
+      out_.line("store_floats(" + text_.use(graph_[id].arguments.front(), true) + ", " +
+                rotated(plan_.array_of.at(id)) + " + (i - first));");
     }
     if (loop.gives) out_.line("give(" + text_.use(plan_.decode->result, true) + ", i, rest);");
     out_.line("static_cast<void>(rest);");
     out_.close(");");
     out_.forget_line();
     for (const ValueId id : loop.transforms) {
-      out_.line("turn_blocks(" + turned(plan_.array_of.at(id)) + ", last - first, " + turned_size(graph_[id]) + ");");
+      out_.line("turn_blocks(" + rotated(plan_.array_of.at(id)) + ", last - first, " + rotated_size(graph_[id]) + ");");
     }
   }
 

@@ -55,7 +55,7 @@ void EncoderLoops::write_states(const CpuPass& pass, const CpuKept& states) {
 }
 
 void EncoderLoops::write_taken(const CpuPass& pass, ValueId id) {
-  out_.line("store_floats(" + text_.use(graph_[id].arguments.front(), true) + ", " + turned(pass.array_of.at(id)) +
+  out_.line("store_floats(" + text_.use(graph_[id].arguments.front(), true) + ", " + rotated(pass.array_of.at(id)) +
             " + i);");
 }
 
@@ -67,7 +67,7 @@ void EncoderLoops::define_elements(const CpuPass& pass, const std::vector<ValueI
     else if (value.kind == Value::Kind::kState)
       define(id, load_state(value));
     else if (value.kind == Value::Kind::kTransform)
-      define(id, "load_floats(" + turned(pass.array_of.at(id)) + " + i)");
+      define(id, "load_floats(" + rotated(pass.array_of.at(id)) + " + i)");
     else if (is_random(value))
       define(id, random(value, "random" + std::to_string(id)));
     else

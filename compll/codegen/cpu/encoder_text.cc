@@ -89,7 +89,7 @@ class EncoderText : EncoderLoops {
     out_.line("const size_t block = " + block_size() + ";");
     out_.line("const Ahead ahead(source, tile.count, scratch);");
     for (std::size_t i = 0; i < pass.arrays; ++i) {
-      out_.line("float* const " + turned(i) + " = turned_array(scratch, tile.count, " + std::to_string(i) + ");");
+      out_.line("float* const " + rotated(i) + " = turned_array(scratch, tile.count, " + std::to_string(i) + ");");
     }
     if (!pass.handed_on.empty()) out_.line("Block" + std::to_string(number) + " blocks[kBlocksTogether];");
     for (const ValueId id : pass.block_reductions) write_chunks(id, reduced(id));
@@ -134,7 +134,7 @@ class EncoderText : EncoderLoops {
   void write_turns(const CpuPass& pass, const CpuLoop& loop) {
     for (const ValueId id : loop.transforms) {
       if (!plan_.always[id]) out_.open("if (residual != nullptr)");
-      out_.line("turn_blocks(" + turned(pass.array_of.at(id)) + " + first, last - first, " + turned_size(graph_[id]) +
+      out_.line("turn_blocks(" + rotated(pass.array_of.at(id)) + " + first, last - first, " + rotated_size(graph_[id]) +
                 ");");
       if (!plan_.always[id]) out_.close();
     }

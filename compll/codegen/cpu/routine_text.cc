@@ -18,7 +18,7 @@ std::string size_text(const Constant& block) {
 
 std::string RoutineText::block_size() const { return block_ ? size_text(*block_) : "tile.count"; }
 
-std::string RoutineText::turned_size(const Value& transform) const { return size_text(transform.turned); }
+std::string RoutineText::rotated_size(const Value& transform) const { return size_text(transform.rotated); }
 
 void RoutineText::define(ValueId id, const std::string& right) {
   const Value& value = graph_[id];

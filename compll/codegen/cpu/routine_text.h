@@ -18,9 +18,9 @@ class RoutineText {
 
   std::string block_size() const;
   /// The number of elements that a transform takes together.
-  std::string turned_size(const Value& transform) const;
+  std::string rotated_size(const Value& transform) const;
   /// The name of an array for transforms, which no program's value has.
-  static std::string turned(std::size_t array) { return "turned" + std::to_string(array); }
+  static std::string rotated(std::size_t array) { return "turned" + std::to_string(array); }
 
   /// A value's line: `const float scale_27 = ...;`.
   void define(ValueId id, const std::string& right);

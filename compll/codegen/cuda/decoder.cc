@@ -17,7 +17,7 @@ class CudaDecoderText : CudaRoutine {
   void write() {
     out_.line("/// From one payload to four neighbours.");
     out_.open("struct Decoder");
-    out_.line(std::string("static constexpr bool kTurns = ") + (plan_.turns ? "true;" : "false;"));
+    out_.line(std::string("static constexpr bool kTurns = ") + (plan_.rotates ? "true;" : "false;"));
     out_.line("using Sections = codec::Sections;");
     out_.open(
         "__device__ __forceinline__ Decoder(const Settings& of, const Sections& at, const unsigned char* payload,\n"
@@ -34,7 +34,7 @@ class CudaDecoderText : CudaRoutine {
     out_.line("template <class Numbers>");
     out_.open("__device__ __forceinline__ Quad<float> quad(uint64_t first, uint32_t ahead, uint32_t rest) const");
     out_.line("[[maybe_unused]] const uint64_t i = first + ahead;");
-    if (plan_.turns) {
+    if (plan_.rotates) {
       all_there_ = "!Numbers::kIsExact";
       out_.line("const uint64_t at = rest != 0 ? i : 0;  // threads that have nothing to do come here, too");
       write_hadamards();
@@ -97,7 +97,7 @@ class CudaDecoderText : CudaRoutine {
                 ">(" + section(value.section) + ", " + elements_place() + ", rest);");
     }
     for (const CudaAhead& ahead : plan_.ahead) {
-      out_.line(quad_type(ahead.id) + turned(ahead.id) + ";");
+      out_.line(quad_type(ahead.id) + rotated(ahead.id) + ";");
       write_ahead(ahead, "Numbers()", [&](ValueId id) { write_element(id); });
     }
     out_.line("Quad<float> given;");
@@ -117,15 +117,15 @@ class CudaDecoderText : CudaRoutine {
     else if (value.kind == Value::Kind::kIndex)
       define(id, type_text(value.type) + "(i + k)");
     else if (value.kind == Value::Kind::kTransform)
-      define(id, turned_element(id));
+      define(id, rotated_element(id));
     else
       define(id, text_.definition(id));
   }
 
   /// The index from which sections are read.
-  std::string place() const { return plan_.turns ? "at" : "i"; }
+  std::string place() const { return plan_.rotates ? "at" : "i"; }
   /// The index for sections of elements, from the first row's place on.
-  std::string elements_place() const { return plan_.turns ? "at, 0" : "first, ahead"; }
+  std::string elements_place() const { return plan_.rotates ? "at, 0" : "first, ahead"; }
 
   const CudaDecoder& plan_;
 };

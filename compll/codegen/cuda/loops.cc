@@ -115,7 +115,7 @@ void CudaLoops::write_element(ValueId id, Loop loop) {
   } else if (value.kind == Value::Kind::kIndex) {
     define(id, type_text(value.type) + (quads ? "(i + k)" : "(i)"));
   } else if (value.kind == Value::Kind::kTransform || plan_.of_places.contains(id)) {
-    define(id, turned_element(id));
+    define(id, rotated_element(id));
   } else if (is_random(value)) {
     const std::string drawn =
         quads ? "drawn" + std::to_string(id) + "[k]" : "random_bits(random, i, " + std::to_string(value.purpose) + ")";

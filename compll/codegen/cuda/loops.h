@@ -35,7 +35,7 @@ class CudaLoops : protected CudaRoutine {
   void write_block_values(const CudaPhase& phase);
   void write_quads(const CudaQuads& loop);
   void write_quad_body(const CudaQuads& loop);
-  void write_turned_residual(const CudaResidual& residual);
+  void write_rotated_residual(const CudaResidual& residual);
   void write_own_ahead(const CudaAhead& ahead);
   void write_lanes(const CudaLanes& loop);
   void write_lane_sums(const CudaLanes& loop);

@@ -25,7 +25,7 @@ void CudaLoops::write_quads(const CudaQuads& loop) {
     out_.line("const bool keeps_back = work.residual_out != nullptr;");
   }
   write_quad_body(loop);
-  if (loop.residual && loop.residual->turns) write_turned_residual(*loop.residual);
+  if (loop.residual && loop.residual->rotates) write_rotated_residual(*loop.residual);
   for (const Output& output : loop.stores) {
     if (output.kind != Output::Kind::kSection) continue;
     out_.line("store_quad<" + entry_bits(output.index) + ">(" + section_word(program_, output.index) + "_codes, " +
@@ -57,7 +57,7 @@ void CudaLoops::write_quad_body(const CudaQuads& loop) {
   for (const ValueId id : loop.reductions) {
     out_.line("if (k < rest) " + reducer(id) + ".take(" + text_.bare(graph_[id].arguments.front()) + ");");
   }
-  if (const auto& residual = loop.residual; residual && !residual->turns) {
+  if (const auto& residual = loop.residual; residual && !residual->rotates) {
     if (residual->asks) out_.open("if (keeps_back)");
     for (const ValueId id : residual->elements) write_element(id, Loop::kQuads);
     out_.line("kept_back[k] = " + text_.bare(residual->value) + ";");
@@ -68,21 +68,21 @@ void CudaLoops::write_quad_body(const CudaQuads& loop) {
 
 /// Writes a value ahead of a loop. If the unit is one row, a value that an earlier loop has kept is still there.
 void CudaLoops::write_own_ahead(const CudaAhead& ahead) {
-  out_.line(quad_type(ahead.id) + turned(ahead.id) + (ahead.is_kept ? " = " + kept(ahead.id) : "") + ";");
+  out_.line(quad_type(ahead.id) + rotated(ahead.id) + (ahead.is_kept ? " = " + kept(ahead.id) : "") + ";");
   if (ahead.is_kept) out_.open("if (size > kRow)");
   write_ahead(ahead, "Exact()", [&](ValueId each) { write_element(each, Loop::kQuads); });
   if (ahead.is_kept) out_.close();
-  if (ahead.keeps) out_.line(kept(ahead.id) + " = " + turned(ahead.id) + ";");
+  if (ahead.keeps) out_.line(kept(ahead.id) + " = " + rotated(ahead.id) + ";");
 }
 
 /// Writes the residual with the GPU's own NaN first: if the result has one, it is computed again, exactly.
-void CudaLoops::write_turned_residual(const CudaResidual& residual) {
+void CudaLoops::write_rotated_residual(const CudaResidual& residual) {
   if (residual.asks) out_.open("if (keeps_back)");
   out_.open("const auto residual = [&]([[maybe_unused]] auto numbers)");
   out_.line("Quad<float> left;");
   text_.write_seen_as("numbers.");
   for (const CudaAhead& ahead : residual.ahead) {
-    out_.line(quad_type(ahead.id) + turned(ahead.id) + ";");
+    out_.line(quad_type(ahead.id) + rotated(ahead.id) + ";");
     write_ahead(ahead, "numbers", [&](ValueId id) { write_element(id, Loop::kQuads); });
   }
   out_.line("#pragma unroll");

@@ -21,7 +21,7 @@ void CudaRoutine::write_hadamards() {
   std::set<std::string> known;
   for (const Value& value : graph_.values()) {
     if (value.kind != Value::Kind::kTransform || !known.insert(hadamard(value)).second) continue;
-    const Constant& size = value.turned;
+    const Constant& size = value.rotated;
     const auto sizes = [&](double least, double most) {
       return "<" + integer_literal(kIntType, least) + ", " + integer_literal(kIntType, most) + "> ";
     };
@@ -39,15 +39,15 @@ void CudaRoutine::write_hadamards() {
 void CudaRoutine::write_ahead(const CudaAhead& ahead, const std::string& numbers,
                               const std::function<void(ValueId)>& element) {
   const Value& value = graph_[ahead.id];
-  const bool turns = value.kind == Value::Kind::kTransform;
-  const std::string name = turned(ahead.id);
+  const bool rotates = value.kind == Value::Kind::kTransform;
+  const std::string name = rotated(ahead.id);
   out_.line("#pragma unroll");
   out_.open("for (uint32_t k = 0; k < 4; ++k)");
   for (const ValueId each : ahead.elements) element(each);
-  out_.line(name + "[k] = " + (turns ? text_.bare(value.arguments.front()) : text_.definition(ahead.id)) + ";");
+  out_.line(name + "[k] = " + (rotates ? text_.bare(value.arguments.front()) : text_.definition(ahead.id)) + ";");
   out_.close();
   out_.forget_line();
-  if (!turns) return;
+  if (!rotates) return;
   out_.line(name + " = " + hadamard(value) + ".turned<" + all_there_ + ">(" + numbers + ", " + name + ", i, n);");
 }
 
@@ -63,7 +63,7 @@ std::string CudaRoutine::count(const Value& value) const {
 }
 
 std::string CudaRoutine::hadamard(const Value& transform) {
-  const Constant& size = transform.turned;
+  const Constant& size = transform.rotated;
   return size.parameter ? "turn_of_p" + std::to_string(*size.parameter) : "turn" + std::to_string(size.value);
 }
 

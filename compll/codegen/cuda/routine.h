@@ -36,8 +36,8 @@ class CudaRoutine {
   static std::string state(std::uint32_t index) { return "state" + std::to_string(index); }
   static std::string state_then(std::uint32_t index) { return state(index) + "_then"; }
   /// No name of a program's value ends like this.
-  static std::string turned(ValueId id) { return "turned" + std::to_string(id); }
-  static std::string turned_element(ValueId id) { return turned(id) + "[k]"; }
+  static std::string rotated(ValueId id) { return "turned" + std::to_string(id); }
+  static std::string rotated_element(ValueId id) { return rotated(id) + "[k]"; }
   /// A random number, of bits that were drawn.
   static std::string random(const Value& value, const std::string& drawn) {
     return value.op == Op::kRandomUniform ? "uniform(" + drawn + ")" : drawn;

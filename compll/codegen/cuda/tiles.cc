@@ -132,7 +132,7 @@ CudaText cuda_text(const CudaTiles& plan, const Source& source) {
   made.encodes_sums = plan.merge.has_value();
   made.has_result = plan.result.has_value();
   std::vector<std::string> headers = {"program"};
-  if (plan.turns) headers.insert(headers.begin(), "hadamard");
+  if (plan.rotates) headers.insert(headers.begin(), "hadamard");
   if (has_codings(program)) headers.insert(headers.begin(), kCodingHeader);
   open_codec(out, codec, headers);
   out.line("namespace codec = codec_" + codec + ";");

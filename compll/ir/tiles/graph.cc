@@ -22,8 +22,8 @@ std::vector<std::uint64_t> key_of(const Value& value) {
                                     static_cast<std::uint64_t>(value.reducer),
                                     static_cast<std::uint64_t>(value.over),
                                     value.function,
-                                    value.turned.value,
-                                    value.turned.parameter ? *value.turned.parameter + 1 : 0};
+                                    value.rotated.value,
+                                    value.rotated.parameter ? *value.rotated.parameter + 1 : 0};
   key.insert(key.end(), value.arguments.begin(), value.arguments.end());
   return key;
 }

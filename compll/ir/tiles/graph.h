@@ -35,7 +35,7 @@ struct Value {
     kSpread,       ///< one value for each of several: a block's for its elements, the tensor's for blocks or elements
     kReduce,       ///< reduces a value's elements or blocks to one value for the tensor
     kBlockReduce,  ///< reduces a value's elements to one value for each block
-    kTransform,    ///< each `turned` of a value's elements times the Walsh-Hadamard matrix
+    kTransform,    ///< each `rotated` of a value's elements times the Walsh-Hadamard matrix
   };
   Kind kind = Kind::kConstant;
   Domain domain = Domain::kTensor;
@@ -50,7 +50,7 @@ struct Value {
   Reducer reducer = Reducer::kSum;
   Domain over = Domain::kElement;  ///< kReduce and kCount: the domain that is reduced or counted
   std::uint32_t function = 0;      ///< Reducer::kUser: its index among the graph's functions
-  Constant turned;                 ///< kTransform: the number of elements that are transformed together
+  Constant rotated;                ///< kTransform: the number of elements that are transformed together
   std::string name;                ///< the program's name for it, or ""
   Span at;
 };

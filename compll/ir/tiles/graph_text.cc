@@ -30,7 +30,7 @@ std::string meaning(const Value& value, const Program& program) {
     case Value::Kind::kSpread: text = "spread"; break;
     case Value::Kind::kReduce: text = "reduce " + std::string(name_of(value.reducer)); break;
     case Value::Kind::kBlockReduce: text = "block_reduce " + std::string(name_of(value.reducer)); break;
-    case Value::Kind::kTransform: text = "hadamard " + size(value.turned, program); break;
+    case Value::Kind::kTransform: text = "hadamard " + size(value.rotated, program); break;
   }
   for (const ValueId id : value.arguments) text += " %" + std::to_string(id);
   if (value.kind == Value::Kind::kCompute && value.arguments.empty()) text += " " + std::to_string(value.purpose);

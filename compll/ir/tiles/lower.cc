@@ -222,15 +222,15 @@ class Lowering {
     if (size.parameter && program_.parameters[*size.parameter].fixed) {
       size = {static_cast<std::uint32_t>(program_.parameters[*size.parameter].initial), {}, {}};
     }
-    if ((size.parameter ? program_.parameters[*size.parameter].most : size.value) > kMostTurned) {
-      refuse(term.at, "`hadamard` of more than " + std::to_string(kMostTurned) + " elements");
+    if ((size.parameter ? program_.parameters[*size.parameter].most : size.value) > kMostRotated) {
+      refuse(term.at, "`hadamard` of more than " + std::to_string(kMostRotated) + " elements");
     }
     if (domain_of(term.type(), term.at) != Domain::kElement) refuse(term.at, "`hadamard` of what blocks have");
     Value value;
     value.kind = Value::Kind::kTransform;
     value.domain = Domain::kElement;
     value.type = kFloatType;
-    value.turned = size;
+    value.rotated = size;
     value.arguments = {value_of(*term.arguments.front())};
     value.at = term.at;
     return graph_.add(std::move(value));

@@ -43,10 +43,10 @@ struct Lowered {
 };
 
 /// The most elements that `hadamard` may transform together in a lowered program: as many as a GPU's warp holds.
-inline constexpr std::uint32_t kMostTurned = 128;
+inline constexpr std::uint32_t kMostRotated = 128;
 
 /// Merges the operators of a program. The program must outlive the result. Unimplemented, with the place: blocks of two
-/// sizes, elements at computed indices, arrays of a fixed size, `hadamard` of more than kMostTurned elements, a
+/// sizes, elements at computed indices, arrays of a fixed size, `hadamard` of more than kMostRotated elements, a
 /// `result` that uses other elements.
 Result<Lowered> lower(const Program& program, const Source& source);
 

@@ -57,7 +57,7 @@ class Group {
   /// agreement from now on.
   virtual void watch_agreements(std::function<void(const Agreement&)> on_agreement) = 0;
 
-  /// Says that this rank cannot go on, in `step`, before these names are agreed. Every rank that lacks one is told
+  /// Says that this rank cannot go on, in `step`, until these names are agreed. Every rank that lacks one is told
   /// (watch_needs). The job fails if such a rank has left, leaves, or answers with lack().
   virtual void need(std::vector<std::string> names, std::uint32_t step) = 0;
   /// `on_need` runs on the group's thread: another rank waits, in `step`, for a name that this rank had not claimed

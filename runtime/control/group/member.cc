@@ -29,7 +29,8 @@ Member::Member(const Identity& self, const Identity& hub, const Pulse& pulse, Co
       connection_(std::move(connection)),
       hub_process_(watch_process(hub, self)),
       early_(std::move(early)),
-      events_(events) {}
+      events_(events),
+      answer_(self.rank, self.ranks) {}
 
 void Member::open_door(Door door, std::uint64_t epoch) {
   Relay::Ways ways;
@@ -62,8 +63,8 @@ Clock::time_point Member::tend(Clock::time_point now) {
     process(frames, status);
   }
   Clock::time_point next = relay_ ? relay_->tend(now) : Clock::time_point::max();
-  if (!over_ && proposed_ && now >= proposal_deadline_) fail({-1, *proposed_});
-  if (!over_ && proposed_) next = std::min(next, proposal_deadline_);
+  if (!over_ && now >= proposal_.deadline()) fail({-1, proposal_.cause()});
+  if (!over_) next = std::min(next, proposal_.deadline());
   if (!connection_) return next;
   next = std::min(next, connection_->keep_alive(now, pulse_.beat));
   return over_ ? next : std::min(next, watch_hub(now));
@@ -157,8 +158,8 @@ Status Member::handle(FrameType type, const PayloadRef& payload) {
     case FrameType::kGathered: return handle_gathered(bytes);
     case FrameType::kRefused: {
       auto refusal = decode_abort(bytes);
-      if (refusal && blobs_missing_ != 0) events_.gathered(refusal->cause);
-      blobs_missing_ = 0;
+      if (refusal && answer_.is_expected()) events_.gathered(refusal->cause);
+      answer_.drop();
       return refusal.status();
     }
     case FrameType::kGoodbye: {
@@ -181,19 +182,17 @@ Status Member::handle(FrameType type, const PayloadRef& payload) {
 Status Member::handle_gathered(const std::string& bytes) {
   auto gathered = decode_gathered(bytes, self_.ranks);
   if (!gathered) return gathered.status();
-  const auto place = static_cast<std::size_t>(gathered->rank);
-  if (gathered->rank == self_.rank) return Status::ok();
-  if (blobs_missing_ == 0 || blobs_[place] != nullptr) return data_loss("a blob that nobody asked for");
-  blobs_[place] = std::make_shared<const std::string>(gathered->blob);
-  if (--blobs_missing_ == 0) events_.gathered(std::move(blobs_));
+  auto all = answer_.take(*gathered);
+  if (!all) return all.status();
+  if (*all) events_.gathered(std::move(**all));
   return Status::ok();
 }
 
 Status Member::handle_all_gathered(const std::string& bytes) {
   auto blobs = decode_all_gathered(bytes, self_.ranks);
   if (!blobs) return blobs.status();
-  if (blobs_missing_ == 0) return data_loss("blobs that nobody asked for");
-  blobs_missing_ = 0;
+  if (!answer_.is_expected()) return data_loss("blobs that nobody asked for");
+  answer_.drop();
   events_.gathered(std::move(*blobs));
   return Status::ok();
 }
@@ -246,9 +245,7 @@ void Member::give_up(const std::string& name) { send(FrameType::kGiveUp, encode_
 void Member::gather(GatherCall call) {
   if (is_alone()) events_.gathered(left_early(hub_, call.what).cause);
   if (!connection_ || over_) return;
-  blobs_.assign(static_cast<std::size_t>(self_.ranks), nullptr);
-  blobs_[static_cast<std::size_t>(self_.rank)] = call.blob;
-  blobs_missing_ = self_.ranks - 1;
+  answer_.expect(call.blob);
   connection_->send(FrameType::kGather, encode_gather(call, Clock::now()));
 }
 
@@ -256,10 +253,9 @@ void Member::abort(const Status& cause) { propose({-1, cause}); }
 
 /// Another rank may have been first: the hub's answer decides, so that all ranks report the same.
 void Member::propose(const Abort& abort) {
-  if (over_ || proposed_) return;
+  if (over_ || proposal_.is_made()) return;
   if (is_alone()) return fail(abort);
-  proposed_ = abort.cause;
-  proposal_deadline_ = after(kProposalTime);
+  proposal_.make(abort.cause, after(kProposalTime));
   if (connection_) connection_->send(FrameType::kAbort, encode_abort(abort));
 }
 
@@ -274,11 +270,13 @@ void Member::lose(const Status& reason) {
   hub_process_watch_.reset();
   hub_process_.reset();
   if (over_) return;
-  if (proposed_ && (hub_left_ || !blames_peer(*proposed_, self_.rank))) return fail({-1, *proposed_});
+  if (proposal_.is_made() && (hub_left_ || !blames_peer(proposal_.cause(), self_.rank))) {
+    return fail({-1, proposal_.cause()});
+  }
   if (!hub_left_) return fail(died(hub_, reason));
   // Rank 0 waited for the others as long as it would, and what it owed them has arrived.
-  if (blobs_missing_ != 0) events_.gathered(left_early(hub_, "a collective call").cause);
-  blobs_missing_ = 0;
+  if (answer_.is_expected()) events_.gathered(left_early(hub_, "a collective call").cause);
+  answer_.drop();
   events_.alone();
   if (relay_) relay_->drop_children();
 }

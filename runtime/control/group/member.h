@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "runtime/control/group/hub.h"
+#include "runtime/control/group/call_answer.h"
 #include "runtime/control/group/messages.h"
 #include "runtime/control/group/own_claims.h"
+#include "runtime/control/group/proposal.h"
+#include "runtime/control/group/pulse.h"
 #include "runtime/control/group/relay.h"
 #include "runtime/control/group/role.h"
 #include "runtime/control/wire/connection.h"
+#include "runtime/control/wire/door.h"
 
 namespace casync::runtime {
 
@@ -67,12 +71,10 @@ class Member final : public Role {
   Watch hub_process_watch_;
   std::string early_;
   RoleEvents& events_;
-  std::vector<BlobRef> blobs_;  // of the call that waits, by rank
-  int blobs_missing_ = 0;
+  CallAnswer answer_;
   OwnClaims own_claims_;
-  std::unique_ptr<Relay> relay_;    // in a large job
-  std::optional<Status> proposed_;  // our cause, until the hub has said which was first
-  Clock::time_point proposal_deadline_ = Clock::time_point::max();
+  std::unique_ptr<Relay> relay_;  // in a large job
+  Proposal proposal_;
   bool said_goodbye_ = false, hub_left_ = false, over_ = false;
 };
 

@@ -8,7 +8,7 @@
 
 namespace casync::runtime {
 
-/// The host's codec behind the contract of a device's: it is done when issue() returns. Borrows the codec.
+/// The host's codec by the contract of a device's: it is done when issue() returns. Borrows the codec.
 std::unique_ptr<CodecKernels> make_host_kernels(const compll::Codec& codec);
 std::unique_ptr<TurnKernels> make_host_turns(const compll::RoundsCodec& codec);
 

@@ -183,7 +183,7 @@ bool Loopback::progress() {
 }
 
 // Moves a random part of the arrived parcels into batch_, in random order. The last parcel of a sender overtakes none
-// of its others, as on every network: a rank is settled before it says goodbye.
+// of its others, as on every network: a rank is settled by the time that it says goodbye.
 void Loopback::shuffle_arrived() {
   std::shuffle(arrived_.begin(), arrived_.end(), random_);
   std::partition(arrived_.begin(), arrived_.end(), [](const Parcel& parcel) { return !parcel.last; });

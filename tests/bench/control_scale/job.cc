@@ -48,7 +48,7 @@ Status wait_for(const std::atomic<int>& agreed, int names, const Group& group) {
   return group.failure();
 }
 
-/// Does with the group what a session does before the first step.
+/// Does with the group what a session does ahead of the first step.
 Status compare(const Job& job, Rank rank, Group& group) {
   std::atomic<int> agreed = 0;
   const auto count = [&](const Agreement& agreement) {

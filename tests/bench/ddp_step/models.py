@@ -43,7 +43,7 @@ def small():
 
 
 def embedding():
-    """One huge tensor: 100,000 words of 64 values, 25.6 MB, and a head that is small beside it."""
+    """One huge tensor: 100,000 words of 64 values, 25.6 MB, and a head that is small compared with it."""
 
     class Bag(nn.Module):
         def __init__(self):

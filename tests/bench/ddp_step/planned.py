@@ -90,7 +90,7 @@ def scatter(times):
 
 
 def compare(casync, profiled, model, ranks, link, folder, options):
-    """Prints a row; returns the time of the tuned plan's step beside the least of the others."""
+    """Prints a row; returns the time of the tuned plan's step over the least of the others."""
     plan, planned, chosen = tune(casync, profiled, model, ranks, folder, options)
     ways = {"ddp": "plain"} | {way: f"casync-{way}" for way in ["none", *CODECS]}
     ways |= {"planned": f"casync-plan={planned}", "plan": f"casync-plan={plan}"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan's step beside that of the best other way, from times by way and round."""
+"""The plan's step over that of the best other way, from times by way and round."""
 
 import pathlib
 import random

@@ -24,7 +24,7 @@ def tell(result):
 
 
 def import_casync():
-    """The plugin, also beside a PyTorch that is older than those it is tested with."""
+    """The plugin, also with a PyTorch that is older than those it is tested with."""
     if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 13):
         torch.__version__ = torch.torch_version.TorchVersion("2.13.0")
     import casync.torch
@@ -131,7 +131,7 @@ def averaged(device, way):
 
         def average(gradients):
             if optimizer.casync.last_step is not None:
-                optimizer.step()  # of the step before this one: its gradients have been read
+                optimizer.step()  # of the previous step: its gradients have been read
             optimizer.zero_grad()
             net(gradients).backward()
             optimizer.synchronize()
@@ -196,7 +196,7 @@ def synchronize_until(casync, device, codec, rank):
 
 
 def slowdown(device, codec, seconds=1.5):
-    """Time of a backward pass of large matrices alone, and with two sessions of this process whose codecs run beside it."""
+    """Time of a backward pass of large matrices alone, and with two sessions of this process whose codecs run meanwhile."""
     casync = import_casync()
     torch.manual_seed(0)
     width, depth, batch = 4096, 12, 4096

@@ -36,7 +36,7 @@ def overlap(rank, rounds):
     def step(awake):  # an argument: TensorFlow would sleep while it optimizes the graph if this were a constant
         gradients = []
         for value in values:
-            # Not stateful: TensorFlow would run all of them before the step begins.
+            # Not stateful: TensorFlow would run all of them ahead of the step.
             awake = tensorflow.numpy_function(sleep, [awake], tensorflow.float32, stateful=False)
             with tensorflow.control_dependencies([awake]):
                 gradients.append(tensorflow.identity(value))

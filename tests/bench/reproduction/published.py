@@ -87,7 +87,7 @@ BOUND = 0.10  # error of a throughput
 # Batches that no source at hand gives, or two in two ways: what else they might be.
 OTHER_BATCHES = {"resnet50": (64,), "transformer": (1024, 4096), "ugatit": (1,), "ugatit_light": (2,)}
 
-# Fig. 11, local cluster: seconds of an iteration before synchronization begins, and of synchronization.
+# Fig. 11, local cluster: seconds of an iteration until synchronization begins, and of synchronization.
 FORWARD = {"vgg19": 0.114 / 0.273, "bert_base": 0.234 / 0.456}  # over the figure's "linear"
 SLOWED = 276 / 273  # VGG19's computation together with all of HiPress, over the same alone
 BREAKDOWN = {

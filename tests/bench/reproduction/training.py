@@ -22,7 +22,7 @@ class Gradient(NamedTuple):
 
 class Training(NamedTuple):
     backward: float
-    forward: float  # and whatever else comes before the backward pass
+    forward: float  # and whatever else comes ahead of the backward pass
     gradients: list
 
     def with_gradients(self, gradients):

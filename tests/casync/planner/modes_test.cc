@@ -81,7 +81,7 @@ TEST_CASE("modes: none where exchanges are hidden, or where it takes too many st
   for (const ModePlan& plan : better(strict, offers())) CHECK(plan.mode == local(2));
 }
 
-TEST_CASE("modes: not beside a mode that is asked for, nor without a number of steps, nor with what they refuse") {
+TEST_CASE("modes: not with a mode that is asked for, nor without a number of steps, nor with what they refuse") {
   PlanRequest other = slow_request();
   other.mode = late(1);
   CHECK(better(other, offers()).empty());

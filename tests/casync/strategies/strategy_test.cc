@@ -2,6 +2,8 @@
 #include "casync/strategies/strategy.h"
 
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
@@ -174,6 +176,12 @@ TEST_CASE("make_graph: the same arguments give the same graph") {
 TEST_CASE("strategy names go there and back") {
   for (const Strategy& strategy : strategies()) CHECK(*strategy_from(strategy.name) == strategy.kind);
   CHECK(name_of(StrategyKind::kAllGather) == "all_gather");
+}
+
+TEST_CASE("strategy names: the page has a section for each") {
+  std::ifstream file(CASYNC_DOCS "/strategies.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const Strategy& strategy : strategies()) CHECK_THAT(page, Contains("\n## " + std::string(strategy.name) + ": "));
 }
 
 TEST_CASE("strategy_from: an unknown name is refused with those there are") {

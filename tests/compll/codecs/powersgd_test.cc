@@ -229,7 +229,7 @@ TEST_CASE("powersgd: kept arrays of a rank stay small, however long it runs") {
   CHECK(error_after(*aggregate, 1000) > 2 * error_after(*aggregate, 100));
 }
 
-TEST_CASE("powersgd: zeros give zeros, and what comes behind them arrives") {
+TEST_CASE("powersgd: zeros give zeros, and what comes after them arrives") {
   const Elements rows = 9, columns = 14;
   const std::vector<float> zeros(rows * columns), m = of_rank(1, rows, columns, 1, 4);
   const auto codec = powersgd(2);

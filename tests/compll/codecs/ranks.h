@@ -14,7 +14,7 @@
 
 namespace casync::compll {
 
-/// The states of one function of a codec, one array after the other; empty before the first step.
+/// The states of one function of a codec, one array after the other; empty ahead of the first step.
 using KeptStates = std::vector<float>;
 
 /// Ranks that draw the same random numbers: those that the codec declares, all ranks and the owner, or none.

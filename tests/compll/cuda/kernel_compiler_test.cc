@@ -87,7 +87,7 @@ TEST_CASE("kernel compiler: a text that NVRTC refuses is not tried again") {
   check_compile_error("refuse", "refuses what was generated for sm_90\n  bad text");
 }
 
-TEST_CASE("kernel compiler: nonsense is refused before a driver sees it") {
+TEST_CASE("kernel compiler: nonsense is refused, and no driver sees it") {
   check_compile_error("nonsense", "made what is no such kernel: it is no object file of 64 bits");
   check_compile_error("cut off", "made what is no such kernel: it is cut off after 100 bytes");
   check_compile_error("other kernel", "made what is no such kernel: it has no kernel of this name");

@@ -98,7 +98,7 @@ TEST_CASE("codegen: values for a residual only are computed where one is kept") 
   CHECK(text.find("sqrt(to_float(", asked) != text.npos);
 }
 
-TEST_CASE("codegen: blocks are turned in one array, and back only where a residual is kept") {
+TEST_CASE("codegen: blocks are rotated in one array, and back only where a residual is kept") {
   const std::string text = *text_for(source_of("rht4"));
   const std::string encode = text.substr(text.find("bool pass_0("));
   CHECK(count(encode, "turned_array(scratch") == 1);

@@ -199,7 +199,7 @@ TEST_CASE("generated: conversions of what no integer holds, and codes of all wid
   }
 }
 
-TEST_CASE("generated: blocks that are turned, beside statistics of smaller and of larger ones") {
+TEST_CASE("generated: blocks that are rotated, next to statistics of smaller and of larger ones") {
   for (const GeneratedCodec* codec : {generated_turned(), generated_long_turns()}) {
     const std::string name = codec->declares.name;
     const bool by_tiles = name == "turned";
@@ -232,7 +232,7 @@ TEST_CASE("generated: blocks that are turned, beside statistics of smaller and o
   }
 }
 
-TEST_CASE("generated: blocks that are turned where there are no others, in tiles and in memory") {
+TEST_CASE("generated: blocks that are rotated where there are no others, in tiles and in memory") {
   REQUIRE(generated_turned_steps()->encode.tile != nullptr);
   CHECK(generated_turned_steps()->encode.turned_arrays == 1);
   std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/turned_steps.cll");

@@ -30,7 +30,7 @@ struct Declarations {
   std::vector<std::string> blocks, sizes, states;
   std::string turned;  ///< elements that `hadamard` rotates together
   std::vector<SectionWord> sections;
-  bool is_list = false;  ///< decode scatters the last section at the places of the one before it
+  bool is_list = false;  ///< decode scatters the last section at the places of the previous one
 };
 
 /// Writes the declarations with these choices: first the codec and its parameters, then states and helper functions.

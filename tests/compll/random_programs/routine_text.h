@@ -23,7 +23,7 @@ class RoutineText {
   RoutineText(Choices& choices, Expressions& expressions, const Declarations& declared)
       : choices_(choices), expressions_(expressions), declared_(declared) {}
 
-  /// Begins a routine, which knows no name of the routine before it. `draws`: it may draw random numbers.
+  /// Begins a routine, which knows no name of the previous routine. `draws`: it may draw random numbers.
   void begin(bool draws);
   /// Returns the routine's text.
   std::string take() { return std::exchange(text_, ""); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NCCL behind the contract of RoundTransport, with a library of the tests in its place.
+// NCCL by the contract of RoundTransport, with a library of the tests in its place.
 #include "runtime/collective/nccl/nccl_transport.h"
 
 #include <catch2/catch.hpp>

@@ -28,7 +28,7 @@ struct Sampled {
         on_device(*device, sampler) {
     REQUIRE(on_device.declare(spec).is_ok());
   }
-  /// Returns the stream behind which the gradient may change.
+  /// Returns the stream after which the gradient may change.
   void* submit(const std::vector<float>& values, std::uint32_t step) {
     program.write(floats, values);
     std::vector<std::byte> elements(spec.bytes());
@@ -55,7 +55,7 @@ struct Sampled {
 
 }  // namespace
 
-TEST_CASE("device sampler: the sample is the host's, whatever comes behind it in the stream that it names") {
+TEST_CASE("device sampler: the sample is the host's, whatever comes after it in the stream that it names") {
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     for (const std::size_t elements : {1, 4097, 50'001}) {
       INFO(name_of(dtype) << ", " << elements << " elements");

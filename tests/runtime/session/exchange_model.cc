@@ -32,7 +32,7 @@ ExchangeModel::ExchangeModel(const ToldCodec& codec, std::string strategy, std::
   strategy_.resize(at);
 }
 
-// The last node gives its last rank, then the node before it, and so on around.
+// The last node gives its last rank, then the previous node, and so on around.
 void ExchangeModel::choose_servers(int count) {
   std::vector<std::vector<int>> left = nodes_;
   for (std::size_t turn = 0; servers_.size() < static_cast<std::size_t>(count); ++turn) {

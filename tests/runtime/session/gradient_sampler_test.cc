@@ -202,7 +202,7 @@ File recorded(const std::string& plan, int steps, bool record = true) {
 
 }  // namespace
 
-TEST_CASE("session: with a record directory, rank 0 writes what it submitted, before it was reduced") {
+TEST_CASE("session: with a record directory, rank 0 writes what it submitted, not yet reduced") {
   const File file = recorded("default { codec { name: \"onebit\" } }\n", 6);
   REQUIRE(file.samples.size() == 1);
   CHECK(file.samples.at("weight") == contribution(0, 5000, 3));  // the fourth submission

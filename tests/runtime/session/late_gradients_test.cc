@@ -13,7 +13,7 @@ using namespace casync::runtime;     // NOLINT(google-build-using-namespace)
 using namespace casync::test;        // NOLINT(google-build-using-namespace)
 using namespace casync::test::late;  // NOLINT(google-build-using-namespace)
 
-TEST_CASE("late gradient: a submission leaves its elements in a slot, and gets the result of the one so many before") {
+TEST_CASE("late gradient: a submission leaves its elements in a slot, and gets the result of the one so many earlier") {
   Gradients all(2);
   LateGradient& gradient = all.add(0, "a");
   for (std::uint32_t i = 0; i < 5; ++i) {

@@ -85,7 +85,7 @@ TEST_CASE("late reductions: each step that has ended is submitted and ended in t
   CHECK(it.values == Values{2, 2});  // of the first step
 }
 
-TEST_CASE("late reductions: steps that have ended before the close are reduced") {
+TEST_CASE("late reductions: steps that have ended by the close are reduced") {
   Reducing it(2);
   it.end_step();
   it.end_step();

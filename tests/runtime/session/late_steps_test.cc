@@ -40,7 +40,7 @@ TEST_CASE("late steps: the program is at most the staleness ahead of the reducti
   CHECK(steps.are_all_reduced());
 }
 
-TEST_CASE("late steps: a step has the result of the one so many before it, with its own number") {
+TEST_CASE("late steps: a step has the result of the one so many earlier, with its own number") {
   LateSteps steps(2);
   CHECK(text_of(steps.end()) == "step 0");
   steps.reduce(not_finite("a"));

@@ -20,7 +20,7 @@ using Configure = std::function<void(SessionOptions&)>;
 /// (real_gpu.cc).
 void use_nccl();
 
-/// Over NCCL, with loopback beside it.
+/// Over NCCL, with loopback next to it.
 inline void over_nccl(SessionOptions& options) {
   use_nccl();
   options.transport = "nccl";

@@ -61,7 +61,7 @@ TEST_CASE("ready events: gradients submitted next to each other in one stream sh
   CHECK(device.stream_of.at(ready.of(GradientId(1))) == stream(1));
 }
 
-TEST_CASE("ready events: a gradient that another stream reads is ready behind that one") {
+TEST_CASE("ready events: a gradient that another stream reads is ready after that one") {
   NotingDevice device;
   ReadyEvents ready(device);
   add(ready, 2);

@@ -21,7 +21,7 @@ std::vector<GradientSpec> specs(std::size_t count) {
   return all;
 }
 
-TEST_CASE("nothing is recorded before a step has ended") {
+TEST_CASE("nothing is recorded until a step has ended") {
   Recorder recorder(at(0));
   recorder.submitted(0, at(1));
   CHECK_FALSE(recorder.training(specs(1)));

@@ -54,7 +54,7 @@ std::string train(int ranks, const std::string& plan, std::uint32_t steps, Salt 
 
 inline std::uint32_t another(std::uint32_t step) { return 40 + step; }
 
-/// "" where each rank's memory beside its own shard is what it submitted. Puts the shards together.
+/// "" where each rank's memory outside of its own shard is what it submitted. Puts the shards together.
 inline std::string gathered(const Memories& memories, std::uint32_t step, std::uint32_t salt,
                             std::vector<float>& result) {
   const int ranks = static_cast<int>(memories.size());

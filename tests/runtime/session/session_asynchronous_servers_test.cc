@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asynchronous steps beside dedicated servers, which own all partitions and contribute nothing.
+// Asynchronous steps with dedicated servers, which own all partitions and contribute nothing.
 #include <catch2/catch.hpp>
 
 #include <limits>
@@ -114,7 +114,7 @@ TEST_CASE("asynchronous servers: a server has all contributions to its step, and
 }
 
 // A server's answer may have contributions to later steps: nobody waits until it has asked.
-TEST_CASE("asynchronous servers: with bound 0 all others get the bytes that ps makes beside dedicated servers") {
+TEST_CASE("asynchronous servers: with bound 0 all others get the bytes that ps makes with dedicated servers") {
   constexpr std::uint32_t kSteps = 3;
   for (const char* codec : {"none", "int8", "onebit", "topk", "randomk"}) {
     for (const Job& job : kJobs) {

@@ -185,7 +185,7 @@ TEST_CASE("asynchronous: with bound 0 all ranks get the bytes that ps makes") {
   }
 }
 
-TEST_CASE("asynchronous: no rank is answered before the bound and the first ranks allow it") {
+TEST_CASE("asynchronous: no rank is answered until the bound and the first ranks allow it") {
   for (const auto& [bound, first] : {std::pair(0, 1), {1, 1}, {3, 1}, {3, 2}, {1000, 3}, {2, 4}}) {
     INFO("bound " << bound << ", first " << first);
     constexpr int kRanks = 4;

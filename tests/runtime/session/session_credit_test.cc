@@ -101,7 +101,7 @@ std::string overtake(Bytes credit, std::vector<Bytes>& sent) {
   return complaints;
 }
 
-/// Each rank submits its gradients in an order of its own, and waits for one before it submits the next; rank 0 submits
+/// Each rank submits its gradients in an order of its own, and waits for one, then submits the next; rank 0 submits
 /// all first. Returns "" if all results are right.
 std::string wait_in_turn(Bytes credit, Elements elements, const std::string& transport) {
   const PlanFile plan("credit_bytes: " + std::to_string(credit));

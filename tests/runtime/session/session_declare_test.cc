@@ -66,7 +66,7 @@ std::string perform(OneRank& rank, const std::string& act) {
   return act[0] == 'd' ? rank.declare(name) : rank.submit(name);
 }
 
-/// All orders of declaring and submitting two gradients in which each is declared before it is submitted.
+/// All orders of declaring and submitting two gradients in which each is declared ahead of its submission.
 std::vector<std::vector<std::string>> orders() {
   std::vector<std::string> acts = {"declare a", "declare b", "submit a", "submit b"};
   std::vector<std::vector<std::string>> all;
@@ -107,7 +107,7 @@ TEST_CASE("session declare: two gradients in every order on each of two ranks") 
   }
 }
 
-TEST_CASE("session declare: gradients that come later, behind steps, in other orders on each rank") {
+TEST_CASE("session declare: gradients that come later, after steps, in other orders on each rank") {
   const int ranks = GENERATE(2, 3);
   const std::string complaints = with_sessions(ranks, codec("none"), [&](Session& session, RankContext& context) {
     OneRank rank(session, context.rank, ranks);

@@ -106,7 +106,7 @@ TEST_CASE("session on a GPU: a rank that is not finite is told by exchanges as o
   }
 }
 
-TEST_CASE("session on a GPU: exchanges of sums, of late and of grouped gradients, and behind a warm-up") {
+TEST_CASE("session on a GPU: exchanges of sums, of late and of grouped gradients, and after a warm-up") {
   for (const std::string& codec : {kTernary, kProgram}) {
     INFO(codec);
     CHECK(compare(2, "staleness: 1 " + plan_with(codec)) == "");

@@ -92,7 +92,7 @@ TEST_CASE("gossip on a GPU: the parameters are the host's, on a ring and in pair
   }
 }
 
-TEST_CASE("gossip on a GPU: gradients before from_step, and rounds of several steps") {
+TEST_CASE("gossip on a GPU: gradients until from_step, and rounds of several steps") {
   for (const char* neighbours : kNeighbours) {
     const Run run{4, gossip_plan(std::string(neighbours) + " every: 2 from_step: 1")};
     INFO(name_of(run));

@@ -187,7 +187,7 @@ TEST_CASE("record on a GPU: the samples are the host's, half precision too, with
   }
 }
 
-TEST_CASE("record on a GPU: a sample is copied before the result comes, however long that takes") {
+TEST_CASE("record on a GPU: a sample is copied ahead of the result, however long that takes") {
   for (const std::string& plan : {std::string("default { codec { name: \"none\" } } "), std::string(kGroup)}) {
     INFO(plan);
     const std::string on_host = samples(plan, 3, DType::kFloat32, false);

@@ -100,7 +100,7 @@ TEST_CASE("session: a plan names files for both hops, as seen from its own folde
   CHECK(complaints == "");
 }
 
-TEST_CASE("session: a file that is not there or does not compile is refused before anybody waits") {
+TEST_CASE("session: a file that is not there or does not compile is refused, and nobody waits") {
   const Codecs codecs;
   SessionOptions options;
   options.launch.rank = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The copies of gossip with codecs that lose: in states, after a consensus, beside parameters that are not finite; and
+// The copies of gossip with codecs that lose: in states, after a consensus, with parameters that are not finite; and
 // what is refused.
 #include <algorithm>
 #include <limits>

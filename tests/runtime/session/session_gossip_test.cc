@@ -32,7 +32,7 @@ struct Rounds {
       : before(steps, std::vector<std::vector<float>>(static_cast<std::size_t>(ranks))), after(before) {}
 };
 
-/// Each rank's parameters begin apart, move by themselves before each exchange, and go on from what they got.
+/// Each rank's parameters begin apart, move by themselves ahead of each exchange, and go on from what they got.
 Body drifting(Rounds& rounds, std::uint32_t from, std::uint32_t to, SessionState* states = nullptr) {
   return [&rounds, from, to, states](Session& session, RankContext& context) -> std::string {
     const auto rank = static_cast<std::size_t>(context.rank);

@@ -27,7 +27,7 @@ namespace {
 
 void computes(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
-/// Two ranks train "a", "b", "c" and "alone" for 5 steps. A step computes 20 ms before each of "a", "c", "b" and
+/// Two ranks train "a", "b", "c" and "alone" for 5 steps. A step computes 20 ms ahead of each of "a", "c", "b" and
 /// "alone" is submitted, needs "b" at once, and the others 20 ms later.
 std::string train(const std::string& plan, const std::string& folder) {
   std::ofstream(folder + "/plan.txtpb") << "version: 1\n" << plan;

@@ -68,7 +68,7 @@ TEST_CASE("session state: a way back on a live session gives the same bytes agai
     if (std::string bad = train(session, rank, 0, 3, straight[rank]); !bad.empty()) return bad;
     const SessionState saved = *session.state();
     if (std::string bad = train(session, rank, 3, 5, straight[rank]); !bad.empty()) return bad;
-    for (int round = 0; round < 20; ++round) {  // one rank is back before the other knows of it
+    for (int round = 0; round < 20; ++round) {  // one rank is back while the other does not know of it
       if (rank == round % 2) std::this_thread::sleep_for(std::chrono::milliseconds(2));
       if (Status status = session.load_state(saved); !status) return status.text();
       if (std::string bad = train(session, rank, 3, 5, again[rank]); !bad.empty()) return bad;
@@ -111,7 +111,7 @@ TEST_CASE("session state: ranks that loaded different steps learn it at once, al
                       Catch::Contains("step: rank 0 has 9, rank 1 has 10"));
 }
 
-TEST_CASE("session state: one rank that goes back alone is refused on all, long before the timeout") {
+TEST_CASE("session state: one rank that goes back alone is refused on all, long ahead of the timeout") {
   for (const int alone : {0, 1}) {  // the owner of the only partition, and the one that sends to it
     for (const bool idle : {true, false}) {
       std::atomic<bool> submitted = false, loaded = false;
@@ -145,7 +145,7 @@ TEST_CASE("session state: one rank that goes back alone is refused on all, long 
   }
 }
 
-TEST_CASE("session state: a state that does not fit is refused before any of it is loaded") {
+TEST_CASE("session state: a state that does not fit is refused, and none of it is loaded") {
   const std::string complaints = with_sessions(1, codec("int4"), [&](Session& session, RankContext&) -> std::string {
     const GradientId ids[] = {*declare(session, "a", 500), *declare(session, "b", 500)};
     for (const GradientId id : ids) {

@@ -59,7 +59,7 @@ TEST_CASE("session over nccl: a gradient that is left out of a step is refused b
   }
 }
 
-TEST_CASE("session over nccl: waiting for a gradient before an earlier one is submitted ends by naming that") {
+TEST_CASE("session over nccl: waiting for a gradient while an earlier one is not submitted ends by naming that") {
   const std::string complaints = sessions(1, "int8", [&](Session& session, RankContext&) -> std::string {
     Program program;
     const Result<GradientId> a = declare(session, "early", 40000), b = declare(session, "late", 40000);

@@ -199,7 +199,7 @@ TEST_CASE("session residual memory: a state of one buffer goes on in two, and th
   }
 }
 
-TEST_CASE("session residual memory: in bfloat16 nothing is lost on average of what is small beside a residual") {
+TEST_CASE("session residual memory: in bfloat16 nothing is lost on average of what is small compared with a residual") {
   // One element in a thousand is sent in a step, so that residuals grow to a thousand gradients. Rounded to the nearest
   // they would stop at 256, where the next bfloat16 is 2 further on.
   constexpr std::uint32_t kLong = 1200;

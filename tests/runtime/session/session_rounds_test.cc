@@ -247,7 +247,7 @@ TEST_CASE("session rounds: gradients in half precision") {
   for (const std::vector<std::uint16_t>& one : results) CHECK(one == results[0]);
 }
 
-TEST_CASE("session rounds: a codec of rounds beside another one is refused, and a parameter out of range") {
+TEST_CASE("session rounds: a codec of rounds with another one is refused, and a parameter out of range") {
   const auto refusal = [](const std::string& plan) {
     TemporaryDirectory directory;
     const std::string path = directory.path() + "/plan.txtpb";

@@ -220,7 +220,7 @@ TEST_CASE("session scatter: ranks send half of the bytes of an all-reduce, and a
   }
 }
 
-TEST_CASE("session scatter: beside gradients that every rank gets, of any size, both are what they are alone") {
+TEST_CASE("session scatter: with gradients that every rank gets, of any size, both are what they are alone") {
   for (const int ranks : {1, 2, 4}) {
     CAPTURE(ranks);
     CHECK(with_plan(ranks, "default { codec { name: \"none\" } }", [&](Session& session, RankContext& context) {

@@ -24,7 +24,7 @@ std::vector<float> held(int rank, int contributors, std::size_t elements, std::u
   return salt == 0 ? std::vector<float>(elements, std::nanf("")) : contribution(rank, elements, 1000 * salt + step);
 }
 
-/// [rank] results of some steps beside dedicated servers, one after the other.
+/// [rank] results of some steps with dedicated servers, one after the other.
 std::string train(int ranks, const Way& way, const std::string& codec, const std::string& more, ReduceOp op,
                   std::uint32_t salt, std::vector<std::vector<float>>& results,
                   const std::string& transport = "loopback") {
@@ -63,7 +63,7 @@ std::string refusal(const std::string& plan, const std::string& head = "") {
 
 }  // namespace
 
-TEST_CASE("session servers: the average, or the sum, of the ranks beside dedicated servers, whatever those hold") {
+TEST_CASE("session servers: the average, or the sum, of the other ranks with dedicated servers, whatever those hold") {
   for (const int ranks : {2, 3, 4, 8}) {
     for (const Way& way : dedicated_ways(ranks)) {
       for (const ReduceOp op : {ReduceOp::kAverage, ReduceOp::kSum}) {
@@ -85,7 +85,7 @@ TEST_CASE("session servers: the average, or the sum, of the ranks beside dedicat
   }
 }
 
-TEST_CASE("session servers: with every codec all ranks end alike beside dedicated servers, whatever those hold") {
+TEST_CASE("session servers: with every codec all ranks end alike with dedicated servers, whatever those hold") {
   for (const int ranks : {2, 3, 4}) {
     for (const Way& way : dedicated_ways(ranks)) {
       for (const std::string& codec : compll::codec_names()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `staleness`: each step gets the submissions of the step so many before it, and nothing else changes.
+// `staleness`: each step gets the submissions of the step so many earlier, and nothing else changes.
 #include <catch2/catch.hpp>
 
 #include <atomic>
@@ -23,7 +23,7 @@ using namespace casync::runtime;          // NOLINT(google-build-using-namespace
 using namespace casync::test;             // NOLINT(google-build-using-namespace)
 using namespace casync::test::staleness;  // NOLINT(google-build-using-namespace)
 
-TEST_CASE("staleness: a step gets, byte for byte, what the step so many before it would have got without it") {
+TEST_CASE("staleness: a step gets, byte for byte, what the step so many earlier would have got without it") {
   for (const char* codec : {"none", "int4", "topk", "dgc", "powersgd"}) {
     for (const Strategy& one : strategies()) {
       const std::string strategy(one.name);
@@ -144,7 +144,7 @@ TEST_CASE("staleness: a rank may be so many steps ahead of the slowest, and no m
   CHECK(complaints == "");
 }
 
-TEST_CASE("staleness: a wait of the program's own, while the step before is not reduced, may be tried again") {
+TEST_CASE("staleness: a wait of the program's own, while the previous step is not reduced, may be tried again") {
   std::atomic<bool> timed_out{false};
   const std::string complaints =
       with_staleness(2, "none", "ps", [&](Session& session, RankContext& context) -> std::string {

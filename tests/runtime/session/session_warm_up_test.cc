@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps that are not compressed before those that are.
+// Steps that are not compressed ahead of those that are.
 #include <catch2/catch.hpp>
 #include <fstream>
 

@@ -20,9 +20,9 @@ namespace casync::test {
 
 /// A test's changes to a rank's transport, and its counters. Empty functions do nothing, null pointers count nothing.
 struct Tampering {
-  /// Runs in each progress(), on the progress thread, before the transport's own; may call the client or throw.
+  /// Runs in each progress(), on the progress thread, ahead of the transport's own; may call the client or throw.
   std::function<void(runtime::TransportClient&)> in_progress = nullptr;
-  /// Sees each message before it is sent, and may change it.
+  /// Sees each message ahead of its sending, and may change it.
   std::function<void(runtime::Message&, std::vector<std::byte>&)> on_message = nullptr;
   /// Calls that come after close(): there may be none.
   std::atomic<int>* late_calls = nullptr;

@@ -66,7 +66,7 @@ void Meeting::take_back(int rank, Operation& one) {
   std::erase(reductions_[static_cast<std::size_t>(rank)], &one);
 }
 
-/// A message of two sizes never arrives, and nothing behind it.
+/// A message of two sizes never arrives, and nothing after it.
 void Meeting::match(Line& line) {
   while (!line.sends.empty() && !line.recvs.empty()) {
     Operation &send = *line.sends.front(), &recv = *line.recvs.front();

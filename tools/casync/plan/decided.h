@@ -18,7 +18,7 @@ struct Decided {
   PlanReport report;
   Gain gain;                             ///< over the best uncompressed plan of the mode that was asked for
   std::vector<ModePlan> better;          ///< than the plan, the best first: not allowed, so not taken
-  std::vector<PublishedMethod> methods;  ///< beside it; filled in by its caller
+  std::vector<PublishedMethod> methods;  ///< next to it; filled in by its caller
 };
 
 /// Finds the plan. With inputs.allow_modes the best mode of those that trainings have measured is taken if it is better

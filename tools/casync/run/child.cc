@@ -66,7 +66,7 @@ Result<Child> start_child(std::span<const std::string> program, std::span<const 
   if (pid == 0) {
     become(arguments.data(), variables.data(), parent, out->write.get(), err->write.get(), failure->write.get());
   }
-  ::setpgid(pid, pid);  // here too: whichever of the two runs first, the group exists before it is signalled
+  ::setpgid(pid, pid);  // here too: whichever of the two runs first, the group exists by the time that it is signalled
   failure->write.reset();
   int error = 0;
   pollfd executed{failure->read.get(), POLLIN, 0};

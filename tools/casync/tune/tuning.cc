@@ -252,7 +252,7 @@ class Tuning {
     return Status::ok();
   }
 
-  /// Plans with the codecs that trainings allow; for the time of a step alone, with those that are measured beside the
+  /// Plans with the codecs that trainings allow; for the time of a step alone, with those that are measured with the
   /// plan.
   Status make_plan() {
     std::vector<std::string> program = {own_path(), "plan", "--goal", options_.goal, "-o", path("planned.txtpb")};
@@ -263,7 +263,7 @@ class Tuning {
     return run_to_end(ranks_, {"plan", std::move(program), {}, {}, log_of("plan")});
   }
 
-  /// Writes the report of the chosen way, or the plan's if none pays, beside the uncompressed training; with the
+  /// Writes the report of the chosen way, or the plan's if none pays, next to the uncompressed training; with the
   /// prediction next to a plan's if this machine has the traces of all ranks.
   Status make_report() {
     const std::string shown = chosen_ == kUncompressed ? kPlanned : chosen_;

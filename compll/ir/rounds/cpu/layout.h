@@ -9,7 +9,7 @@
 
 namespace casync::compll::cpu_turns {
 
-/// Lays out the items of a turn, one behind the other. All that it knows is in the plan.
+/// Lays out the items of a turn, one after the other. All that it knows is in the plan.
 struct Layout {
   explicit Layout(Turn& turn) : plan(turn) {}
   Layout(const Layout&) = delete;

@@ -64,8 +64,8 @@ CpuDecoder plan_cpu_decoder(const DecodeGraph& decode) {
   CpuDecoder made;
   made.decode = &decode;
   made.values = routine_values(graph, idioms_of(graph, {decode.result}), {decode.result});
-  made.turns = pass.phases.size() > 1;
-  if (!made.turns) made.table = code_of(graph, pass.phases[0]);
+  made.rotates = pass.phases.size() > 1;
+  if (!made.rotates) made.table = code_of(graph, pass.phases[0]);
   made.of_tensor = of_tensor(made, pass);
   made.of_block = with_lines(pass.phases[0].of_block, made.values);
   for (const Phase& phase : pass.phases) {

@@ -18,7 +18,7 @@ namespace {
 
 /// Returns true if a block has a power of two of elements, from 16 on. Other values of a parameter have a text of their
 /// own, with loops over the whole vector (load/file_program.cc).
-bool is_whole_groups(const Program& program, const Constant& block) {
+bool has_full_groups(const Program& program, const Constant& block) {
   const auto size =
       block.parameter ? static_cast<std::uint32_t>(program.parameters[*block.parameter].initial) : block.value;
   return size >= 16 && std::has_single_bit(size);
@@ -50,7 +50,7 @@ std::optional<std::string> why_shape_does_not_fit(const Program& program, const 
     }
   }
   // Sixteen elements are worked on at a time, and a block has to end with them.
-  if (lowered.block && !is_whole_groups(program, *lowered.block)) return "blocks that are no power of two from 16 on";
+  if (lowered.block && !has_full_groups(program, *lowered.block)) return "blocks that are no power of two from 16 on";
   return std::nullopt;
 }
 
@@ -62,8 +62,8 @@ CpuTiles plan_all(const Program& program, const Lowered& lowered) {
   plan.encoder = plan_encoder(program, lowered.encode, lowered);
   if (lowered.merge) plan.merge = plan_encoder(program, *lowered.merge, lowered);
   if (lowered.result) plan.result = plan_cpu_result(*lowered.result);
-  plan.turns = lowered.encode.graph.has_transforms() || lowered.decode.graph.has_transforms() ||
-               (lowered.merge && lowered.merge->graph.has_transforms());
+  plan.rotates = lowered.encode.graph.has_transforms() || lowered.decode.graph.has_transforms() ||
+                 (lowered.merge && lowered.merge->graph.has_transforms());
   plan.merges_bits = merges_bits(program, lowered);
   return plan;
 }

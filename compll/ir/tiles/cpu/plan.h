@@ -128,7 +128,7 @@ struct CpuDecoder {
   std::optional<ValueId> table;  ///< the code, if elements are looked up in a table of all codes
   std::vector<ValueId> of_tensor;
   std::vector<ValueId> of_block;
-  bool turns = false;  ///< transforms blocks, so that it gives a part of a tile at a time
+  bool rotates = false;  ///< transforms blocks, so that it gives a part of a tile at a time
   std::vector<CpuDecoderLoop> loops;
   std::size_t arrays = 0;
   std::map<ValueId, std::size_t> array_of;
@@ -149,7 +149,7 @@ struct CpuResult {
 struct CpuTiles {
   const Program* program = nullptr;
   const Lowered* lowered = nullptr;
-  bool turns = false;        ///< encode, merge or decode has transforms
+  bool rotates = false;      ///< encode, merge or decode has transforms
   bool merges_bits = false;  ///< a sum of payloads is encoded a word of bits at a time
   CpuDecoder decoder;
   CpuEncoder encoder;

@@ -31,7 +31,7 @@ CudaDecoder plan_cuda_decoder(const DecodeGraph& decode) {
   CudaDecoder made;
   made.decode = &decode;
   made.values = cuda_values(graph, {decode.result}, {});
-  made.turns = graph.has_transforms();
+  made.rotates = graph.has_transforms();
   made.of_tensor = with_lines(plan.passes[0].of_tensor, made.values.of);
   made.has_block_values = !phase.of_block.empty();
   made.of_block = with_lines(phase.of_block, made.values.of);

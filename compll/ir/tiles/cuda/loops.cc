@@ -125,10 +125,10 @@ class Loops {
                            const ValueFlags& always, const std::vector<ValueId>& all) const {
     CudaResidual made{.value = residual,
                       .asks = !plan_.program->declares.feedback,
-                      .turns = graph_.has_transforms(),
+                      .rotates = graph_.has_transforms(),
                       .ahead = {},
                       .elements = {}};
-    if (!made.turns) {
+    if (!made.rotates) {
       ValueFlags rest = ahead_.up_to_ahead(all);
       for (ValueId id = 0; id < rest.size(); ++id) rest[id] = rest[id] && !always[id];
       made.elements = elements_of(phase, rest);

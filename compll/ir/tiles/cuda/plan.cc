@@ -82,8 +82,8 @@ CudaTiles plan_all(const Program& program, const Lowered& lowered) {
   if (lowered.merge) plan.merge = plan_encoder(program, *lowered.merge, lowered);
   if (lowered.result) plan.result = plan_cuda_result(*lowered.result);
   share_shape(plan);
-  plan.turns = plan.decoder.turns || plan.encoder.graph().has_transforms() ||
-               (plan.merge && plan.merge->graph().has_transforms());
+  plan.rotates = plan.decoder.rotates || plan.encoder.graph().has_transforms() ||
+                 (plan.merge && plan.merge->graph().has_transforms());
   return plan;
 }
 

@@ -44,8 +44,8 @@ struct CudaAhead {
 /// The residual of a loop over four neighbours.
 struct CudaResidual {
   ValueId value = 0;
-  bool asks = false;   ///< computed only if it is kept; where it is kept as a rule, the check costs more
-  bool turns = false;  ///< computed by a function of its own, with the GPU's own NaN first
+  bool asks = false;     ///< computed only if it is kept; where it is kept as a rule, the check costs more
+  bool rotates = false;  ///< computed by a function of its own, with the GPU's own NaN first
   std::vector<CudaAhead> ahead;
   std::vector<ValueId> elements;
 };
@@ -118,7 +118,7 @@ struct CudaEncoder {
 struct CudaDecoder {
   const DecodeGraph* decode = nullptr;
   CudaTileValues values;
-  bool turns = false;  ///< has transforms
+  bool rotates = false;  ///< has transforms
   std::vector<ValueId> of_tensor;
   bool has_block_values = false;
   std::vector<ValueId> of_block;
@@ -141,8 +141,8 @@ struct CudaResult {
 struct CudaTiles {
   const Program* program = nullptr;
   const Lowered* lowered = nullptr;
-  cuda::Shape shape;   ///< it has room for encode and merge
-  bool turns = false;  ///< encode, merge or decode has transforms
+  cuda::Shape shape;     ///< it has room for encode and merge
+  bool rotates = false;  ///< encode, merge or decode has transforms
   CudaDecoder decoder;
   CudaEncoder encoder;
   std::optional<CudaEncoder> merge;

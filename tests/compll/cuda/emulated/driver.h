@@ -13,7 +13,7 @@ namespace casync::compll::emulated {
 /// default stream, a copy beyond an allocation and an event of another device are errors.
 const DriverApi& driver();
 
-/// The next call of a function that launches or copies fails, as after an illegal access of a kernel: those behind it,
+/// The next call of a function that launches or copies fails, as after an illegal access of a kernel: later ones,
 /// too. Nothing that was queued runs any more.
 void break_device();
 /// The same, as soon as so many more kernels have run: the next one faults where it runs, not where it is launched.

@@ -57,7 +57,7 @@ void wait_until_over(Handle event) {
 
 }  // namespace
 
-TEST_CASE("emulated driver: a stream works in order, beside its caller") {
+TEST_CASE("emulated driver: a stream works in order, while its caller goes on") {
   Here here;
   emulated::hold_streams();
   *static_cast<int*>(here.pinned) = 1;

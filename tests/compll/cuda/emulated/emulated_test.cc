@@ -128,7 +128,7 @@ TEST_CASE("emulated kernels: blocks of any size, within a row of a warp and beyo
   }
 }
 
-TEST_CASE("emulated kernels: blocks that are turned, beside statistics of smaller and of larger ones") {
+TEST_CASE("emulated kernels: blocks that are rotated, next to statistics of smaller and of larger ones") {
   for (const double size : {16, 32, 128}) {
     for (const double block : {16, 128, 256, 4096}) {
       const Parameters parameters = {{"rotated", size}, {"block", block}};

@@ -141,7 +141,7 @@ std::string keeps_zeros(const CheckedRounds& checked, const Matrices& of) {
   return other == result.end() ? "" : text_of("element ", other - result.begin(), " is ", *other);
 }
 
-/// The mean over the ranks of gradient and state before is result and mean of the state afterwards. `first`: where the
+/// The mean over the ranks of gradient and earlier state is result and mean of the state afterwards. `first`: where the
 /// state begins among all that a rank keeps.
 std::string conserves(const RoundsGroup& group, const Matrices& of, std::size_t first) {
   const std::size_t n = of.rows * of.columns;
