@@ -79,6 +79,8 @@ Result<std::unique_ptr<Transport>> open_transport(const SessionParts& parts) {
   wanted.checksum = *checksum;
   wanted.dead = parts.dead;
   wanted.fusion_bytes = parts.plan.fusion_bytes;
+  // Copies come seldom, and a core that polls for them is one that the program or its gradients want.
+  if (options.op == ReduceOp::kCopy) wanted.spin = {};
   if (options.open_transport) return options.open_transport(wanted);
   return make_transport(parts.over_nccl() ? kBesideNccl : options.transport, wanted);
 }

@@ -25,12 +25,22 @@ OPERATIONS = {
 }
 
 
+def rank_1_comes_last(rank, size):
+    """Returns on rank 1 when the others are about to call the next collective."""
+    dist.barrier()
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 1:
+        store.wait([f"{each} calls" for each in range(size) if each != 1])
+        time.sleep(0.2)
+    else:
+        store.set(f"{rank} calls", "")
+
+
 def dies(rank, operation):
     rank, size = begin()
-    dist.barrier()
+    rank_1_comes_last(rank, size)
     if rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    ranks.mark("waits")
     OPERATIONS[operation](size)
 
 
@@ -56,7 +66,7 @@ def dies_in_backward(rank, kind):
             dist.reduce_scatter_tensor(output, tensor)
 
     in_backward(reduce)
-    dist.barrier()
+    rank_1_comes_last(rank, size)
     if rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     in_backward(reduce)
@@ -87,7 +97,7 @@ def test_ddp_raises_what_the_group_says():
 
 def raises(rank):
     rank, size = begin()
-    dist.barrier()
+    rank_1_comes_last(rank, size)
     if rank == 1:
         raise ValueError("the data of rank 1 is odd")
     dist.broadcast(torch.zeros(5), src=1)
@@ -103,7 +113,7 @@ def test_a_rank_that_raises_ends_the_others():
 def first_failure(rank):
     """What comes after a failure has it too, at once."""
     rank, size = begin()
-    dist.barrier()
+    rank_1_comes_last(rank, size)
     if rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     works = [dist.broadcast(torch.zeros(5), src=1, async_op=True), dist.broadcast(torch.zeros(LARGE), src=1, async_op=True)]
@@ -167,3 +177,20 @@ def test_destroying_a_group_that_has_not_met_does_not_hang():
     begun = time.monotonic()
     ranks.values(__file__, "destroyed_early", 2, torch=True)
     assert time.monotonic() - begun < 60
+
+
+def root_ahead(rank):
+    """The root has sent all of its broadcasts, and ends its group, ahead of the rank that has not called them yet."""
+    rank, size = begin()
+    dist.barrier()
+    if rank == 1:
+        time.sleep(1)
+    tensors = [torch.full((count,), float(rank)) for count in (5, LARGE, 5)]
+    for tensor in tensors:
+        dist.broadcast(tensor, src=0)
+    dist.destroy_process_group()
+    return [tensor.unique().tolist() for tensor in tensors]
+
+
+def test_a_root_that_is_ahead_does_not_leave_the_others_behind():
+    assert ranks.values(__file__, "root_ahead", 2, torch=True) == [[[0.0]] * 3] * 2

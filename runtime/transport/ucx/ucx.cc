@@ -192,17 +192,18 @@ void Ucx::wait(Clock::time_point deadline) {
   const Clock::time_point start = Clock::now();
   const Clock::duration spin = refused_to_sleep_ == 0 ? spin_.length() : Clock::duration::zero();
   const Clock::time_point spin_end = std::min(deadline, start + spin);
-  do {
+  while (true) {
     if (worker_->progress() || must_not_sleep()) {
       refused_to_sleep_ = 0;
       answer_the_met();
       handle_failures();
       return;
     }
+    if (Clock::now() >= spin_end) break;
     // The program's thread or another rank may want this core: polling without this made a step of 64 KiB three times
     // as long on two cores.
     std::this_thread::yield();
-  } while (Clock::now() < spin_end);
+  }
   if (!worker_->arm()) {
     // Usually an event that the next progress() takes. When it stays so (shared memory, our sends wait for room),
     // only the peer can help, and it may need our core for it.

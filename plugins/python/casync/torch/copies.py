@@ -100,9 +100,7 @@ class Copies:
         """Done once every rank has called it, and all that they have called earlier here is done."""
         if self._size == 1:
             return done("barrier", [])
-        word = torch.zeros(4 * self._size, dtype=torch.uint8)
-        parts = [Part("barrier", word, None, _nothing, _nothing)]
-        return self._lane.start(Job(CollectiveWork("barrier", []), parts), asynchronous)
+        return self._lane.start(self._meeting("barrier"), asynchronous)
 
     def stats(self) -> dict[str, Any]:
         """The session's counters; none before the first collective."""
@@ -110,7 +108,11 @@ class Copies:
 
     def close(self) -> None:
         """Waits for what is under way, a while, and fails what is left."""
-        self._lane.close()
+        self._lane.close(self._meeting("destroy_process_group"))
+
+    def _meeting(self, what: str) -> Job:
+        word = torch.zeros(4 * self._size, dtype=torch.uint8)
+        return Job(CollectiveWork(what, []), [Part(what, word, None, _nothing, _nothing)])
 
     def _gathered(self, what: str, into: Sequence[torch.Tensor], tensor: torch.Tensor) -> Part:
         named = f"{what} of {text(tensor)}"

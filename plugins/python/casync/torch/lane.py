@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import datetime
 import logging
 import queue
 import threading
@@ -79,25 +81,31 @@ class Lane:
     def stats(self) -> dict[str, Any]:
         return self._session.stats() if self._session is not None and not self._session.closed else {}
 
-    def close(self) -> None:
+    def close(self, farewell: Job) -> None:
+        """`farewell`: of all ranks. A rank that is ahead waits for it, a while: others may still need what it has sent."""
         with self._lock:
-            thread = self._thread
-            if self._failure is None:
-                self._failure = errors.Error("the process group was destroyed")
+            idle = self._session is None and not self._waiting
+        if not idle:
+            with contextlib.suppress(errors.Error):
+                self.start(farewell, True).wait(datetime.timedelta(seconds=_GRACE_S))
+        with self._lock:
+            busy, thread = bool(self._waiting), self._thread
+        destroyed = errors.Error("the process group was destroyed")
+        if busy:
+            self._give_up(destroyed)
+        with self._lock:
+            self._failure = self._failure or destroyed
             self._queue.put(None)
         if thread is not None and thread is not threading.current_thread():
             thread.join(_GRACE_S)
-            if thread.is_alive():
-                self._give_up(errors.Error(f"the process group was destroyed while this was under way, for {_GRACE_S:g} s"))
-                thread.join(_GRACE_S)
         session, self._session = self._session, None
         if session is None:
             self._order.leave()
-        elif not (thread is not None and thread.is_alive()):
+        elif thread is None or not thread.is_alive():
             try:
                 session.close()
             except errors.Error as error:
-                _log.warning("destroy_process_group: %s", error)
+                _log.debug("destroy_process_group: %s", error)  # the works have it
 
     def _queue_up(self, number: int, job: Job) -> None:
         """Under the lock."""
