@@ -25,7 +25,7 @@ Hub::Hub(const Options& options, std::optional<Door> door, RoleEvents& events)
       door_(std::move(door)),
       events_(events),
       seats_(options.self, options.pulse, seat_events()),
-      arrivals_(options.self, options.epoch, Clock::now(), options.join_deadline),
+      assembly_(options.self, options.epoch, Clock::now(), options.join_deadline),
       left_(static_cast<std::size_t>(ranks_), false),
       leavers_(ranks_),
       gathers_(ranks_),
@@ -55,7 +55,7 @@ ClaimDesk::Events Hub::claim_events() {
               },
           .missed =
               [this](Rank by, const std::string& name, std::uint32_t step) {
-                if (left_[static_cast<std::size_t>(by)]) return fail(left_early(arrivals_.of(by), name));
+                if (left_[static_cast<std::size_t>(by)]) return fail(left_early(assembly_.of(by), name));
                 if (step == kNoStep) return;
                 if (by == 0) return events_.needed(name, step);
                 seats_.send_to(by, FrameType::kNeeded, encode_needs({step, {name}}));
@@ -68,7 +68,7 @@ ClaimDesk::Events Hub::claim_events() {
 }
 
 Verdict Hub::judge(const Hello& hello) {
-  const bool complete = arrivals_.is_complete();
+  const bool complete = assembly_.is_complete();
   // A job that failed while it came together tells everyone the same; one that ran is the wrong one to ask, and
   // the caller looks for the address of its own.
   if (ending_.has_begun() && !complete) {
@@ -76,11 +76,11 @@ Verdict Hub::judge(const Hello& hello) {
     return {Verdict::Kind::kRefused, 0, ending_.abort().cause};
   }
   if (ending_.has_begun()) return {Verdict::Kind::kTryAgain, 0, aborted("the job that listens here is over")};
-  Status refusal = arrivals_.check(hello.who, seats_.find(hello.who.rank));
+  Status refusal = assembly_.check(hello.who, seats_.find(hello.who.rank));
   // All were here once: nobody comes in any more, not even to the place of one that has left.
   if (complete && refusal) refusal = aborted("the job that listens here has begun without " + hello.who.text());
   if (complete) return {Verdict::Kind::kTryAgain, 0, refusal};
-  if (refusal) return arrivals_.place(hello, Clock::now());
+  if (refusal) return assembly_.place(hello, Clock::now());
   ending_.told(hello.who.rank);
   fail({-1, refusal});
   return {Verdict::Kind::kRefused, 0, refusal};
@@ -92,25 +92,25 @@ void Hub::admit(const Identity& who, Connection connection) {
 }
 
 void Hub::take_in(const Identity& who) {
-  if (arrivals_.is_complete() || ending_.has_begun()) return;
-  if (const Status refusal = arrivals_.take_in(who); !refusal) return fail({-1, refusal});
-  if (arrivals_.has_all()) complete();
+  if (assembly_.is_complete() || ending_.has_begun()) return;
+  if (const Status refusal = assembly_.take_in(who); !refusal) return fail({-1, refusal});
+  if (assembly_.has_all()) complete();
 }
 
 void Hub::complete() {
-  arrivals_.complete();
-  broadcast(FrameType::kReady, encode_roster(arrivals_.roster()));
-  events_.joined(arrivals_.roster());
+  assembly_.complete();
+  broadcast(FrameType::kReady, encode_roster(assembly_.roster()));
+  events_.joined(assembly_.roster());
 }
 
 Clock::time_point Hub::tend_joining(Clock::time_point now) {
-  if (arrivals_.is_complete() || ending_.has_begun()) return Clock::time_point::max();
+  if (assembly_.is_complete() || ending_.has_begun()) return Clock::time_point::max();
   if (ranks_ == 1) {
     complete();
-  } else if (now >= arrivals_.deadline()) {
-    fail({-1, arrivals_.gave_up(Clock::now(), door_->refused_summary())});
+  } else if (now >= assembly_.deadline()) {
+    fail({-1, assembly_.gave_up(Clock::now(), door_->refused_summary())});
   } else {
-    return std::min(arrivals_.deadline(), arrivals_.remind(now));
+    return std::min(assembly_.deadline(), assembly_.remind(now));
   }
   return Clock::time_point::max();
 }
@@ -143,7 +143,7 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
       return Status::ok();
     }
     case FrameType::kGather: {
-      if (!arrivals_.is_complete() || gathers_.is_waiting(rank)) return data_loss("a collective call out of turn");
+      if (!assembly_.is_complete() || gathers_.is_waiting(rank)) return data_loss("a collective call out of turn");
       auto call = decode_gather(bytes, Clock::now());
       if (!call) return call.status();
       enter(rank, std::move(*call));
@@ -160,12 +160,12 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
     case FrameType::kNeeds:
     case FrameType::kLacks:
     case FrameType::kGiveUp:
-      return arrivals_.is_complete() ? claims_.handle(rank, type, bytes) : data_loss("a claim out of turn");
+      return assembly_.is_complete() ? claims_.handle(rank, type, bytes) : data_loss("a claim out of turn");
     case FrameType::kHere: {
       auto here = decode_here(bytes);
       if (!here) return here.status();
       if (here->who.rank != rank) return data_loss("an introduction of another rank");
-      arrivals_.listens(*here);
+      assembly_.listens(*here);
       take_in(here->who);
       return Status::ok();
     }
@@ -176,7 +176,7 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
 void Hub::enter(Rank rank, GatherCall call) {
   if (ending_.has_begun()) return;
   const auto gone = std::find(left_.begin(), left_.end(), true);
-  if (gone != left_.end()) return fail(left_early(arrivals_.of(static_cast<Rank>(gone - left_.begin())), call.what));
+  if (gone != left_.end()) return fail(left_early(assembly_.of(static_cast<Rank>(gone - left_.begin())), call.what));
   if (auto answer = gathers_.call(rank, std::move(call))) deliver(*answer);
 }
 
@@ -209,7 +209,7 @@ void Hub::leave(Rank rank, const std::string& last_words) {
   events_.left(rank, last_words);
   std::string waiting = gathers_.waiting_for();
   if (waiting.empty()) waiting = claims_.needed_from(rank);
-  if (!waiting.empty()) fail(left_early(arrivals_.of(rank), waiting));
+  if (!waiting.empty()) fail(left_early(assembly_.of(rank), waiting));
 }
 
 void Hub::announce_leavers() {
@@ -220,11 +220,11 @@ void Hub::fail(Abort abort) {
   if (ending_.has_begun()) return;
   announce_leavers();
   claims_.close();
-  const bool waits = !arrivals_.is_complete() && abort.cause.code() != StatusCode::kTimeout;
+  const bool waits = !assembly_.is_complete() && abort.cause.code() != StatusCode::kTimeout;
   ending_.begin(std::move(abort), waits ? after(kFarewellTime) : Clock::now());
   broadcast(FrameType::kAbort, encode_abort(ending_.abort()));
   for (const Rank rank : seats_.taken()) ending_.told(rank);
-  for (const auto& [rank, who] : arrivals_.here()) ending_.told(rank);
+  for (const auto& [rank, who] : assembly_.here()) ending_.told(rank);
   report_end(Clock::now());
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/control/group/arrivals.h"
+#include "runtime/control/group/assembly.h"
 #include "runtime/control/group/claim_desk.h"
 #include "runtime/control/group/ending.h"
 #include "runtime/control/group/gather_book.h"
@@ -71,7 +71,7 @@ class Hub final : public Role {
   std::optional<Door> door_;
   RoleEvents& events_;
   Seats seats_;
-  Arrivals arrivals_;
+  Assembly assembly_;
   std::vector<bool> left_;  // by rank
   Leavers leavers_;
   GatherBook gathers_;

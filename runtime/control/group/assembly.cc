@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/control/group/arrivals.h"
+#include "runtime/control/group/assembly.h"
 
 #include <fmt/format.h>
 
@@ -20,10 +20,10 @@ Status two_processes(const Identity& first, const Identity& second) {
 
 }  // namespace
 
-Arrivals::Arrivals(const Identity& self, std::uint64_t epoch, Clock::time_point now, Clock::time_point deadline)
+Assembly::Assembly(const Identity& self, std::uint64_t epoch, Clock::time_point now, Clock::time_point deadline)
     : self_(self), epoch_(epoch), started_(now), deadline_(deadline), remind_at_(now + kFirstReminder), tree_(self) {}
 
-Status Arrivals::check(const Identity& who, const Identity* seated) const {
+Status Assembly::check(const Identity& who, const Identity* seated) const {
   if (who.protocol != self_.protocol || who.version != self_.version || who.abi != self_.abi) {
     return invalid_argument(fmt::format("the ranks run different builds: {} is {}, {} is {}", self_.text(),
                                         self_.build(), who.text(), who.build()));
@@ -42,7 +42,7 @@ Status Arrivals::check(const Identity& who, const Identity* seated) const {
   return two_processes(first, who);
 }
 
-Verdict Arrivals::place(const Hello& hello, Clock::time_point now) {
+Verdict Assembly::place(const Hello& hello, Clock::time_point now) {
   const Rank parent = tree_.place(hello.who);
   const auto patience = std::chrono::milliseconds(std::min<std::uint64_t>(hello.patience_ms, 1ull << 40));
   deadline_ = std::min(deadline_, now + patience);
@@ -52,18 +52,18 @@ Verdict Arrivals::place(const Hello& hello, Clock::time_point now) {
   return {Verdict::Kind::kElsewhere, epoch_, unavailable(addresses)};
 }
 
-Status Arrivals::take_in(const Identity& who) {
+Status Assembly::take_in(const Identity& who) {
   const auto [first, is_new] = here_.emplace(who.rank, who);
   const bool is_other = !is_new && (first->second.pid != who.pid || first->second.host != who.host);
   return is_other ? two_processes(first->second, who) : Status::ok();
 }
 
-void Arrivals::complete() {
+void Assembly::complete() {
   roster_.push_back(self_);
   for (const auto& [rank, who] : here_) roster_.push_back(who);
 }
 
-std::vector<Rank> Arrivals::missing() const {
+std::vector<Rank> Assembly::missing() const {
   std::vector<Rank> missing;
   for (Rank rank = 1; rank < self_.ranks; ++rank) {
     if (here_.count(rank) == 0) missing.push_back(rank);
@@ -71,7 +71,7 @@ std::vector<Rank> Arrivals::missing() const {
   return missing;
 }
 
-Clock::time_point Arrivals::remind(Clock::time_point now) {
+Clock::time_point Assembly::remind(Clock::time_point now) {
   if (now < remind_at_) return remind_at_;
   const Seconds waited = now - started_, left = deadline_ - now;
   log().warn("still waiting for {} of {}, after {:.0f} s; {:.0f} s are left", list_ranks(missing()), self_.ranks,
@@ -79,7 +79,7 @@ Clock::time_point Arrivals::remind(Clock::time_point now) {
   return remind_at_ = now + (now - started_);
 }
 
-Status Arrivals::gave_up(Clock::time_point now, const std::string& refused) const {
+Status Assembly::gave_up(Clock::time_point now, const std::string& refused) const {
   const Seconds waited = now - started_;
   return timeout_error(fmt::format("{} of {} did not come within {:.1f} s{}{}", list_ranks(missing()), self_.ranks,
                                    waited.count(), refused.empty() ? "" : "; ", refused));

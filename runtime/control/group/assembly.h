@@ -16,10 +16,10 @@ namespace casync::runtime {
 
 /// The ranks that have come to rank 0 while a job comes together: it says which newcomers may come in, where each of
 /// them connects, and which ranks are missing. Plain data, kept by rank 0.
-class Arrivals {
+class Assembly {
  public:
   /// The job gives up at `deadline`, counted from `now`.
-  Arrivals(const Identity& self, std::uint64_t epoch, Clock::time_point now, Clock::time_point deadline);
+  Assembly(const Identity& self, std::uint64_t epoch, Clock::time_point now, Clock::time_point deadline);
 
   /// InvalidArgument: the newcomer is of another build or another job, or its rank is that of another process.
   /// `seated`: the process that sits on its rank's seat, null for none.
