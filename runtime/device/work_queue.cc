@@ -31,7 +31,7 @@ class ThreadQueue final : public WorkQueue {
       ending_ = true;
     }
     filled_.notify_one();
-    thread_.join();  // who has given up waiting for its work keeps the queue (Executor::stop)
+    thread_.join();  // its work has ended: Executor::stop() keeps a queue whose work has not
   }
 
   bool enqueue(Work work) override {

@@ -22,7 +22,7 @@ using casync::test::Session;
 
 namespace {
 
-constexpr double kLimit = 0.5;
+constexpr double kLimit = 1;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

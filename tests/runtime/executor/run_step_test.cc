@@ -108,7 +108,7 @@ TEST_CASE("exposed time: it adds up") {
   CHECK(exposed.seconds() == Approx(0.75));
 }
 
-TEST_CASE("exposed time: what several threads add is all there") {
+TEST_CASE("exposed time: sums of several threads lose nothing") {
   ExposedTime exposed;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

@@ -94,7 +94,7 @@ TEST_CASE("job end: a goodbye is known here, and ends the job only if it is none
   }
 }
 
-TEST_CASE("job end: what the group's thread says comes back while a copy of the state holds the session's mutex") {
+TEST_CASE("job end: calls of the group's thread come back while a copy of the state holds the session's mutex") {
   test::HeldSession session(8107);
   session.declare("a");
   session.claim();

@@ -140,7 +140,7 @@ TEST_CASE_METHOD(Fixture, "inbox: a refusal among what was put off stops the res
   CHECK(received_statuses.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: what waits of one gradient is asked about again without what waits of others") {
+TEST_CASE_METHOD(Fixture, "inbox: messages that wait for one gradient are asked about again without those of others") {
   answer = Placement::Kind::kLater;
   for (std::uint64_t gradient = 1; gradient <= 100; ++gradient) {
     for (const Rank from : {1, 2}) {

@@ -160,6 +160,12 @@ TEST_CASE("launch: arguments come first, and must agree unless they say everythi
   CHECK(result->token == "given in the program");
 }
 
+TEST_CASE("launch: the port that is guessed under srun may be taken, so there are several; one that is said is alone") {
+  CHECK(launch(kSrun)->ports == 8);
+  CHECK(launch(kSrun + Variables{{"CASYNC_RENDEZVOUS", "node003:2222"}})->ports == 1);
+  CHECK(launch(kCasync)->ports == 1);
+}
+
 TEST_CASE("launch: a node's name comes from the program, else from the environment, else there is none") {
   CHECK(launch(kTorchrun)->node.empty());
   const Variables named = kTorchrun + Variables{{"CASYNC_NODE", "rack 2"}};
