@@ -21,9 +21,8 @@ namespace {
 using emulated::CodecOnDevice;
 using emulated::ProgramOnDevice;
 
-constexpr const char* kCoded[] = {
-    "lossless",       "threshold_coded", "topk_coded",    "qsgd_elias",        "atomo", "laq", "exchange_elias",
-    "coded_sections", "selected",        "published_dgc", "published_graddrop"};
+constexpr const char* kCoded[] = {"lossless", "threshold_coded", "topk_coded",     "qsgd_elias", "atomo",
+                                  "laq",      "exchange_elias",  "coded_sections", "selected",   "published_graddrop"};
 
 /// Vectors whose sections are as short and as long as they may be, and what lies between.
 std::vector<std::pair<std::string, std::vector<float>>> vectors(Elements n) {
