@@ -220,6 +220,24 @@ def test_a_process_group_of_ours_averages_between_the_nodes_of_a_two_dimensional
         assert difference <= error and digest == outcomes[0][1]
 
 
+def only_ours(rank):
+    """Both dimensions of the mesh are groups of ours, and all-gathers travel ahead."""
+    begin("cpu:casync")
+    mesh = init_device_mesh("cpu", (NODES, SHARDS), mesh_dim_names=("nodes", "shards"))
+    net = shard(network(), mesh)
+    net._set_unshard_async_op(True)
+    outcome = train(net, rank)
+    copies = mesh.get_group("shards").copy_stats()
+    assert copies["steps"] > 2 * STEPS and mesh.get_group("nodes").stats()["steps"] == STEPS
+    return outcome
+
+
+def test_a_mesh_of_our_groups_alone_trains_as_one_process():
+    outcomes = ranks.values(__file__, "only_ours", NODES * SHARDS, torch=True, env={"CASYNC_CODEC": "none"})
+    for difference, digest in outcomes:
+        assert difference <= 1e-6 and digest == outcomes[0][1]
+
+
 def with_reduce_scatter(rank, codec):
     begin()
     net = shard(network(), init_device_mesh("cpu", (dist.get_world_size(),)))

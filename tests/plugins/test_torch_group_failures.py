@@ -179,18 +179,22 @@ def test_destroying_a_group_that_has_not_met_does_not_hang():
     assert time.monotonic() - begun < 60
 
 
-def root_ahead(rank):
-    """The root has sent all of its broadcasts, and ends its group, ahead of the rank that has not called them yet."""
+def root_ahead(rank, destroys):
+    """The root has sent all of its broadcasts, and ends its group or its program, ahead of the rank that has not called them
+    yet."""
     rank, size = begin()
-    dist.barrier()
-    if rank == 1:
-        time.sleep(1)
-    tensors = [torch.full((count,), float(rank)) for count in (5, LARGE, 5)]
-    for tensor in tensors:
+    tensors = [torch.full((5,), float(rank)) for _ in range(4)]
+    for number, tensor in enumerate(tensors):
+        if rank == 1 and number == 1:  # of the first one the ranks compare the name
+            time.sleep(1)
         dist.broadcast(tensor, src=0)
-    dist.destroy_process_group()
+    if destroys:
+        dist.destroy_process_group()
+    else:
+        dist.destroy_process_group = lambda: None
     return [tensor.unique().tolist() for tensor in tensors]
 
 
-def test_a_root_that_is_ahead_does_not_leave_the_others_behind():
-    assert ranks.values(__file__, "root_ahead", 2, torch=True) == [[[0.0]] * 3] * 2
+@pytest.mark.parametrize("destroys", [True, False])
+def test_a_root_that_is_ahead_does_not_leave_the_others_behind(destroys):
+    assert ranks.values(__file__, "root_ahead", 2, torch=True, destroys=destroys) == [[[0.0]] * 4] * 2

@@ -47,18 +47,18 @@ def reduced(torch, group, tensor):
 
 
 def step_of(torch, way, group, tensor):
-    from casync.torch import process_group
+    from casync.torch import shards
 
-    declare = process_group.shards.declare
+    declare = shards.declare_shards
     if way == "whole":
-        process_group.shards.declare = lambda synchronizer, *arguments: synchronizer.declare(*arguments)
+        shards.declare_shards = lambda synchronizer, *arguments: (synchronizer.declare(*arguments), False)
     try:
         before = group.stats().get("payload_bytes_sent", 0)
         begin = time.monotonic()
         output = reduced(torch, group, tensor)
         return time.monotonic() - begin, group.stats()["payload_bytes_sent"] - before, output
     finally:
-        process_group.shards.declare = declare
+        shards.declare_shards = declare
 
 
 def rank_main(options):

@@ -141,7 +141,7 @@ TEST_CASE("options: impossible values are refused by value") {
   CHECK(refusal(options) == "InvalidArgument: size is -7, expected -1 or more");
   options = zeroed();
   options.op = "mean";
-  CHECK(refusal(options) == "InvalidArgument: op is \"mean\", expected average or sum");
+  CHECK(refusal(options) == "InvalidArgument: op is \"mean\", expected average, sum or copy");
   for (double wrong : {-1.0, 1e7, std::numeric_limits<double>::quiet_NaN()}) {
     options = zeroed();
     options.timeout_s = wrong;

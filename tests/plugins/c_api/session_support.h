@@ -15,12 +15,13 @@ inline std::string last_error() { return casync_last_error(); }
 
 /// A session of one rank.
 struct Session {
-  explicit Session(const char* codec, double timeout_s = 20) {
+  explicit Session(const char* codec, double timeout_s = 20, const char* op = nullptr) {
     casync_session_options options;
     std::memset(&options, 0, sizeof options);
     options.struct_size = sizeof options;
     options.size = 1;
     options.codec = codec;
+    options.op = op;
     options.transport = "loopback";
     options.timeout_s = timeout_s;
     const casync_status opened = casync_session_open(&options, &handle);

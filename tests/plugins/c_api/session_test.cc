@@ -161,6 +161,31 @@ TEST_CASE("c session: a scattered gradient of one rank is all its own, and no ot
         CASYNC_INVALID_ARGUMENT);
 }
 
+TEST_CASE("c session: with op copy bytes are declared, and no gradients") {
+  const Session session("none", 20, "copy");
+  uint32_t id = 0, again = 1;
+  REQUIRE(casync_session_declare_copied(session.handle, "w", 16, 0, &id) == CASYNC_OK);
+  REQUIRE(casync_session_declare_copied(session.handle, "all", 16, -1, &again) == CASYNC_OK);
+  CHECK(again != id);
+  std::vector<float> values = {1, -0.0f, 3, 4}, given = values;
+  CHECK(session.reduce(id, &values));
+  CHECK(std::memcmp(values.data(), given.data(), 16) == 0);
+  const auto refused = [&](const char* name, std::size_t bytes, int32_t root, uint32_t* out) {
+    CHECK(casync_session_declare_copied(session.handle, name, bytes, root, out) == CASYNC_INVALID_ARGUMENT);
+    return last_error();
+  };
+  CHECK(refused("w", 20, 0, &id).find("was declared as 16 bytes, from rank 0") != std::string::npos);
+  CHECK(refused("w", 16, -1, &id).find("of each rank a shard") != std::string::npos);
+  CHECK(refused("x", 6, 0, &id) == "x: 6 bytes, expected a multiple of 4");
+  CHECK(refused("x", 4, 1, &id).find("root is 1: the ranks are 0 to 0") != std::string::npos);
+  CHECK(refused(nullptr, 4, 0, &id) == "`name` is NULL");
+  CHECK(refused("x", 4, 0, nullptr) == "`id` is NULL");
+  const int64_t elements = 4;
+  CHECK(casync_session_declare(session.handle, "g", CASYNC_FLOAT32, &elements, 1, 0, &id) == CASYNC_INVALID_ARGUMENT);
+  const Session reduces("none");
+  CHECK(casync_session_declare_copied(reduces.handle, "w", 16, 0, &id) == CASYNC_INVALID_ARGUMENT);
+}
+
 TEST_CASE("c session: wrong arguments are refused by name and start nothing") {
   const Session session("none");
   uint32_t id = 0;

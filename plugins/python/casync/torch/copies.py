@@ -7,6 +7,10 @@ head with its size and dtype: buffers have few sizes, so that the session knows 
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
+import weakref
 from typing import TYPE_CHECKING
 
 import torch
@@ -37,6 +41,8 @@ class Copies:
     ) -> None:
         self._rank, self._size = rank, size
         self._names: set[str] = set()
+        self._pid = os.getpid()
+        atexit.register(_leave, weakref.ref(self))
         self._lane = Lane(open_session, Order(store, rank, size, "copies", timeout_s))
 
     def broadcast(self, tensor: torch.Tensor, root: int, asynchronous: bool) -> CollectiveWork:
@@ -155,3 +161,10 @@ class Copies:
 
 def _nothing() -> None:
     pass
+
+
+def _leave(reference: weakref.ref[Copies]) -> None:
+    """At the end of a program that has not destroyed its group: others may still need what this rank has sent."""
+    copies = reference()
+    if copies is not None and copies._pid == os.getpid() and getattr(sys, "last_value", None) is None:
+        copies.close()

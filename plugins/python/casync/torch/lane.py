@@ -46,6 +46,7 @@ class Part:
 class Job:
     work: CollectiveWork
     parts: list[Part]
+    seconds: float | None = None  # to wait for the others; None: as long as the session
 
 
 class Lane:
@@ -84,10 +85,12 @@ class Lane:
     def close(self, farewell: Job) -> None:
         """`farewell`: of all ranks. A rank that is ahead waits for it, a while: others may still need what it has sent."""
         with self._lock:
-            idle = self._session is None and not self._waiting
-        if not idle:
+            busy = bool(self._waiting)
+        if busy or self._session is not None:
+            farewell.seconds = _GRACE_S
             with contextlib.suppress(errors.Error):
-                self.start(farewell, True).wait(datetime.timedelta(seconds=_GRACE_S))
+                # At the end of the program no thread can be started.
+                self.start(farewell, asynchronous=busy).wait(datetime.timedelta(seconds=_GRACE_S))
         with self._lock:
             busy, thread = bool(self._waiting), self._thread
         destroyed = errors.Error("the process group was destroyed")
@@ -150,7 +153,7 @@ class Lane:
         handles = session.submit_memory(ids, addresses, [part.memory.numel() for part in parts], parts)
         session.end_submissions()
         for handle in handles:
-            wait(handle, lambda: self._order.compare(number, job.work.what))
+            wait(handle, lambda: self._order.compare(number, job.work.what), job.seconds)
         session.step()
         for part in parts:
             part.land()
@@ -182,16 +185,17 @@ class Lane:
             pass  # it had failed, and the others know
 
 
-def wait(handle: Handle, look: Callable[[], object]) -> None:
-    """Waits for a submission, and calls look() when that takes long, again and again."""
-    pause = _LOOK_S
+def wait(handle: Handle, look: Callable[[], object], seconds: float | None = None) -> None:
+    """Waits for a submission, and calls look() when that takes long, again and again. Timeout: as Handle.wait(), and after
+    about so many seconds."""
+    pause, begun = _LOOK_S, time.monotonic()
     while True:
         begin = time.monotonic()
         try:
             return handle.wait(timeout=pause)
         except errors.Timeout:
             # A failure of the session is told at once.
-            if time.monotonic() - begin < pause / 2:
+            if time.monotonic() - begin < pause / 2 or (seconds is not None and begin + pause > begun + seconds):
                 raise
         look()
         pause = min(2 * pause, 30.0)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""casync.copying.CopySession with real ranks: bytes that go from rank to rank as they are."""
+
+import numpy
+import pytest
+import ranks
+
+import casync
+from casync.copying import CopySession
+
+
+def copied(rank):
+    """Bytes that no sum leaves as they are, from one rank and from all, in one session and step after step."""
+    own = numpy.full(6, 0x7F800001 + rank, numpy.uint32)
+    with CopySession() as session:
+        for _ in range(3):
+            one, all_ = own.copy(), numpy.zeros((session.size, 6), numpy.uint32)
+            all_[session.rank] = own
+            ids = [session.declare_copied("one", one.nbytes, 1), session.declare_copied("all", all_.nbytes)]
+            session.submit_memory(ids, [one.ctypes.data, all_.ctypes.data], [one.nbytes, all_.nbytes], (one, all_))
+            session.end_submissions()
+            assert session.step()
+        with pytest.raises(casync.InvalidArgument, match="6 elements are not 4 equal shards"):
+            session.declare_copied("uneven", 24)
+        with pytest.raises(casync.InvalidArgument, match="root is 4"):
+            session.declare_copied("root", 24, 4)
+        with pytest.raises(casync.InvalidArgument, match="7 bytes, expected a multiple of 4"):
+            session.declare_copied("bytes", 7, 0)
+        with pytest.raises(casync.InvalidArgument, match="op copy, and reduces nothing"):
+            session.declare("gradient", 4)
+    return one.tolist(), all_[:, 0].tolist()
+
+
+def test_a_session_of_copies_gives_every_rank_the_same_bytes(tmp_path):
+    """Nor does it count as steps of the training, or write its record and trace."""
+    env = {"CASYNC_STEPS": "1", "CASYNC_RECORD": str(tmp_path / "record"), "CASYNC_TRACE": str(tmp_path / "trace")}
+    for one, first in ranks.values(__file__, "copied", 4, env=env):
+        assert one == [0x7F800002] * 6 and first == [0x7F800001 + rank for rank in range(4)]
+    assert not list(tmp_path.glob("*/*"))
