@@ -113,10 +113,11 @@ void SectionChecker::need_count(const Expression& value, const Call& concat) {
   }
 }
 
-/// Places in ascending order, those of a selection, are coded as `rising`; anything else of it is `packed`.
+/// Places in ascending order, those of a selection, are coded as `rising`, as `int` too; anything else of it is
+/// `packed`.
 Coding SectionChecker::coding_of_selection(const MarkedSection& marked, const Type& type, const Fill& fill) {
-  const bool are_places = type.element == kUintType && fill && is_nowhere(*fill, kUintType);
-  return coding_of({are_places ? "rising" : "packed", marked.of}, type);
+  if (fill && is_nowhere(*fill, type.element)) return Coding::kRising;
+  return coding_of({"packed", marked.of}, type);
 }
 
 Fill SectionChecker::fill(TermPtr& section, std::string_view mark) {

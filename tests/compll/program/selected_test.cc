@@ -167,6 +167,23 @@ TEST_CASE("selected: a payload is as large as what was selected") {
   }
 }
 
+TEST_CASE("selected: places are sent in as many bytes, whichever integers they are") {
+  const auto bytes = [](const std::string& type) {
+    const std::string text = "void encode(float* x, uint8* c) {\n  " + type +
+                             "* p = filter(range(x.size), [&](uint i) -> bool { return x[i] > 1.5; });\n"
+                             "  c = concat(p);\n}\nvoid decode(uint8* c, float* x) {\n  " +
+                             type + "* p;\n  extract(c, p);\n  x = scatter(p, 1.0, x.size);\n}\n";
+    const std::unique_ptr<Codec> codec = from_text("places", text).codec;
+    const std::vector<float> x = gaussian(30000, 3);
+    const Coded coded = encode(*codec, x);
+    const std::vector<float> decoded = decode(*codec, coded, x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) CHECK(decoded[i] == (x[i] > 1.5f ? 1.0f : 0.0f));
+    return coded.payload.size();
+  };
+  CHECK(bytes("uint") < 30000 / 8);
+  CHECK(bytes("int") == bytes("uint"));
+}
+
 TEST_CASE("selected: programs are refused that would need the number of elements earlier than it is known") {
   const Refused all[] = {
       {"float* s = sort(p);", "3:17: `sort` of as many elements as a condition holds for"},
