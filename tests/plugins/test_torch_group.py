@@ -235,6 +235,26 @@ def test_a_backward_pass_goes_on_while_its_gradients_travel():
     assert ranks.values(__file__, "overlap", 2, torch=True)[0] == [True]
 
 
+def shards(rank):
+    """A reduce-scatter leaves its input as it was, or gives it the result where the output is its own shard."""
+    rank, size = begin()
+    seen = []
+    for place in ("another", "its own"):
+        tensor = torch.full((size, 1000), rank + 1.0)
+        output = tensor[rank] if place == "its own" else torch.zeros(1000)
+        in_backward(lambda: dist.reduce_scatter_tensor(output, tensor.view(-1)))
+        wanted = torch.full((size, 1000), rank + 1.0)
+        if place == "its own":
+            wanted[rank] = sum(range(1, size + 1))
+        assert torch.equal(tensor, wanted)
+        seen.append(output.unique().tolist())
+    return seen
+
+
+def test_a_reduce_scatter_changes_nothing_but_its_output():
+    assert ranks.values(__file__, "shards", 3, torch=True) == [[[6.0], [6.0]]] * 3
+
+
 def other_sizes(rank, kind):
     rank, size = begin()
     dist.barrier()

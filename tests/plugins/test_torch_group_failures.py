@@ -198,3 +198,17 @@ def root_ahead(rank, destroys):
 @pytest.mark.parametrize("destroys", [True, False])
 def test_a_root_that_is_ahead_does_not_leave_the_others_behind(destroys):
     assert ranks.values(__file__, "root_ahead", 2, torch=True, destroys=destroys) == [[[0.0]] * 4] * 2
+
+
+def gradient_alone(rank):
+    """The first gradient of one rank, while the other ends its group without one."""
+    begin()
+    if rank == 0:
+        in_backward(lambda: dist.all_reduce(torch.zeros(10)))
+
+
+def test_a_rank_that_leaves_without_a_gradient_is_named():
+    outcomes = ranks.outcomes(__file__, "gradient_alone", 2, torch=True)
+    assert outcomes[1].error is None
+    assert outcomes[0].error == "PeerFailure"
+    assert outcomes[0].message == "all_reduce 0 of 10 float32: rank 1 has left the process group"

@@ -42,7 +42,7 @@ class Copies:
         self._rank, self._size = rank, size
         self._names: set[str] = set()
         self._pid = os.getpid()
-        atexit.register(_leave, weakref.ref(self))
+        atexit.register(_call, weakref.WeakMethod(self._at_exit))
         self._lane = Lane(open_session, Order(store, rank, size, "copies", timeout_s))
 
     def broadcast(self, tensor: torch.Tensor, root: int, asynchronous: bool) -> CollectiveWork:
@@ -116,6 +116,11 @@ class Copies:
         """Waits for what is under way, a while, and fails what is left."""
         self._lane.close(self._meeting("destroy_process_group"))
 
+    def _at_exit(self) -> None:
+        """The program has not destroyed its group: others may still need what this rank has sent."""
+        if self._pid == os.getpid() and getattr(sys, "last_value", None) is None:
+            self.close()
+
     def _meeting(self, what: str) -> Job:
         word = torch.zeros(4 * self._size, dtype=torch.uint8)
         return Job(CollectiveWork(what, []), [Part(what, word, None, _nothing, _nothing)])
@@ -163,8 +168,7 @@ def _nothing() -> None:
     pass
 
 
-def _leave(reference: weakref.ref[Copies]) -> None:
-    """At the end of a program that has not destroyed its group: others may still need what this rank has sent."""
-    copies = reference()
-    if copies is not None and copies._pid == os.getpid() and getattr(sys, "last_value", None) is None:
-        copies.close()
+def _call(reference: weakref.WeakMethod[Callable[[], None]]) -> None:
+    method = reference()
+    if method is not None:
+        method()

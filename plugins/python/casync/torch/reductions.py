@@ -63,7 +63,7 @@ class Reductions:
     def all_reduce(self, tensor: torch.Tensor, op: Any) -> CollectiveWork:
         """In place."""
         name, dtype = self._name("all_reduce", tensor)
-        identity = self._session(tensor).declare(name, (tensor.numel(),), dtype, self._ordinal)
+        identity = self._session(tensor, name).declare(name, (tensor.numel(),), dtype, self._ordinal)
 
         def end() -> None:
             if op == dist.ReduceOp.SUM:
@@ -81,7 +81,7 @@ class Reductions:
                 "input's"
             )
         identity, scattered = shards.declare_shards(
-            self._session(input), name, (input.numel(),), dtype, self._ordinal
+            self._session(input, name), name, (input.numel(),), dtype, self._ordinal
         )
         in_place = scattered and not asynchronous
         memory = input if in_place else input.clone()
@@ -106,14 +106,15 @@ class Reductions:
     def close(self) -> None:
         synchronizer, self._synchronizer = self._synchronizer, None
         if synchronizer is None:
-            return
+            return self._order.leave()
         try:
             synchronizer.close()
         except errors.Error as error:
             _log.warning("destroy_process_group: %s", error)  # the works have it, too
 
-    def _session(self, tensor: torch.Tensor) -> Synchronizer:
+    def _session(self, tensor: torch.Tensor, name: str) -> Synchronizer:
         if self._synchronizer is None:
+            self._order.meet(name, _nothing)  # a session that opens waits for ranks that have left, too
             self._synchronizer = self._open(device=str(tensor.device))
             self._device = tensor.device
         return self._synchronizer
@@ -171,3 +172,7 @@ class Reductions:
 
 def _on(device: torch.device) -> contextlib.AbstractContextManager[object]:
     return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
+
+
+def _nothing() -> None:
+    pass
