@@ -61,6 +61,18 @@ TEST_CASE("form: whole vectors for one target, with its reason") {
   CHECK(forms.cuda.reason.find("cannot be compiled for CUDA") != std::string::npos);
 }
 
+TEST_CASE("form: a reduction by a function that compares doubles, or makes one of a condition, is of whole vectors") {
+  const auto kind_of = [](const std::string& value) {
+    return forms_of("x", in_encode("float v = reduce(g, 2, [&](float a, float b) -> float { return " + value +
+                                   "; });\n"
+                                   "g = map(g, [&](float x) -> float { return x + v; });"))
+        .cpu.kind;
+  };
+  CHECK(kind_of("a + double(b) * 0.5") == Form::Kind::kTiles);
+  CHECK(kind_of("b >= 1 ? double(b) : double(3)") == Form::Kind::kVector);
+  CHECK(kind_of("double(1000 <= b)") == Form::Kind::kVector);
+}
+
 TEST_CASE("form: rounds, where a program exchanges within a step") {
   const Forms forms = forms_of("powersgd");
   for (const Form& form : {forms.common, forms.cpu, forms.cuda}) {

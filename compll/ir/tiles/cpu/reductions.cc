@@ -101,6 +101,11 @@ void check_doubles(const Graph& graph, const Schedule& schedule) {
       for (const ValueId id : phase.elements) check_double(graph, graph[id]);
     }
   }
+  for (const ReducerFunction& function : graph.functions()) {
+    for (const Value& value : function.graph.values()) {
+      if (value.domain == Domain::kElement) check_double(function.graph, value);
+    }
+  }
 }
 
 }  // namespace casync::compll
