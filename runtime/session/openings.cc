@@ -143,7 +143,8 @@ Result<GradientRun*> Openings::wait_for_run(Handle handle, Clock::time_point dea
   }
   parts_.group->need({name}, step_of(handle));
   const Status status = wait_until([&] { return gradients.run(index) != nullptr; }, deadline);
-  if (status.code() == StatusCode::kTimeout && !parts_.executor->failures().failing()) {
+  if (status.code() == StatusCode::kTimeout) {
+    if (parts_.executor->failures().failing()) return job_end_.failure();  // which came at the deadline
     const Status late = timeout_error(name + ": not every rank has declared it");
     if (Clock::now() < last) return late;
     parts_.group->give_up(name);

@@ -61,17 +61,17 @@ TEST_CASE("form: whole vectors for one target, with its reason") {
   CHECK(forms.cuda.reason.find("cannot be compiled for CUDA") != std::string::npos);
 }
 
-TEST_CASE("form: whole vectors for the CPU, where a function to reduce by compares doubles") {
-  const std::string text =
-      "void encode(float* g, uint8* c) {\n"
-      "  float* tops = block_reduce(g, 1024, 0, [&](float a, float b) -> float { return max(a, double(b)); });\n"
-      "  c = concat(tops);\n"
-      "}\n"
-      "void decode(uint8* c, float* g) { float* tops; extract(c, tops); g = spread(tops, 1024); }\n";
-  const Forms forms = forms_of("x", text);
-  CHECK(forms.common.kind == Form::Kind::kTiles);
-  CHECK(forms.cpu.kind == Form::Kind::kVector);
-  CHECK(forms.cpu.reason.find("x.cll:2:82: error: this operation on a double of each element") == 0);
+TEST_CASE("form: a reduction by a function that compares doubles, or makes one of a condition, is of whole vectors") {
+  const auto kind_of = [](const std::string& value) {
+    return forms_of("x", in_encode("float v = reduce(g, 2, [&](float a, float b) -> float { return " + value +
+                                   "; });\n"
+                                   "g = map(g, [&](float x) -> float { return x + v; });"))
+        .cpu.kind;
+  };
+  CHECK(kind_of("a + double(b) * 0.5") == Form::Kind::kTiles);
+  CHECK(kind_of("b >= 1 ? double(b) : double(3)") == Form::Kind::kVector);
+  CHECK(kind_of("double(1000 <= b)") == Form::Kind::kVector);
+  CHECK(kind_of("max(a, double(b))") == Form::Kind::kVector);
 }
 
 TEST_CASE("form: rounds, where a program exchanges within a step") {

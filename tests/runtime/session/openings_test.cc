@@ -63,6 +63,10 @@ TEST_CASE("openings: a rank that waits tells the group for what, and gives up at
     CHECK(session.group->told().given_up.empty());
     CHECK_FALSE(session.parts.executor->failures().failing());
   }
+  SECTION("for one, and the job fails at the deadline") {
+    session.parts.executor->failures().fail(peer_failure("rank 1 is gone"));
+    CHECK(session.openings.wait_for_run(handle, Clock::now(), far()).status().text() == "PeerFailure: rank 1 is gone");
+  }
   SECTION("for one, and that was the last time") {
     session.group->verdict = timeout_error("rank 1 has not declared gradient a");
     CHECK(session.openings.wait_for_run(handle, Clock::now(), Clock::now()).status().text() ==
