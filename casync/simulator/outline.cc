@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "casync/patterns/binary_tree.h"
 #include "casync/patterns/tree.h"
 #include "casync/simulator/outlines/outlines.h"
@@ -12,21 +11,14 @@
 namespace casync {
 namespace {
 
-struct StrategyOutline {
-  StrategyKind kind{};
-  void (*write)(OutlineWriter&, bool coded_terms) = nullptr;
-};
-
-constexpr StrategyOutline kOutlines[] = {
-#define CASYNC_STRATEGY(kind, word, ...) {StrategyKind::kind, &word##_outline},
-#include "casync/strategies/strategies.def"
-};
-
 void add_stages(OutlineWriter& out, StrategyKind strategy, bool coded_terms) {
-  for (const StrategyOutline& each : kOutlines) {
-    if (each.kind == strategy) return each.write(out, coded_terms);
+  switch (strategy) {
+#define CASYNC_STRATEGY(kind, word, ...)     \
+  case StrategyKind::kind: {                 \
+    return word##_outline(out, coded_terms); \
   }
-  check_failed("a StrategyKind is in strategies.def", __FILE__, __LINE__);
+#include "casync/strategies/strategies.def"
+  }
 }
 
 /// Mean number of messages each way between nodes, over the roots.
