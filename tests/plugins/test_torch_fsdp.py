@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import ranks  # noqa: E402
+import small_net  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh  # noqa: E402
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard  # noqa: E402
@@ -90,27 +91,13 @@ def test_the_hook_averages_shards_between_nodes(codec, error):
         assert difference <= error and other == digest
 
 
-class Passes(torch.autograd.Function):
-    """The identity, whose backward pass calls a function first."""
-
-    @staticmethod
-    def forward(ctx, x, function):
-        ctx.function = function
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        ctx.function()
-        return gradient, None
-
-
 class Calls(torch.nn.Module):
     def __init__(self, function):
         super().__init__()
         self.function = function
 
     def forward(self, x):
-        return Passes.apply(x, self.function)
+        return small_net.CallsInBackward.apply(x, self.function)
 
 
 def with_overlap(rank, sign):

@@ -8,6 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import ranks  # noqa: E402
+import small_net  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 import casync.torch  # noqa: E402
@@ -172,24 +173,10 @@ def test_works_end_later_and_in_the_order_of_the_calls():
     assert ranks.values(__file__, "later", 2, torch=True) == [True] * 2
 
 
-class Calls(torch.autograd.Function):
-    """The identity, whose backward pass calls a function."""
-
-    @staticmethod
-    def forward(ctx, x, function):
-        ctx.function = function
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        ctx.function()
-        return gradient, None
-
-
 def in_backward(*functions):
     x = torch.zeros(1, requires_grad=True)
     for function in reversed(functions):
-        x = Calls.apply(x, function)
+        x = small_net.CallsInBackward.apply(x, function)
     x.backward()
 
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <string>
 
 #include "compll/codec/generated_codec.h"
 #include "tests/compll/support/inputs.h"
@@ -55,6 +56,27 @@ Outcome outcome_of(const Codec& codec, const std::vector<float>& values) {
   return made;
 }
 
+/// Checks that generated text computes what the interpreter does, on all instruction sets.
+void check_same(const Codec& generated, const Codec& meaning, const std::string& text) {
+  for (const Elements n : {1, 15, 16, 17, 63, 129, 4097, 20011}) {
+    for (const std::vector<float>& values : {gaussian(n, 3), laplace(n, 4), std::vector<float>(n, -0.0f)}) {
+      const Outcome expected = outcome_of(meaning, values);
+      REQUIRE((expected.coded.finite && expected.merged.finite));
+      for (const std::string& set : instruction_sets()) {
+        const UseInstructionSet used(set);
+        INFO(text << ", " << set << ", " << n << " elements");
+        const Outcome made = outcome_of(generated, values);
+        CHECK(made.coded.payload == expected.coded.payload);
+        CHECK(same_bytes(made.coded.residual, expected.coded.residual));
+        CHECK(same_bytes(made.decoded, expected.decoded));
+        CHECK(made.merged.payload == expected.merged.payload);
+        CHECK(same_bytes(made.merged.residual, expected.merged.residual));
+        CHECK(same_bytes(made.result, expected.result));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("whole forms: doubles, picked elements, two sizes of blocks, several results, states and a result") {
@@ -64,23 +86,7 @@ TEST_CASE("whole forms: doubles, picked elements, two sizes of blocks, several r
     const std::unique_ptr<Codec> meaning = from_text("whole_forms", text, parameters).codec;
     const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_whole_forms(), parameters);
     REQUIRE(generated.status().text() == "OK");
-    for (const Elements n : {1, 15, 16, 17, 63, 129, 4097, 20011}) {
-      for (const std::vector<float>& values : {gaussian(n, 3), laplace(n, 4), std::vector<float>(n, -0.0f)}) {
-        const Outcome expected = outcome_of(*meaning, values);
-        REQUIRE((expected.coded.finite && expected.merged.finite));
-        for (const std::string& set : instruction_sets()) {
-          const UseInstructionSet used(set);
-          INFO(set << ", " << n << " elements, blocks of " << small);
-          const Outcome made = outcome_of(**generated, values);
-          CHECK(made.coded.payload == expected.coded.payload);
-          CHECK(same_bytes(made.coded.residual, expected.coded.residual));
-          CHECK(same_bytes(made.decoded, expected.decoded));
-          CHECK(made.merged.payload == expected.merged.payload);
-          CHECK(same_bytes(made.merged.residual, expected.merged.residual));
-          CHECK(same_bytes(made.result, expected.result));
-        }
-      }
-    }
+    check_same(**generated, *meaning, "blocks of " + std::to_string(static_cast<int>(small)));
   }
 }
 
@@ -94,23 +100,7 @@ TEST_CASE("whole forms: selections of as many elements as a condition holds for"
     const std::unique_ptr<Codec> meaning = from_text(name, source_text(name)).codec;
     const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*text, {});
     REQUIRE(generated.status().text() == "OK");
-    for (const Elements n : {1, 15, 16, 17, 129, 4097, 20011}) {
-      for (const std::vector<float>& values : {gaussian(n, 3), laplace(n, 4), std::vector<float>(n, -0.0f)}) {
-        const Outcome expected = outcome_of(*meaning, values);
-        REQUIRE((expected.coded.finite && expected.merged.finite));
-        for (const std::string& set : instruction_sets()) {
-          const UseInstructionSet used(set);
-          INFO(name << ", " << set << ", " << n << " elements");
-          const Outcome made = outcome_of(**generated, values);
-          CHECK(made.coded.payload == expected.coded.payload);
-          CHECK(same_bytes(made.coded.residual, expected.coded.residual));
-          CHECK(same_bytes(made.decoded, expected.decoded));
-          CHECK(made.merged.payload == expected.merged.payload);
-          CHECK(same_bytes(made.merged.residual, expected.merged.residual));
-          CHECK(same_bytes(made.result, expected.result));
-        }
-      }
-    }
+    check_same(**generated, *meaning, name);
   }
 }
 
