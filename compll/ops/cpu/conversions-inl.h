@@ -142,11 +142,16 @@ HWY_INLINE Double to_double(Int a) {
   return r;
 }
 HWY_INLINE Float to_float(Double a) {
-  const hn::Rebind<float, F64> half;
   Float r;
-#if HWY_TARGET == HWY_SCALAR
-  COMPLL_EACH r.v[k] = hn::DemoteTo(half, a.v[k]);
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  // Highway's DemoteTo makes infinity the greatest float on these two targets.
+  HWY_ALIGN double wide[kGroup];
+  HWY_ALIGN float narrow[kGroup];
+  for (size_t k = 0; k < kDoubleParts; ++k) hn::Store(a.v[k], F64(), wide + k * kDoubleLanes);
+  for (size_t i = 0; i < kGroup; ++i) narrow[i] = static_cast<float>(wide[i]);
+  COMPLL_EACH r.v[k] = hn::Load(F32(), narrow + k * kLanes);
 #else
+  const hn::Rebind<float, F64> half;
   COMPLL_EACH r.v[k] =
       hn::Combine(F32(), hn::DemoteTo(half, a.v[k * kHalves + 1]), hn::DemoteTo(half, a.v[k * kHalves]));
 #endif
