@@ -102,7 +102,7 @@ def test_a_child_that_holds_the_sockets_of_a_killed_rank_does_not_hide_its_death
 
 
 def test_a_rank_with_too_few_descriptors_is_named_by_all_with_the_limit():
-    """Of eight processes one may open few files: all end at once, with its number and what to raise."""
+    """One of eight processes may open few files: all end at once, with its number and what to raise."""
     limits = {5: ["sh", "-c", 'ulimit -n 48 && exec "$@"', "sh"]}
     begin = time.time()
     with ranks.Job(__file__, "open_only", 8, before=limits) as job:

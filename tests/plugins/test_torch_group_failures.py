@@ -111,7 +111,7 @@ def test_a_rank_that_raises_ends_the_others():
 
 
 def first_failure(rank):
-    """What comes after a failure has it too, at once."""
+    """Collectives after a failure have it too, at once."""
     rank, size = begin()
     rank_1_comes_last(rank, size)
     if rank == 1:

@@ -10,7 +10,7 @@
 
 namespace casync::compll {
 
-/// What stands behind the last element of a selection: one value, or nobody knows.
+/// The value behind the last element of a selection, where it is known.
 using Fill = std::optional<Scalar>;
 
 /// The results of a function of elements whose arguments are these. Known are those that depend on nothing else. An

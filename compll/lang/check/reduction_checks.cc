@@ -161,7 +161,7 @@ class Reduction {
     return use_.code.selections.is_selection(term.arguments.front()->type());
   }
 
-  /// What is behind the last element of a selection changes nothing.
+  /// Puts a value behind the last element of a selection that changes no sum, least, greatest, magnitude or count.
   void leave_out_fill(Term& term) const {
     const ScalarType type = term.arguments.front()->type().element;
     const double infinity = std::numeric_limits<double>::infinity();

@@ -28,7 +28,7 @@ _SLICE_S = 0.2
 _sessions = weakref.WeakValueDictionary()  # by a number that grows: all ranks open theirs in the same order
 _numbers = itertools.count()
 _leaving = set()  # a locked lock for each session that nobody holds any more and that has not left its job yet
-_in_use = []
+_in_use = []  # by native threads that did not end: never freed
 os.register_at_fork(after_in_child=_leaving.clear)
 
 

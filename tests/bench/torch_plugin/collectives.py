@@ -14,13 +14,13 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import time
 import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ddp_step"))
 import network  # noqa: E402
+import results  # noqa: E402
 
 PORT = 29485
 
@@ -65,30 +65,26 @@ def rank_main(options):
             for way in ways:
                 last = [max(each) for each in zip(*(one[way] for one in every))][2:]
                 result[way] = [statistics.median(last), min(last)]
-            print("RESULT " + json.dumps(result), flush=True)
+            results.give(result)
         dist.barrier()
     dist.destroy_process_group()
 
 
-def results_of(ranks, options):
+def rows_of(ranks, options):
     command = [sys.executable, __file__, "--rank", "--turns", str(options.turns), "--kib", *map(str, options.kib)]
-    processes = []
+    commands = []
     for rank in range(ranks):
         place = {"RANK": rank, "WORLD_SIZE": ranks, "MASTER_PORT": PORT, "MASTER_ADDR": "127.0.0.1"}
-        before = []
+        inside = []
         if options.link:
-            before = ["ip", "netns", "exec", network.NAMES[rank]]
+            inside = ["ip", "netns", "exec", network.NAMES[rank]]
             place.update(MASTER_ADDR=network.ADDRESSES[0], LOCAL_RANK=0, LOCAL_WORLD_SIZE=1)
             place.update(GLOO_SOCKET_IFNAME=network.DEVICE, CASYNC_INTERFACE=network.DEVICE, CASYNC_TRANSPORT="ucx:tcp")
         else:
             place.update(LOCAL_RANK=rank, LOCAL_WORLD_SIZE=ranks)
         environment = {**os.environ, "OMP_NUM_THREADS": "1", **{key: str(value) for key, value in place.items()}}
-        processes.append(subprocess.Popen([*before, *command], env=environment, stdout=subprocess.PIPE, text=True))
-    outputs = [process.communicate(timeout=options.timeout)[0] for process in processes]
-    if any(process.returncode for process in processes):
-        raise SystemExit(f"{ranks} ranks: a rank failed")
-    lines = [line for line in outputs[0].splitlines() if line.startswith("RESULT ")]
-    return [json.loads(line.removeprefix("RESULT ")) for line in lines]
+        commands.append(([*inside, *command], environment))
+    return results.of_ranks(commands, options.timeout, f"{ranks} ranks")
 
 
 def main():
@@ -110,8 +106,8 @@ def main():
         with network.hosts(ranks) if options.link else contextlib.nullcontext():
             if options.link:
                 network.shape_all(ranks, options.link)
-            results = results_of(ranks, options)
-        for one in results:
+            rows = rows_of(ranks, options)
+        for one in rows:
             gloo, ours = one["gloo"], one["casync"]
             print(f"{ranks:7} {one['kind']:11} {one['kib']:9.1f} {1e3 * gloo[0]:9.2f} {1e3 * gloo[1]:9.2f} {1e3 * ours[0]:9.2f} "
                   f"{1e3 * ours[1]:9.2f} {gloo[0] / ours[0]:8.2f} {gloo[1] / ours[1]:6.2f}", flush=True)  # fmt: skip

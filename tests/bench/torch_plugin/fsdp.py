@@ -15,7 +15,6 @@ package on PYTHONPATH. Each way trains the same model on the same samples, 16 x 
 """
 
 import argparse
-import json
 import os
 import pathlib
 import statistics
@@ -25,6 +24,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "ddp_step"))
 import network  # noqa: E402
+import results  # noqa: E402
 import run as hosts  # noqa: E402
 
 NODES, SHARDS = 2, 2
@@ -118,7 +118,7 @@ def rank_main(way, codec, steps):
         "loss": statistics.mean(losses[-LAST:]),
         "link_mb": statistics.median(sent[2:]) / 1e6,
     }
-    print("RESULT " + json.dumps(result), flush=True)
+    results.give(result)
     dist.destroy_process_group()
 
 
@@ -130,8 +130,7 @@ def run_way(way, codec, steps, timeout):
     for rank, (code, output, errors) in enumerate(ended):
         if code != 0:
             raise SystemExit(f"{way}: rank {rank} ended with {code}:\n{errors[-3000:]}")
-    lines = [line for line in ended[0][1].splitlines() if line.startswith("RESULT ")]
-    return json.loads(lines[-1].removeprefix("RESULT "))
+    return results.of(ended[0][1])[-1]
 
 
 def main():

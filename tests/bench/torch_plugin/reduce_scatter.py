@@ -14,13 +14,13 @@ turns, step after step, each with a process group of its own:
 """
 
 import argparse
-import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 import warnings
+
+import results
 
 WAYS = ("whole", "shards")
 PORT = 29483
@@ -92,25 +92,21 @@ def rank_main(options):
                 "sent_mb": sent[way] / 1e6,
                 "error": ((outputs[way] - wanted).norm() / wanted.norm()).item(),
             }
-            print("RESULT " + json.dumps({"way": way, **result}), flush=True)
+            results.give({"way": way, **result})
     for group in groups.values():
         group.shutdown()
     dist.barrier()
     dist.destroy_process_group()
 
 
-def results_of(ranks, codec, options):
+def rows_of(ranks, codec, options):
     command = [sys.executable, __file__, "--rank", "--codec", codec, "--mib", str(options.mib), "--steps", str(options.steps)]
-    processes = []
+    commands = []
     for rank in range(ranks):
         place = {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": ranks, "MASTER_PORT": PORT}
         environment = {**os.environ, **{key: str(value) for key, value in place.items()}, "MASTER_ADDR": "127.0.0.1"}
-        processes.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
-    outputs = [process.communicate(timeout=options.timeout)[0] for process in processes]
-    if any(process.returncode for process in processes):
-        raise SystemExit(f"{codec} on {ranks} ranks: a rank failed")
-    lines = [line for line in outputs[0].splitlines() if line.startswith("RESULT ")]
-    return [json.loads(line.removeprefix("RESULT ")) for line in lines]
+        commands.append((command, environment))
+    return results.of_ranks(commands, options.timeout, f"{codec} on {ranks} ranks")
 
 
 def main():
@@ -131,10 +127,10 @@ def main():
     print("# ranks codec    way     median_ms  least_ms  shorter   sent_mb    error")
     for ranks in options.ranks:
         for codec in options.codecs:
-            results = results_of(ranks, codec, options)
-            for one in results:
+            rows = rows_of(ranks, codec, options)
+            for one in rows:
                 print(f"{ranks:7} {codec:8} {one['way']:7} {1e3 * one['median_s']:9.1f} {1e3 * one['least_s']:9.1f} "
-                      f"{results[0]['median_s'] / one['median_s']:6.2f} x {one['sent_mb']:9.2f} {one['error']:8.5f}",
+                      f"{rows[0]['median_s'] / one['median_s']:6.2f} x {one['sent_mb']:9.2f} {one['error']:8.5f}",
                       flush=True)  # fmt: skip
     return 0
 

@@ -5,6 +5,9 @@
 //   int8 300 payload 1f2e... residual 77ab... decoded 09cd... merged 5e01...
 //
 // Vectors are computed with whole numbers and powers of two, so they are the same bits everywhere.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -31,13 +34,7 @@ std::vector<float> vector_of(Elements n, std::uint64_t state) {
   return values;
 }
 
-/// FNV-1a.
-std::uint64_t digest_of(std::span<const std::byte> bytes) {
-  std::uint64_t digest = 14695981039346656037u;
-  for (const std::byte byte : bytes) digest = (digest ^ static_cast<std::uint64_t>(byte)) * 1099511628211u;
-  return digest;
-}
-
+std::uint64_t digest_of(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 std::uint64_t digest_of(const std::vector<float>& floats) { return digest_of(std::as_bytes(std::span(floats))); }
 
 /// Returns false if the codec does not encode the vector.

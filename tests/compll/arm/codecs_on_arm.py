@@ -2,15 +2,14 @@
 """The codecs' bytes on 64-bit Arm are those on this machine: compiles a few of them with Debian's cross compiler, runs
 tests/compll/arm/codec_bytes.cc under qemu, and compares what it prints with what it prints here.
 
-usage: codecs_on_arm.py BUILD CODEC_BYTES SOURCES; exit code 77 without the compiler or qemu
+usage: codecs_on_arm.py BUILD CODEC_BYTES SOURCES DEFINITION...; exit code 77 without the compiler or qemu
     BUILD: the build folder, with the codecs' texts; CODEC_BYTES: the program of this machine;
-    SOURCES: a file that names the sources of the codecs' library, one a line
+    SOURCES: a file that names the sources of the codecs' library, one a line; DEFINITION: one of its definitions
 """
 
 import concurrent.futures
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -21,20 +20,8 @@ COMPILER, QEMU = "aarch64-linux-gnu-g++", "qemu-aarch64-static"
 CODECS = ("int8", "int4", "onebit", "bf16", "terngrad", "rht4", "dgc", "topk", "qsgd_elias")
 # As the build compiles them, less optimized. The headers of this machine's libraries know no machine.
 FLAGS = ("-std=c++20", "-O2", "-w", "-ffp-contract=off", "-fwrapv", "-DFMT_HEADER_ONLY", "-DSPDLOG_HEADER_ONLY",
-         "-DHWY_COMPILE_ONLY_STATIC", "-DHWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV)",
+         "-DHWY_COMPILE_ONLY_STATIC", "-DCASYNC_FEW_CODECS=" + " ".join(f"X({name})" for name in CODECS),
          "-idirafter", "/usr/include")  # fmt: skip
-
-
-def text_of_written():
-    """compll/codec/written.cc.in with these codecs only."""
-    parts = {
-        "written_functions": "".join(f'extern "C" const GeneratedCodec* generated_{name}();\n' for name in CODECS),
-        "written_entries": ", ".join(f"generated_{name}()" for name in CODECS),
-        "written_sources": '{"", ""}',
-    }
-    text = (ROOT / "compll/codec/written.cc.in").read_text()
-    text = re.sub(r"all\[\] = \{@(?!written)\w+@\};\n  return all;", "all[] = {nullptr};\n  return {all, 0};", text)
-    return re.sub(r"@(\w+)@", lambda match: parts[match[1]], text)
 
 
 def sources_of(build, listed):
@@ -42,7 +29,9 @@ def sources_of(build, listed):
     texts = {build / f"compll/codecs/{name}.cc" for name in CODECS}
     paths = {path if path.is_absolute() else ROOT / "compll" / path for path in map(pathlib.Path, listed.split())}
     own = {path for path in paths if ROOT / "compll" in path.parents}
-    return sorted([*own, *texts, ROOT / "base/nearest.cc", ROOT / "base/status.cc", ROOT / "tests/compll/arm/codec_bytes.cc"])
+    here = ROOT / "tests/compll/arm"
+    base = (ROOT / "base/nearest.cc", ROOT / "base/status.cc")
+    return sorted([*own, *texts, *base, here / "codec_bytes.cc", here / "few_codecs.cc"])
 
 
 def run(command, **options):
@@ -52,20 +41,19 @@ def run(command, **options):
     return made.stdout
 
 
-def build_for_arm(build, listed):
+def build_for_arm(build, listed, definitions):
     """The program's path."""
     folder = build / "tests/compll/arm"
     folder.mkdir(parents=True, exist_ok=True)
-    written = folder / "written.cc"
-    written.write_text(text_of_written())
     launcher = ["ccache"] if shutil.which("ccache") else []
     # With paths relative to the root, a cache of compiled files serves every checkout.
-    sources = [os.path.relpath(source, ROOT) for source in [*sources_of(build, listed), written]]
+    sources = [os.path.relpath(source, ROOT) for source in sources_of(build, listed)]
     objects = [folder / f"{number}.o" for number in range(len(sources))]
 
     def compile_one(source, made):
         include = ["-I.", f"-I{os.path.relpath(build, ROOT)}"]
-        run([*launcher, COMPILER, *FLAGS, *include, "-c", source, "-o", os.path.relpath(made, ROOT)], cwd=ROOT)
+        defined = [f"-D{definition}" for definition in definitions]
+        run([*launcher, COMPILER, *FLAGS, *defined, *include, "-c", source, "-o", os.path.relpath(made, ROOT)], cwd=ROOT)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_one, sources, objects))
@@ -75,12 +63,12 @@ def build_for_arm(build, listed):
     return folder / "codec_bytes"
 
 
-def main(build, here, listed):
+def main(build, here, listed, *definitions):
     for tool in (COMPILER, QEMU):
         if not shutil.which(tool):
             print(f"{tool} is not installed: tools/setup installs it")
             return 77
-    program = build_for_arm(pathlib.Path(build).resolve(), pathlib.Path(listed).read_text())
+    program = build_for_arm(pathlib.Path(build).resolve(), pathlib.Path(listed).read_text(), definitions)
     on_arm = run([QEMU, "-cpu", "cortex-a72", program]).splitlines()
     known = {line for line in run([here]).splitlines()}
     names = {line.split()[0] for line in on_arm}

@@ -96,7 +96,7 @@ std::string failures(Fault fault) {
   return failures({.codec = Faulty(fault), .meaning = meaning.get(), .contractive = true});
 }
 
-/// Of a program that a file has, compiled and compared with the interpreter.
+/// The failures of a program from a file, compiled and compared with the interpreter.
 std::string failures_of_compiled(const std::string& text) {
   const compll::Source source("mine.cll", text);
   const auto read = compll::read_program(source, {});

@@ -41,7 +41,7 @@ float value(const std::string& expression, const std::vector<float>& x = kX) {
   return round_trip(*from_text("value", text).codec, x)[0];
 }
 
-/// What decode makes of the places, ups and number that were sent: a value that it assigns to `value`.
+/// The value that decode assigns to `value`, from the places, ups and number that were sent.
 float decoded(const std::string& statements, const std::vector<float>& x = kX) {
   const std::string text = kSelections + "  compressed = concat(places.size, places, gather(x, places));\n}\n" +
                            "void decode(uint8* compressed, float* gradient) {\n  uint count;\n  uint* places;\n"

@@ -113,7 +113,7 @@ class Order:
     def __init__(self, store: dist.Store, rank: int, size: int, lane: str, timeout_s: float) -> None:
         self._store, self._rank, self._size, self._lane, self._timeout_s = store, rank, size, lane, timeout_s
 
-    def meet(self, what: str, check: Callable[[], object]) -> None:
+    def meet(self, what: str, check: Callable[[], object] = lambda: None) -> None:
         """Waits until all ranks have come to their first collective; check() may raise meanwhile. PeerFailure: one has left
         the group. Timeout: one has not come. InvalidArgument: as compare()."""
         try:

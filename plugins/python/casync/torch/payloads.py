@@ -76,7 +76,7 @@ def fill(buffer: torch.Tensor, tensor: torch.Tensor) -> None:
 
 
 def payload(buffer: torch.Tensor, tensor: torch.Tensor, what: str, rank: int) -> torch.Tensor:
-    """What `rank` gave. InvalidArgument: its size or dtype is another."""
+    """The bytes that `rank` gave. InvalidArgument: its size or dtype is another."""
     head = bytes(buffer[:HEAD].numpy())
     if head != _head(tensor):
         size, dtype = struct.unpack("<q56s", head)

@@ -129,7 +129,7 @@ class ProcessGroupCasync(dist.ProcessGroup):
         return self._copies.barrier(_asynchronous(opts))
 
     def shutdown(self) -> None:
-        """What is under way ends first, within a while, or fails."""
+        """Waits a while for collectives under way, and fails those that are left."""
         self._copies.close()
         self._reductions.close()
 

@@ -114,7 +114,7 @@ class Reductions:
 
     def _session(self, tensor: torch.Tensor, name: str) -> Synchronizer:
         if self._synchronizer is None:
-            self._order.meet(name, _nothing)  # a session that opens waits for ranks that have left, too
+            self._order.meet(name)  # a session that opens waits for ranks that have left, too
             self._synchronizer = self._open(device=str(tensor.device))
             self._device = tensor.device
         return self._synchronizer
@@ -172,7 +172,3 @@ class Reductions:
 
 def _on(device: torch.device) -> contextlib.AbstractContextManager[object]:
     return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
-
-
-def _nothing() -> None:
-    pass
