@@ -2,7 +2,6 @@
 """casync.Codec: a compression algorithm by itself."""
 
 import pathlib
-import time
 
 import numpy
 import pytest
@@ -92,11 +91,10 @@ def test_an_unknown_parameter_is_refused():
         casync.Codec("int8", blok=64)
 
 
-def test_a_name_of_a_hundred_thousand_parameters_is_refused_at_once():
-    begin = time.monotonic()
+def test_a_name_of_a_million_parameters_is_refused():
+    """Work that grew by its square would take longer than the test may."""
     with pytest.raises(casync.InvalidArgument, match="no parameter `a0`"):
-        casync.Codec("int8:" + ",".join(f"a{i}=1" for i in range(100_000)))
-    assert time.monotonic() - begin < 5
+        casync.Codec("int8:" + ",".join(f"a{i}=1" for i in range(1_000_000)))
 
 
 def test_a_state_of_another_size_is_refused():
