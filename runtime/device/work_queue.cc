@@ -15,7 +15,7 @@ namespace {
 
 class ThreadQueue final : public WorkQueue {
  public:
-  /// Once, first of all.
+  /// Starts the thread. Call it once, ahead of every other function.
   Status start(const std::string& name) {
     Result<std::thread> thread = start_thread(name, [this] { run(); });
     CASYNC_RETURN_IF_ERROR(thread.status());

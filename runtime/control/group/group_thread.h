@@ -41,7 +41,7 @@ class GroupThread {
 
   PollSet set_;
   std::unique_ptr<Role> role_;
-  std::unique_ptr<Role> after_collapse_;  // made ahead of its need: there may be no memory then
+  std::unique_ptr<Role> after_collapse_;  // made at the start: at a collapse there may be no memory
   RoleEvents* events_ = nullptr;
   Clock::duration beat_{};
   Fd wake_;

@@ -13,8 +13,8 @@ namespace casync::runtime {
 struct GroupOptions {
   Rank rank = 0;
   int ranks = 1;
-  std::string token;           ///< proven by HMAC-SHA256 challenge both ways, ahead of all else that is read
-  std::string address;         ///< "host:port": rank 0 listens there; "": rank 0 picks one and tells `store`
+  std::string token;    ///< each side proves it first, by an HMAC-SHA256 challenge; nothing else is read until then
+  std::string address;  ///< "host:port": rank 0 listens there; "": rank 0 picks one and tells `store`
   std::string interface_name;  ///< rank 0 listens on this interface's address when `address` is ""
   int ports = 1;               ///< rank 0 takes the first free one of so many, from that of `address` on
   bool insecure = false;       ///< without token and store: accept a key that anybody can compute

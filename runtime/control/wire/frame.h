@@ -65,8 +65,8 @@ struct Frame {
 ///   0  type u8, three zeros     4  payload bytes u32     8  sequence u64
 ///   16 sha256 of the payload    48 first 16 bytes of hmac_sha256(key, bytes 0..47)    64 payload
 ///
-/// The header proves itself, then its length is believed; the digest in it vouches for the payload, so that a
-/// blob for N ranks is hashed once and not N times.
+/// The length of a header is used only once its HMAC has been checked. The digest in the header vouches for the
+/// payload, so that a blob for N ranks is hashed once and not N times.
 inline constexpr Bytes kControlHeaderBytes = 64;
 
 /// Makes the headers of one direction of one connection.

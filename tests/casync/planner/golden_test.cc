@@ -58,7 +58,7 @@ TEST_CASE("planner: it compresses on an idle link, too, if messages take a rank'
   request.profile.inside.wire = request.profile.between.wire = Curve::affine(0, 1e-9);
   request.profile.contention = Contention::of_all(2);
   request.profile.processors = 1;
-  // Ready long ahead of its need: nobody waits for the link.
+  // The gradient is ready long until it is needed: nobody waits for the link.
   request.training.forward_s = 1;
   for (TrainedGradient& gradient : request.training.gradients) gradient.need_s = 1;
   const Result<PlanReport> idle = find_plan(request);

@@ -22,7 +22,8 @@ struct CodecPoints {
 /// Fits a curve of at most `most` points, and notes what was measured and how far the curve is off.
 Curve fitted(MeasuredProfile& made, const std::string& what, std::vector<Curve::Point> points, std::size_t most = 8);
 
-/// Puts the codec's curves into the profile. A merge costs what follows from both merges: for each code, and besides.
+/// Puts the codec's curves into the profile. The cost of a merge, per code and fixed, follows from both measured
+/// merges.
 void add_codec(MeasuredProfile& made, const std::string& name, CodecPoints points);
 
 }  // namespace casync::tools

@@ -25,7 +25,7 @@ double kilobits(double gbit_per_s) { return std::round(gbit_per_s * 1e6) / 1e6; 
 Flow flow_of(const std::vector<FlowPart>& parts, double zero_s) {
   struct Change {
     double gbit_per_s = 0;
-    int messages = 0;  ///< more than earlier
+    int messages = 0;  ///< change of the count at that time
   };
   std::map<double, Change> changes;
   for (const FlowPart& part : parts) {

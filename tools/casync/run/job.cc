@@ -17,7 +17,7 @@
 namespace casync::tools {
 namespace {
 
-/// Signals as a descriptor while it lives; as earlier afterwards.
+/// Turns signals into a descriptor while it lives; its end restores the earlier mask.
 class SignalDescriptor {
  public:
   SignalDescriptor() {
