@@ -256,7 +256,7 @@ bool Ucx::end_endpoints(Clock::time_point deadline) {
   const Status closed = aborted("the transport was closed before this had ended");
   peers_.end_all(closed);
   receiver_.inbox().fail_all(closed);
-  receiver_.drop_waiting_fused();
+  receiver_.fused_fetches().drop_waiting();
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
     sender_.cancel(peer, closed);
     worker_->disconnect(peer);
@@ -270,7 +270,7 @@ bool Ucx::end_endpoints(Clock::time_point deadline) {
   if (!ended()) {
     let_go = receiver_.under_way() == 0 || !worker_->devices_write();
     worker_->leak();
-    if (!let_go) receiver_.keep_staging();
+    if (!let_go) receiver_.fused_fetches().keep_memory();
     sender_.abandon_all(closed);
     receiver_.inbox().abandon_all(closed);
   }

@@ -8,9 +8,6 @@
 namespace casync::runtime {
 namespace {
 
-// Announced fused messages that are fetched at a time, of all peers together: enough for any network's round trip, and
-// a bound on the memory that they arrive in.
-constexpr Bytes kFusedUnderWay = 16_MiB;
 // The most bytes of headers in an announced fused message. More is no message of a correct peer.
 constexpr Bytes kMostFusedHeaders = 4096 * kFrameHeaderBytes;
 
@@ -22,13 +19,19 @@ UcxReceiver::UcxReceiver(const TransportOptions& options, TransportStats& stats)
     : stats_(stats),
       inbox_(options.rank, options.ranks, options.epoch, *this),
       met_(static_cast<std::size_t>(options.ranks)),
-      most_held_(options.held_bytes),
-      most_fused_(options.fusion_bytes + kMostFusedHeaders) {}
+      fused_fetches_(options.fusion_bytes + kMostFusedHeaders,
+                     [this](FusedStaging& staging, Bytes length) {
+                       Incoming incoming{.data = staging.bytes.get(), .length = length, .staging = &staging};
+                       fused(incoming);
+                       return incoming.kept;
+                     }),
+      most_held_(options.held_bytes) {}
 
 Status UcxReceiver::open(UcxWorker& worker, Peers& peers, UcxSender& sender) {
   worker_ = &worker;
   peers_ = &peers;
   sender_ = &sender;
+  fused_fetches_.open(worker, peers);
   for (auto [id, callback] : {std::pair{kUcxPiece, &UcxReceiver::on_piece}, {kUcxFused, &UcxReceiver::on_fused}}) {
     ucp_am_handler_param_t param{};
     param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG |
@@ -138,76 +141,14 @@ bool UcxReceiver::take_announcement(ConstView header_bytes, void* data, Bytes le
   FrameHeader header;
   const bool good = header_bytes.size == kFrameHeaderBytes &&
                     read_frame_header(header_bytes, header) == FrameFault::kNone && accepts(header) &&
-                    header.kind == FrameKind::kFused && header.message.payload_bytes == length && length <= most_fused_;
+                    header.kind == FrameKind::kFused && header.message.payload_bytes == length &&
+                    length <= fused_fetches_.most();
   if (!good || !peers_->status(header.source).is_ok()) {
     ++stats_.frames_dropped;
     return false;
   }
   stats_.wire_bytes_received += header_bytes.size;
-  bool kept = false;
-  peers_->guard(header.source, [&] {
-    waiting_fused_.push_back({data, header.source, length});
-    kept = true;
-  });
-  fetch_waiting_fused();
-  return kept;
-}
-
-void UcxReceiver::fetch_waiting_fused() noexcept {
-  while (!waiting_fused_.empty()) {
-    const WaitingFused next = waiting_fused_.front();
-    if (fused_under_way_ != 0 && fused_under_way_ + next.bytes > kFusedUnderWay) return;
-    waiting_fused_.pop_front();
-    bool begun = false;
-    peers_->guard(next.from, [&] {
-      if (!peers_->status(next.from).is_ok()) return;
-      staging_.make_ready();
-      fused_fetches_.make_ready();
-      Staging* staging = staging_.take();
-      if (staging->bytes == nullptr) staging->bytes = std::make_unique_for_overwrite<std::byte[]>(most_fused_);
-      begun = true;
-      fetch_fused(next, *staging);
-    });
-    if (!begun) ucp_am_data_release(worker_->handle(), next.data);
-  }
-}
-
-void UcxReceiver::fetch_fused(const WaitingFused& waiting, Staging& staging) {
-  FusedFetch* fetch = fused_fetches_.take();
-  *fetch = {.receiver = this, .staging = &staging, .from = waiting.from, .bytes = waiting.bytes};
-  fused_under_way_ += waiting.bytes;
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.recv_am = &UcxReceiver::on_fused_fetched;
-  param.user_data = fetch;
-  void* request = ucp_am_recv_data_nbx(worker_->handle(), waiting.data, staging.bytes.get(), waiting.bytes, &param);
-  if (!UCS_PTR_IS_PTR(request)) on_fused_fetched(nullptr, UCS_PTR_STATUS(request), waiting.bytes, fetch);
-}
-
-void UcxReceiver::on_fused_fetched(void* request, ucs_status_t status, size_t, void* fetch) noexcept {
-  if (request != nullptr) ucp_request_free(request);
-  const FusedFetch done = *static_cast<FusedFetch*>(fetch);
-  UcxReceiver& receiver = *done.receiver;
-  receiver.fused_fetches_.give(static_cast<FusedFetch*>(fetch));
-  receiver.fused_under_way_ -= done.bytes;
-  receiver.peers_->guard(done.from, [&] { receiver.end_fused_fetch(done, status); });
-  receiver.fetch_waiting_fused();
-}
-
-void UcxReceiver::end_fused_fetch(const FusedFetch& fetch, ucs_status_t status) {
-  Incoming incoming{.data = fetch.staging->bytes.get(), .length = fetch.bytes, .staging = fetch.staging};
-  if (status == UCS_OK) {
-    fused(incoming);
-  } else {
-    peers_->fail_later(fetch.from, peer_failure(fmt::format("receiving from rank {} failed: {}", fetch.from,
-                                                            ucs_status_string(status))));
-  }
-  if (!incoming.kept) staging_.give(fetch.staging);
-}
-
-void UcxReceiver::drop_waiting_fused() {
-  for (const WaitingFused& waiting : waiting_fused_) ucp_am_data_release(worker_->handle(), waiting.data);
-  waiting_fused_.clear();
+  return fused_fetches_.announce(header.source, data, length);
 }
 
 void UcxReceiver::deliver(const FrameHeader& header, ConstView eager, Incoming& incoming) {
@@ -278,7 +219,7 @@ Status UcxReceiver::outcome(const Fetch& fetch, ucs_status_t status, Bytes lengt
 void UcxReceiver::release(Descriptor& descriptor) {
   if (--descriptor.users != 0) return;
   if (descriptor.staging != nullptr) {
-    staging_.give(descriptor.staging);
+    fused_fetches_.give(descriptor.staging);
   } else if (descriptor.data != nullptr) {
     ucp_am_data_release(worker_->handle(), descriptor.data);
   }

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
-#include <memory>
 #include <vector>
 
 #include <ucp/api/ucp.h>
@@ -13,6 +11,7 @@
 #include "runtime/transport/peers.h"
 #include "runtime/transport/pool.h"
 #include "runtime/transport/transport.h"
+#include "runtime/transport/ucx/fused_fetches.h"
 #include "runtime/transport/ucx/ucx_sender.h"
 #include "runtime/transport/ucx/ucx_worker.h"
 
@@ -28,10 +27,9 @@ class UcxReceiver final : public PieceSource {
   Inbox& inbox() { return inbox_; }
   const Inbox& inbox() const { return inbox_; }
 
-  /// Pieces that UCX is still bringing.
-  /// Never frees the memory that announced fused messages are fetched into: a device may still write there.
-  void keep_staging() { static_cast<void>(new Pool<Staging>(std::move(staging_))); }
-  std::size_t under_way() const { return fetches_.in_use() + fused_fetches_.in_use(); }
+  /// Pieces and fused messages that UCX is bringing.
+  std::size_t under_way() const { return fetches_.in_use() + fused_fetches_.under_way(); }
+  FusedFetches& fused_fetches() { return fused_fetches_; }
 
   /// The peers whose first message has come since the last call.
   std::vector<Rank> take_newly_met();
@@ -39,18 +37,11 @@ class UcxReceiver final : public PieceSource {
   /// Tells peers when what waits here begins to be too much, and when that is over.
   void watch_crowd();
 
-  /// Gives back the announced fused messages whose fetch has not begun.
-  void drop_waiting_fused();
-
  private:
-  /// Memory of ours for an announced fused message.
-  struct Staging {
-    std::unique_ptr<std::byte[]> bytes;  // most_fused_ of them, once it has been used
-  };
   /// A message that is kept until the last piece in it has a place: UCX's data, or staging of ours.
   struct Descriptor {
     void* data = nullptr;
-    Staging* staging = nullptr;
+    FusedStaging* staging = nullptr;
     std::size_t users = 0;
     Rank from = 0;
     Bytes bytes = 0;  // of our memory: none when it is only announced
@@ -59,7 +50,7 @@ class UcxReceiver final : public PieceSource {
   struct Incoming {
     void* data = nullptr;
     Bytes length = 0;
-    Staging* staging = nullptr;        // the data's memory if it is ours
+    FusedStaging* staging = nullptr;   // the data's memory if it is ours
     bool announced = false;            // rendezvous: to be fetched
     Descriptor* descriptor = nullptr;  // once a piece in it waits
     bool kept = false;                 // it is UCX's no longer: we release or fetch it
@@ -75,32 +66,16 @@ class UcxReceiver final : public PieceSource {
     InboxRecord* record = nullptr;
     FrameHeader header;
   };
-  struct WaitingFused {
-    void* data = nullptr;
-    Rank from = 0;
-    Bytes bytes = 0;
-  };
-  struct FusedFetch {
-    UcxReceiver* receiver = nullptr;
-    Staging* staging = nullptr;
-    Rank from = 0;
-    Bytes bytes = 0;
-  };
-
   static ucs_status_t on_piece(void* self, const void* header, size_t header_length, void* data, size_t length,
                                const ucp_am_recv_param_t* param) noexcept;
   static ucs_status_t on_fused(void* self, const void* header, size_t header_length, void* data, size_t length,
                                const ucp_am_recv_param_t* param) noexcept;
-  static void on_fused_fetched(void* request, ucs_status_t status, size_t length, void* fetch) noexcept;
   static void on_fetched(void* request, ucs_status_t status, size_t length, void* fetch) noexcept;
 
   bool accepts(const FrameHeader& header);
   void piece(ConstView header_bytes, Incoming& incoming);
   void fused(Incoming& incoming);
   bool take_announcement(ConstView header_bytes, void* data, Bytes length);
-  void fetch_waiting_fused() noexcept;
-  void fetch_fused(const WaitingFused& waiting, Staging& staging);
-  void end_fused_fetch(const FusedFetch& fetch, ucs_status_t status);
   void handle(const FrameHeader& header, Incoming& incoming);
   void deliver(const FrameHeader& header, ConstView eager, Incoming& incoming);
   void keep(Held& held, const FrameHeader& header, ConstView eager, Incoming& incoming);
@@ -122,13 +97,9 @@ class UcxReceiver final : public PieceSource {
   Pool<Descriptor> descriptors_;
   Pool<Held> held_;
   Pool<Fetch> fetches_;
-  Pool<Staging> staging_;
-  Pool<FusedFetch> fused_fetches_;
-  std::deque<WaitingFused> waiting_fused_;  // in the order of their announcements
-  Bytes fused_under_way_ = 0;               // of those being fetched
-  Bytes most_held_;                         // before peers are told
-  bool crowded_ = false;                    // they have been
-  Bytes most_fused_;                        // in one message, headers included
+  FusedFetches fused_fetches_;
+  Bytes most_held_;       // before peers are told
+  bool crowded_ = false;  // they have been
 };
 
 }  // namespace casync::runtime
