@@ -27,6 +27,18 @@ bool is_rdma(const UcxResource& resource) {
 
 void append(std::string& list, const std::string& name) { list += (list.empty() ? "" : ",") + name; }
 
+/// False: UCX has no room for shared memory here. It then complains of a transport that is named and not there.
+bool has_shared_memory(std::span<const UcxResource> found) {
+  return std::any_of(found.begin(), found.end(),
+                     [](const UcxResource& resource) { return resource.transport == "posix"; });
+}
+
+Status no_shared_memory() {
+  return unavailable(
+      "ucx:shm: UCX finds no shared memory: `df /dev/shm` shows whether it has room; in a container, start it with "
+      "--shm-size=1g");
+}
+
 std::vector<UcxResource> rdma_among(std::span<const UcxResource> found, const Interface& interface, bool is_wanted) {
   std::vector<UcxResource> chosen;
   for (const UcxResource& resource : found) {
@@ -69,14 +81,18 @@ Status no_rdma(std::span<const UcxResource> found, const Interface& interface, b
 Result<UcxNetworks> choose_networks(const std::string& name, const Interface& interface, bool is_wanted,
                                     std::span<const UcxResource> found) {
   if (name == "ucx:tcp") return UcxNetworks{"self,tcp", interface.name, false};
-  if (name == "ucx:shm") return UcxNetworks{"self,posix,cma", interface.name, false};
+  if (name == "ucx:shm") {
+    if (!has_shared_memory(found)) return no_shared_memory();
+    return UcxNetworks{"self,posix,cma", interface.name, false};
+  }
   if (name != "ucx" && name != "ucx:rdma") {
     return invalid_argument(fmt::format("UCX has no networks that are called \"{}\"", name));
   }
   const std::vector<UcxResource> rdma = rdma_among(found, interface, is_wanted);
   if (rdma.empty() && name == "ucx:rdma") return no_rdma(found, interface, is_wanted);
-  if (rdma.empty()) return UcxNetworks{"self,tcp,posix,cma", interface.name, false};
-  return UcxNetworks{"self,tcp,posix,cma," + kinds_of(rdma), devices_of(rdma) + "," + interface.name, true};
+  const std::string usual = has_shared_memory(found) ? "self,tcp,posix,cma" : "self,tcp,cma";
+  if (rdma.empty()) return UcxNetworks{usual, interface.name, false};
+  return UcxNetworks{usual + "," + kinds_of(rdma), devices_of(rdma) + "," + interface.name, true};
 }
 
 Bytes socket_buffer_bytes(double bits_per_second, Seconds round_trip, int peers) {

@@ -26,10 +26,11 @@ struct UcxNetworks {
   bool rdma = false;
 };
 
-/// Chooses for the transport `name`: "ucx" takes shared memory, RDMA where `found` has it, and TCP; "ucx:rdma" the same
-/// but not without RDMA; "ucx:tcp" and "ucx:shm" one kind. TCP goes over `interface`. If the user named that interface
-/// (`is_wanted`), only RDMA devices that belong to it are taken, else all.
-/// InvalidArgument: another name. Unavailable: "ucx:rdma" and no RDMA device, with the devices that there are.
+/// Chooses for the transport `name`: "ucx" takes shared memory and RDMA where `found` has them, and TCP; "ucx:rdma" the
+/// same but not without RDMA; "ucx:tcp" and "ucx:shm" one kind. TCP goes over `interface`. If the user named that
+/// interface (`is_wanted`), only RDMA devices that belong to it are taken, else all.
+/// InvalidArgument: another name. Unavailable: "ucx:rdma" and no RDMA device, with the devices that there are;
+/// "ucx:shm" and no room for shared memory.
 Result<UcxNetworks> choose_networks(const std::string& name, const Interface& interface, bool is_wanted,
                                     std::span<const UcxResource> found);
 

@@ -21,8 +21,8 @@ std::string interface_of(const std::string& device) {
 }
 
 // Opening one of a GPU would make a context on it.
-bool is_network(const std::string& component) {
-  return component == "ib" || component.starts_with("efa") || component == "tcp";
+bool is_asked(const std::string& component) {
+  return component == "ib" || component.starts_with("efa") || component == "tcp" || component == "posix";
 }
 
 void add_resources_of(uct_component_h component, const char* memory_domain, std::vector<UcxResource>& found) {
@@ -47,7 +47,7 @@ void add_resources_of(uct_component_h component, std::vector<UcxResource>& found
   uct_component_attr_t attributes{};
   attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME | UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
   if (uct_component_query(component, &attributes) != UCS_OK || attributes.md_resource_count == 0) return;
-  if (!is_network(attributes.name)) return;
+  if (!is_asked(attributes.name)) return;
   std::vector<uct_md_resource_desc_t> domains(attributes.md_resource_count);
   attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
   attributes.md_resources = domains.data();

@@ -7,8 +7,8 @@
 
 namespace casync::runtime {
 
-/// Asks UCX for the networks of this machine: RDMA devices and interfaces for TCP. One that cannot be opened (no
-/// permission, a port that is down) is left out. Takes some milliseconds.
+/// Asks UCX for the networks of this machine: RDMA devices, interfaces for TCP, shared memory. One that cannot be
+/// opened (no permission, a port that is down, no room in /dev/shm) is left out. Takes some milliseconds.
 std::vector<UcxResource> ucx_resources();
 
 }  // namespace casync::runtime

@@ -83,9 +83,8 @@ Result<std::unique_ptr<UcxWorker>> UcxWorker::open(const std::string& transport,
 Status UcxWorker::open_context(const TransportOptions& options) {
   const Result<Interface> interface = choose_interface(options.interface_name);
   if (!interface) return interface.status();
-  const bool may_be_rdma = transport_ == "ucx" || transport_ == "ucx:rdma";
-  const Result<UcxNetworks> networks = choose_networks(transport_, *interface, !options.interface_name.empty(),
-                                                       may_be_rdma ? ucx_resources() : std::vector<UcxResource>());
+  const Result<UcxNetworks> networks =
+      choose_networks(transport_, *interface, !options.interface_name.empty(), ucx_resources());
   if (!networks) return networks.status();
   devices_write_ = networks->rdma;
   const std::vector<UcxSetting> settings = ucx_settings(*networks, *interface, options.ranks - 1, options.dead);

@@ -20,7 +20,8 @@ const std::vector<UcxResource> kMellanox = {
     {"ud_mlx5", "mlx5_1:1", "ib1"},
     {"posix", "memory", ""},
 };
-const std::vector<UcxResource> kEthernet = {{"self", "memory", ""}, {"tcp", "eth0", ""}};
+const std::vector<UcxResource> kEthernet = {{"self", "memory", ""}, {"tcp", "eth0", ""}, {"posix", "memory", ""}};
+const std::vector<UcxResource> kNoSharedMemory = {{"self", "memory", ""}, {"tcp", "eth0", ""}};
 const Interface kEth0{"eth0"};
 
 UcxNetworks chosen(const std::string& name, bool is_wanted, const std::vector<UcxResource>& found,
@@ -58,15 +59,22 @@ TEST_CASE("networks: an interface that the user names keeps other RDMA devices o
 }
 
 TEST_CASE("networks: older verbs and other vendors' devices are RDMA, too") {
-  CHECK(chosen("ucx", false, {{"rc_verbs", "hfi1_0:1", ""}}).transports == "self,tcp,posix,cma,rc");
+  CHECK(chosen("ucx", false, {{"rc_verbs", "hfi1_0:1", ""}}).transports == "self,tcp,cma,rc");
   CHECK(chosen("ucx", false, {{"ud_verbs", "bnxt_re0:1", ""}}).devices == "bnxt_re0:1,eth0");
-  CHECK(chosen("ucx", false, {{"srd", "efa_0:1", ""}}).transports == "self,tcp,posix,cma,srd");
+  CHECK(chosen("ucx", false, {{"srd", "efa_0:1", ""}, {"posix", "memory", ""}}).transports == "self,tcp,posix,cma,srd");
 }
 
 TEST_CASE("networks: ucx:tcp and ucx:shm leave RDMA alone") {
   CHECK(chosen("ucx:tcp", false, kMellanox).transports == "self,tcp");
   CHECK(chosen("ucx:tcp", false, kMellanox).devices == "eth0");
   CHECK(chosen("ucx:shm", false, kMellanox).transports == "self,posix,cma");
+}
+
+TEST_CASE("networks: without room in /dev/shm ucx goes over TCP, and ucx:shm is refused") {
+  CHECK(chosen("ucx", false, kNoSharedMemory).transports == "self,tcp,cma");
+  const Status refused = choose_networks("ucx:shm", kEth0, false, kNoSharedMemory).status();
+  CHECK(refused.code() == StatusCode::kUnavailable);
+  CHECK(refused.message().find("/dev/shm") != std::string::npos);
 }
 
 TEST_CASE("networks: ucx:rdma without a device says what there is") {
