@@ -41,7 +41,8 @@ constexpr EnvironmentVariable kTable[] = {
     {"CASYNC_INSECURE", Type::kFlag, "0",
      "1 lets ranks meet at `host:port` without a token: any process that reaches the address can join the job."},
     {"CASYNC_INTERFACE", Type::kText, "[chosen](transports.md#the-network-interface)",
-     "Network interface of the data and of rank 0's address, such as `eth0`."},
+     "Network interface of the data and of rank 0's address, such as `eth0`. Of several, `eth0,eth1`, each rank takes "
+     "[the nearest to its GPU](transports.md#several-interfaces), or one by turns."},
     {"CASYNC_LINK", Type::kText, "unpaced",
      "Limits each rank's sending and receiving to a rate, and adds a latency: `1gbit` or `1gbit,1ms`."},
     {"CASYNC_CHECKSUM", Type::kFlag, "1", "0 leaves out the checksum of each payload."},

@@ -5,8 +5,10 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace casync {
 
@@ -27,6 +29,18 @@ std::vector<InterfaceAddress> interface_addresses() {
     std::memcpy(&added.address, entry->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
   }
   return found;
+}
+
+std::vector<std::string> listed_interfaces(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    std::string name(list.substr(0, end));
+    std::erase(name, ' ');
+    if (!name.empty()) names.push_back(std::move(name));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return names;
 }
 
 }  // namespace casync

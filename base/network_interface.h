@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace casync {
@@ -18,5 +19,8 @@ struct InterfaceAddress {
 /// All addresses of interfaces that are up, in the system's order, but for link-local ones: without a zone they mean
 /// nothing on another machine. Empty where the system does not say.
 std::vector<InterfaceAddress> interface_addresses();
+
+/// Names of interfaces as a user lists them, "eth0,eth1"; spaces and empty names are left out.
+std::vector<std::string> listed_interfaces(std::string_view list);
 
 }  // namespace casync

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 #include "compll/cuda/context_scope.h"
 
@@ -12,6 +13,22 @@ namespace {
 DriverApi::Memory memory_of(const std::byte* at) { return reinterpret_cast<DriverApi::Memory>(at); }
 
 constexpr std::uint32_t kSharedWithoutAsking = 48 << 10;
+
+Status failed(const DriverApi& api, const std::string& what, DriverApi::Code code) {
+  return unavailable(what + ": " + text_of(api, code));
+}
+
+/// "0000:3b:00.0"; empty: the driver does not say.
+std::string address_on_bus(const DriverApi& api, DriverApi::DeviceId device) {
+  int domain = 0, bus = 0, slot = 0;
+  const bool known = api.device_attribute(&domain, DriverApi::kPciDomain, device) == 0 &&
+                     api.device_attribute(&bus, DriverApi::kPciBus, device) == 0 &&
+                     api.device_attribute(&slot, DriverApi::kPciDevice, device) == 0;
+  if (!known) return {};
+  std::array<char, 32> text = {};
+  std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.0", domain, bus, slot);
+  return text.data();
+}
 
 }  // namespace
 
@@ -53,16 +70,19 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const DriverApi& api, int i
   return device;
 }
 
-Status CudaDevice::open_device(int index) {
-  const auto failed = [&](const std::string& what, DriverApi::Code code) {
-    return unavailable(what + ": " + text_of(api_, code));
-  };
-  if (const auto code = api_.init(0)) return failed("the CUDA driver does not start", code);
+Result<int> count_devices(const DriverApi& api) {
+  if (const auto code = api.init(0)) return failed(api, "the CUDA driver does not start", code);
   int count = 0;
-  if (const auto code = api_.device_count(&count)) return failed("the CUDA driver counts no devices", code);
+  if (const auto code = api.device_count(&count)) return failed(api, "the CUDA driver counts no devices", code);
   if (count == 0) return unavailable("the CUDA driver knows of no device");
+  return count;
+}
+
+Status CudaDevice::open_device(int index) {
+  const Result<int> count = count_devices(api_);
+  if (!count) return count.status();
   const std::string named = "CUDA device " + std::to_string(index);
-  if (index < 0 || index >= count) return unavailable(named + ": the driver shows " + std::to_string(count));
+  if (index < 0 || index >= *count) return unavailable(named + ": the driver shows " + std::to_string(*count));
   std::array<char, 256> name = {};
   int major = 0, minor = 0;
   DriverApi::Code code = api_.device(&device_, index);
@@ -72,14 +92,15 @@ Status CudaDevice::open_device(int index) {
   if (code == 0) code = api_.device_attribute(&processors_, DriverApi::kProcessors, device_);
   name_ = name.data();
   architecture_ = "sm_" + std::to_string(major) + std::to_string(minor);
+  if (code == 0) bus_address_ = address_on_bus(api_, device_);
   if (code == 0) code = api_.retain_context(&context_, device_);
-  if (code != 0) return failed(named + " cannot be used", code);
+  if (code != 0) return failed(api_, named + " cannot be used", code);
   const ContextScope scope(api_, context_);
   code = scope.code();
   if (code == 0) code = api_.make_stream(&stream_, DriverApi::kNonBlocking, 0);
   if (code == 0) code = api_.make_event(&begin_, 0);
   if (code == 0) code = api_.make_event(&end_, 0);
-  return code == 0 ? Status::ok() : failed(named + " cannot be used", code);
+  return code == 0 ? Status::ok() : failed(api_, named + " cannot be used", code);
 }
 
 CudaDevice::~CudaDevice() {

@@ -29,6 +29,9 @@ struct ReadyLaunch {
 /// Formats an error of the driver: its text and its number.
 std::string text_of(const DriverApi& api, DriverApi::Code code);
 
+/// The number of devices that the driver shows this process. Unavailable, with the driver's reason: it shows none.
+Result<int> count_devices(const DriverApi& api);
+
 /// Queues a launch on a stream of the current context.
 DriverApi::Code launch(const DriverApi& api, const ReadyLaunch& ready, DriverApi::Handle stream);
 
@@ -47,6 +50,8 @@ class CudaDevice {
   DriverApi::Handle context() const { return context_; }
   const std::string& name() const { return name_; }
   const std::string& architecture() const { return architecture_; }  ///< `sm_90`
+  /// Its address on the PCI bus, as the kernel writes it: `0000:3b:00.0`; empty if the driver does not say.
+  const std::string& bus_address() const { return bus_address_; }
   /// The error of the first operation that failed.
   const Status& status() const { return status_; }
   /// Records a failure that the caller found.
@@ -85,7 +90,7 @@ class CudaDevice {
 
   const DriverApi& api_;
   Status status_;
-  std::string name_, architecture_;
+  std::string name_, architecture_, bus_address_;
   DriverApi::DeviceId device_ = 0;
   int processors_ = 1;
   DriverApi::Handle context_ = nullptr, stream_ = nullptr, begin_ = nullptr, end_ = nullptr;

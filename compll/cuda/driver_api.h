@@ -61,6 +61,7 @@ struct DriverApi {
 
   // Attributes of a device, and the attribute of a function that allows it more than 48 KiB of shared memory.
   static constexpr int kProcessors = 16, kMajor = 75, kMinor = 76, kMostShared = 8;
+  static constexpr int kPciBus = 33, kPciDevice = 34, kPciDomain = 50;
   static constexpr unsigned kNonBlocking = 1;    ///< of a stream: it does not wait for the default stream
   static constexpr unsigned kWithoutTiming = 2;  ///< of an event
   static constexpr unsigned kPortable = 1;       ///< of pinned memory: it is so for every context

@@ -92,8 +92,9 @@ typedef struct casync_session_options {
   casync_store_set store_set; /* both or neither */
   casync_store_get store_get;
   void* store_user;
-  /* The place of all gradients of this rank: NULL or "cpu", "cuda" (the first GPU that this process sees), "cuda:1".
-   * All ranks have the same kind. Unimplemented: docs/devices.md has what sessions on a GPU do not do. */
+  /* The place of all gradients of this rank: NULL or "cpu", "cuda:1", or "cuda", a GPU for each rank of a machine: of
+   * those that this process sees the one at its local rank, from the first again where ranks are more. All ranks have
+   * the same kind. Unimplemented: docs/devices.md has what sessions on a GPU do not do. */
   const char* device;
 } casync_session_options;
 

@@ -20,7 +20,8 @@ Result<Pulse> read_pulse();
 /// store, and `functions` are not set.
 Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctions& functions, Seconds timeout);
 
-/// The network interface that CASYNC_INTERFACE names; else the machine's own for a job that is on one, else "".
+/// The network interface, or list of them, that CASYNC_INTERFACE names; else the machine's own for a job that is on
+/// one, else "".
 std::string interface_for(const Launch& launch, int local_ranks);
 
 /// The name that all ranks of a node share. A rank on a machine without a name is a node of its own.

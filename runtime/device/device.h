@@ -25,6 +25,9 @@ class Device {
   virtual std::string name() const = 0;
   /// True: gradients are the host's memory, which codecs read and write where they are (compll::Codec).
   virtual bool is_host() const = 0;
+  /// Its address on the PCI bus, as the kernel writes it: "0000:3b:00.0". "": it is no PCI device, or its driver does
+  /// not say.
+  virtual std::string bus_address() const { return {}; }
 
   /// Memory aligned to 256 bytes. Unavailable: how much was asked for, and what the system said.
   virtual Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes, Memory kind) = 0;

@@ -14,6 +14,7 @@ class WrappingDevice : public Device {
  public:
   std::string name() const override { return inner_->name(); }
   bool is_host() const override { return inner_->is_host(); }
+  std::string bus_address() const override { return inner_->bus_address(); }
 
   Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes, Memory kind) override {
     return inner_->allocate(bytes, kind);

@@ -74,6 +74,8 @@ Result<std::unique_ptr<Transport>> open_transport(const SessionParts& parts) {
   wanted.ranks = parts.launch.ranks;
   wanted.epoch = parts.group->epoch();
   wanted.interface_name = interface_for(parts.launch, parts.group->local_ranks());
+  wanted.device_address = parts.device->bus_address();
+  wanted.local_rank = parts.launch.local_rank;
   const Result<bool> checksum = env_flag("CASYNC_CHECKSUM", true);
   if (!checksum) return checksum.status();
   wanted.checksum = *checksum;

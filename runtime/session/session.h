@@ -44,7 +44,8 @@ struct SessionOptions {
   /// Opens the transport instead of make_transport(): a program's own, or a test's with faults in it. With "nccl": the
   /// one beside it, for the few messages that have names.
   std::function<Result<std::unique_ptr<Transport>>(const TransportOptions&)> open_transport;
-  std::string device = "cpu";  ///< of all gradients of this rank: "cpu", "cuda", "cuda:1"
+  /// Of all gradients of this rank: "cpu", "cuda:1"; "cuda": the GPU at its local rank.
+  std::string device = "cpu";
   /// Opens the device instead of its name: a test's.
   std::function<Result<std::unique_ptr<Device>>(const std::string&)> open_device;
   ReduceOp op = ReduceOp::kAverage;

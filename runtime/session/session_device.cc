@@ -18,9 +18,8 @@ namespace {
 constexpr std::string_view kCuda = "cuda";
 constexpr int kMostDevices = 1024;
 
-/// The index behind "cuda" or "cuda:"; -1: it is none.
+/// The index behind "cuda:"; -1: it is none.
 int index_of(std::string_view name) {
-  if (name == kCuda) return 0;
   if (!name.starts_with("cuda:")) return -1;
   const std::string_view digits = name.substr(kCuda.size() + 1);
   int index = -1;
@@ -39,18 +38,23 @@ Result<Bytes> most_pinned(int local_ranks) {
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> open_device(const std::string& name) {
+Result<std::unique_ptr<Device>> open_device(const std::string& name, int local_rank) {
   if (name.empty() || name == "cpu") return make_host_device();
+  if (name == kCuda) {
+    const Result<int> count = count_cuda_devices();
+    if (!count) return count.status();
+    return make_cuda_device(std::max(local_rank, 0) % *count);
+  }
   const int index = index_of(name);
   if (index < 0) return invalid_argument("device `" + name + "`, expected cpu, cuda or cuda:0 and so on");
   return make_cuda_device(index);
 }
 
-Result<std::unique_ptr<Device>> open_device(const SessionOptions& options, int local_ranks) {
+Result<std::unique_ptr<Device>> open_device(const SessionOptions& options, const Launch& launch) {
   Result<std::unique_ptr<Device>> device =
-      options.open_device ? options.open_device(options.device) : open_device(options.device);
+      options.open_device ? options.open_device(options.device) : open_device(options.device, launch.local_rank);
   if (!device || (*device)->is_host()) return device;
-  const Result<Bytes> most = most_pinned(local_ranks);
+  const Result<Bytes> most = most_pinned(launch.local_ranks);
   if (!most) return most.status();
   return std::unique_ptr<Device>(bound_pinned(std::move(*device), *most));
 }

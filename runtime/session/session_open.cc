@@ -77,7 +77,7 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   if (plan->mode.is_gossip() && options.op == ReduceOp::kSum) {
     return invalid_argument("gossip averages parameters, and a sum of them is none: open the session with op average");
   }
-  Result<std::unique_ptr<Device>> device = open_device(options, launch->local_ranks);
+  Result<std::unique_ptr<Device>> device = open_device(options, *launch);
   if (!device) return device.status();
   CASYNC_RETURN_IF_ERROR(check_copies(options, *plan, **device));
   if (options.transport == kNccl) CASYNC_RETURN_IF_ERROR(check_over_nccl(**device, *plan));

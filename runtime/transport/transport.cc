@@ -10,6 +10,7 @@
 #include "base/env.h"
 #include "runtime/transport/link.h"
 #include "runtime/transport/loopback/factory.h"
+#include "runtime/transport/nearest_interface.h"
 #include "runtime/transport/paced.h"
 #include "runtime/transport/ucx/factory.h"
 
@@ -53,6 +54,10 @@ Result<std::unique_ptr<Transport>> open_bare(const std::string& name, const Tran
 // Fills the options that the program left open from the environment.
 Result<TransportOptions> with_environment(TransportOptions options) {
   if (options.interface_name.empty()) options.interface_name = env_text("CASYNC_INTERFACE").value_or("");
+  const std::vector<std::string> interfaces = listed_interfaces(options.interface_name);
+  if (!interfaces.empty()) {
+    options.interface_name = nearest_interface(interfaces, {options.device_address, options.local_rank});
+  }
   const Result<bool> checksum = env_flag("CASYNC_CHECKSUM", options.checksum);
   if (!checksum) return checksum.status();
   options.checksum = options.checksum && *checksum;

@@ -134,7 +134,9 @@ struct TransportOptions {
   Rank rank = 0;
   int ranks = 1;
   std::uint64_t epoch = 0;             ///< drawn by rank 0 for this job: frames of any other are dropped
-  std::string interface_name = "";     ///< network interface, "" chooses
+  std::string interface_name = "";     ///< network interface, "" chooses; of several, "eth0,eth1", the nearest
+  std::string device_address = "";     ///< of the GPU that gradients lie on, "" if none: Device::bus_address()
+  int local_rank = 0;                  ///< among the ranks of this machine
   bool checksum = true;                ///< CASYNC_CHECKSUM=0 leaves it out
   Bytes piece_bytes = 1_MiB;           ///< payloads above this travel in pieces of it
   Bytes fusion_bytes = 64_KiB;         ///< most payload in a wire message of several; the same on all ranks

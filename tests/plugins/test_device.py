@@ -57,6 +57,27 @@ def test_a_gpu_gives_the_bytes_of_the_cpu(codec):
             assert gpu_state[name].tobytes() == cpu_state[name].tobytes()
 
 
+def owner_of_memory(rank):
+    """Submits memory of the first GPU to a session on the rank's own."""
+    with casync.Session(codec="none", device="cuda") as session:
+        gradient = session.declare("gradient", (4,))
+        values = numpy.ones(4, numpy.float32)
+        gpu = emulated_gpu.Gpu()
+        session.submit_memory([gradient], [gpu.array(values)], [values.nbytes], [values], stream=gpu.stream.value)
+
+
+@emulated_gpu.needed
+@pytest.mark.parametrize("devices, own", [(1, 0), (2, 1)])
+def test_each_rank_of_a_machine_has_a_gpu_of_its_own(devices, own):
+    local_ranks = {rank: {"CASYNC_LOCAL_RANK": str(rank), "CASYNC_LOCAL_SIZE": "2"} for rank in range(2)}
+    env = {**emulated_gpu.environment(), "EMULATED_DEVICES": str(devices)}
+    second = ranks.outcomes(__file__, "owner_of_memory", 2, env=env, envs=local_ranks)[1]
+    if own == 1:
+        assert "its memory is on cuda:0, and the session is on cuda:1" in second.message
+    else:
+        assert "cuda:1" not in (second.message or "")
+
+
 def without_nvrtc(tmp_path, *codecs):
     """The environment of a machine that has the kernels of these codecs from the library, and no NVRTC."""
     folder = tmp_path / "kernels/sm_90"

@@ -70,7 +70,7 @@ class Session:
     Arguments left out come from the launcher's environment and from CASYNC_*. `codec` is a name or a `Codec`;
     `plan` a file. `store` is an object with set(key, bytes), get(key, seconds), rank and size, for programs that
     have their own way to exchange a few bytes at the start. `device` is where this rank's gradients lie: "cpu", or a
-    GPU as "cuda:0", whose memory goes through submit_memory.
+    GPU, whose memory goes through submit_memory: "cuda:0", or "cuda" for the one at the local rank.
 
     The first failure is final and the same on all ranks. Any thread may submit and wait.
     """

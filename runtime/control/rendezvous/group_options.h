@@ -15,15 +15,16 @@ struct GroupOptions {
   int ranks = 1;
   std::string token;    ///< each side proves it first, by an HMAC-SHA256 challenge; nothing else is read until then
   std::string address;  ///< "host:port": rank 0 listens there; "": rank 0 picks one and tells `store`
-  std::string interface_name;  ///< rank 0 listens on this interface's address when `address` is ""
-  int ports = 1;               ///< rank 0 takes the first free one of so many, from that of `address` on
-  bool insecure = false;       ///< without token and store: accept a key that anybody can compute
-  Store* store = nullptr;      ///< may be null when `address` is set; used until join() returns
-  std::string job;             ///< the launcher's id of this job: without a token it helps to keep out other jobs
-  std::string machine;         ///< ranks with the same are neighbours; "": what the system says. For measurements
-  Seconds timeout{300};        ///< of joining: the rank that started first gives up first, and all with it
-  Seconds beat{0.5};           ///< a heartbeat is sent this often
-  Seconds dead{5};             ///< a rank silent this long has failed
+  std::string
+      interface_name;      ///< rank 0 listens on addresses of this interface, or of "eth0,eth1", when `address` is ""
+  int ports = 1;           ///< rank 0 takes the first free one of so many, from that of `address` on
+  bool insecure = false;   ///< without token and store: accept a key that anybody can compute
+  Store* store = nullptr;  ///< may be null when `address` is set; used until join() returns
+  std::string job;         ///< the launcher's id of this job: without a token it helps to keep out other jobs
+  std::string machine;     ///< ranks with the same are neighbours; "": what the system says. For measurements
+  Seconds timeout{300};    ///< of joining: the rank that started first gives up first, and all with it
+  Seconds beat{0.5};       ///< a heartbeat is sent this often
+  Seconds dead{5};         ///< a rank silent this long has failed
 };
 
 }  // namespace casync::runtime

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/network_interface.h"
 #include "runtime/control/wire/crypto.h"
 #include "runtime/control/wire/socket.h"
 
@@ -34,7 +35,7 @@ Result<Fd> listen_patiently(const SocketAddress& address) {
 Result<std::vector<SocketAddress>> addresses_to_bind(const GroupOptions& options) {
   if (options.address.empty()) {
     if (options.interface_name.empty()) return outward_addresses();
-    return interface_addresses(options.interface_name);
+    return interface_addresses(listed_interfaces(options.interface_name));
   }
   auto where = parse_host_port(options.address);
   if (!where) return where.status();

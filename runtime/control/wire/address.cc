@@ -177,16 +177,20 @@ Result<std::vector<SocketAddress>> resolve_with(const Resolver& resolver, const 
   return timeout_error(fmt::format("the host name \"{}\" was not resolved in time", where.host));
 }
 
-Result<std::vector<SocketAddress>> interface_addresses(const std::string& name) {
+Result<std::vector<SocketAddress>> interface_addresses(std::span<const std::string> names) {
   std::vector<SocketAddress> found;
-  std::set<std::string> names;
-  for (const Interface& i : all_interfaces()) {
-    if (i.name == name) found.push_back(i.address);
-    names.insert(i.name);
-  }
-  if (found.empty()) {
-    return invalid_argument(fmt::format("no network interface \"{}\" with an address is up here; there are: {}", name,
-                                        fmt::join(names, ", ")));
+  const std::vector<Interface> all = all_interfaces();
+  for (const std::string& name : names) {
+    const std::size_t earlier = found.size();
+    std::set<std::string> there;
+    for (const Interface& i : all) {
+      if (i.name == name) found.push_back(i.address);
+      there.insert(i.name);
+    }
+    if (found.size() == earlier) {
+      return invalid_argument(fmt::format("no network interface \"{}\" with an address is up here; there are: {}", name,
+                                          fmt::join(there, ", ")));
+    }
   }
   return found;
 }

@@ -59,6 +59,7 @@ class CudaDevice final : public Device {
 
   std::string name() const override { return name_; }
   bool is_host() const override { return false; }
+  std::string bus_address() const override { return device_->bus_address(); }
 
   Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes, Memory kind) override {
     auto buffer = std::make_unique<CudaBuffer>(calls_, kind);

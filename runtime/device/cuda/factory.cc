@@ -2,6 +2,7 @@
 #include "runtime/device/cuda/factory.h"
 
 #include "compll/cuda/cubin.h"
+#include "compll/cuda/cuda_device.h"
 #include "compll/cuda/driver.h"
 #include "runtime/device/cuda/cuda_device.h"
 
@@ -17,16 +18,27 @@ Result<std::vector<std::string>> compiled(const compll::CudaCodecText& text, con
   return std::move(cubin->code);
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Device>> make_cuda_device(int index) {
-  const Result<const compll::DriverApi*> driver = compll::find_driver();
-  if (!driver) return driver.status();
+Result<const compll::DriverApi*> usable_driver() {
+  Result<const compll::DriverApi*> driver = compll::find_driver();
+  if (!driver) return driver;
   int version = 0;
   if ((*driver)->version(&version) == 0 && version < kOldest) {
     return unavailable("the CUDA driver is too old: it knows CUDA " + std::to_string(version / 1000) + "." +
                        std::to_string(version % 1000 / 10) + ", at least 12.0 is needed");
   }
+  return driver;
+}
+
+}  // namespace
+
+Result<int> count_cuda_devices() {
+  const Result<const compll::DriverApi*> driver = usable_driver();
+  return driver ? compll::count_devices(**driver) : driver.status();
+}
+
+Result<std::unique_ptr<Device>> make_cuda_device(int index) {
+  const Result<const compll::DriverApi*> driver = usable_driver();
+  if (!driver) return driver.status();
   return make_cuda_device(**driver, index, compiled);
 }
 

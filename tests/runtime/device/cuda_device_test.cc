@@ -19,6 +19,13 @@ TEST_CASE("cuda device: conforms") {
   check_device(*device);
 }
 
+TEST_CASE("cuda device: its address on the bus") {
+  emulated::set_device_count(2);
+  CHECK(std::move(open_gpu("cuda:0")).value()->bus_address() == "0000:3a:03.0");
+  CHECK(std::move(open_gpu("cuda:1")).value()->bus_address() == "0000:3b:03.0");
+  emulated::set_device_count(1);
+}
+
 TEST_CASE("cuda device: the owner of memory") {
   emulated::set_device_count(2);
   const auto first = std::move(open_gpu("cuda:0")).value(), second = std::move(open_gpu("cuda:1")).value();

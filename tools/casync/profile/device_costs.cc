@@ -49,7 +49,7 @@ class DeviceCosts {
   DeviceCosts(const ProfileOptions& options, MeasuredProfile& made) : options_(options), made_(made) {}
 
   Status run() {
-    Result<std::unique_ptr<Device>> device = runtime::open_device(options_.device);
+    Result<std::unique_ptr<Device>> device = runtime::open_device(options_.device, 0);
     if (!device) return device.status();
     device_ = std::move(*device);
     Result<std::unique_ptr<runtime::Stream>> stream = device_->make_stream(false);

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/network_interface.h"
 #include "runtime/control/join_job.h"
 #include "runtime/control/wire/address.h"
 
@@ -32,7 +33,8 @@ Result<std::string> address_of_rank_0(const runtime::Launch& launch, int nodes, 
   if (nodes == 1) return "127.0.0.1" + port_text;
   const std::optional<std::string> interface = env_text("CASYNC_INTERFACE");
   if (!interface) return runtime::outward_addresses().front().with_port(static_cast<std::uint16_t>(port)).text();
-  const Result<std::vector<runtime::SocketAddress>> addresses = runtime::interface_addresses(*interface);
+  const Result<std::vector<runtime::SocketAddress>> addresses =
+      runtime::interface_addresses(listed_interfaces(*interface));
   CASYNC_RETURN_IF_ERROR(addresses.status());
   return addresses->front().with_port(static_cast<std::uint16_t>(port)).text();
 }

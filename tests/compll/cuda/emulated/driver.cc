@@ -137,8 +137,14 @@ Code device_name(char* name, int size, DriverApi::DeviceId) {
   std::snprintf(name, static_cast<std::size_t>(size), "this host");
   return 0;
 }
-Code device_attribute(int* value, int attribute, DriverApi::DeviceId) {
-  *value = attribute == DriverApi::kMajor ? 9 : attribute == DriverApi::kMinor ? 0 : 3;
+Code device_attribute(int* value, int attribute, DriverApi::DeviceId id) {
+  switch (attribute) {
+    case DriverApi::kMajor: *value = 9; break;
+    case DriverApi::kMinor:
+    case DriverApi::kPciDomain: *value = 0; break;
+    case DriverApi::kPciBus: *value = 0x3a + id; break;
+    default: *value = 3;
+  }
   return 0;
 }
 Code retain_context(Handle* context, DriverApi::DeviceId device) { return *context = &contexts[device], 0; }

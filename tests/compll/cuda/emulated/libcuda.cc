@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The emulated driver under the names that CUDA's driver exports: a program that opens libcuda.so.1 from this folder
-// has a GPU. EMULATED_DEVICES sets the number of devices, 0 or 1.
+// has a GPU. EMULATED_DEVICES sets the number of devices. Default: 1.
 #include <cstdlib>
 
 #include "compll/cuda/driver_api.h"
