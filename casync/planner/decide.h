@@ -17,8 +17,8 @@
 namespace casync {
 
 /// Returns the bits of an element in a codec's payloads, by the codec's own declaration, so that all ranks and tools
-/// get the same: typical ones, where a payload's size depends on the gradient. 32 of a codec that is not known or
-/// exchanges within a step.
+/// get the same. If a payload's size depends on the gradient, the codec declares typical bits or the most. 32 of a
+/// codec that is not known or exchanges within a step.
 using PayloadBits = std::function<double(const CodecChoice&)>;
 
 /// Returns true if the whole of `name` matches `pattern`: * is any text (also none), ? one character.
