@@ -18,6 +18,12 @@ inline constexpr Bytes kLeastBytesForEachRank = 256;
 constexpr Bytes least_owned_bytes(int ranks) {
   return std::max(kLeastOwnedBytes, kLeastBytesForEachRank * static_cast<Bytes>(ranks));
 }
+/// Bytes of a partition if a plan doesn't say: small enough that encoding one overlaps sending another,
+/// large enough that a message's fixed cost does not show.
+inline constexpr Bytes kDefaultPartitionBytes = 1_MiB;
+/// Least bytes of a payload where a plan doesn't say how many partitions there are: about as many as 10 Gb/s carry in
+/// the time that a message costs its two ends.
+inline constexpr Bytes kLeastPayloadBytes = 16_KiB;
 /// The limit on a gradient's partitions, however small a plan's partition_bytes.
 inline constexpr int kMostPartitions = 65536;
 
@@ -38,6 +44,18 @@ inline int choose_partitions(Bytes bytes, int ranks, int owning, Bytes partition
 /// The same where every rank owns some.
 inline int choose_partitions(Bytes bytes, int ranks, Bytes partition_bytes) {
   return choose_partitions(bytes, ranks, ranks, partition_bytes);
+}
+
+/// Returns the number of partitions if a plan doesn't say, where a payload has `payload_share` of its partition's
+/// bytes: as choose_partitions() with kDefaultPartitionBytes, but no more than all payloads together have
+/// kLeastPayloadBytes, at least 1. Then, too, it is a multiple of the owners, or less than one for each.
+inline int default_partitions(Bytes bytes, int ranks, int owning, double payload_share) {
+  const int count = choose_partitions(bytes, ranks, owning, kDefaultPartitionBytes);
+  if (!(payload_share < 1)) return count;  // it is large enough
+  const double payloads = static_cast<double>(bytes) * payload_share / static_cast<double>(kLeastPayloadBytes);
+  if (payloads >= count) return count;
+  const int most = std::max(static_cast<int>(payloads), 1);
+  return most >= owning ? most / owning * owning : most;
 }
 
 }  // namespace casync

@@ -76,13 +76,13 @@ struct Sources {
   StrategyKind strategy() const { return first(&Choice::strategy, StrategyKind::kPs); }
   Servers servers() const { return strategy() == StrategyKind::kPs ? first(&Choice::servers, Servers{}) : Servers{}; }
 
-  int partitions(Bytes bytes, int ranks) const {
+  std::optional<int> partitions(Bytes bytes, int ranks) const {
     const int owners = owner_count(servers(), ranks);
     for (const Choice* choice : choices) {
       if (choice->partitions) return std::clamp(*choice->partitions, 1, kMostPartitions);
       if (choice->partition_bytes) return choose_partitions(bytes, ranks, owners, *choice->partition_bytes);
     }
-    return choose_partitions(bytes, ranks, owners, kDefaultPartitionBytes);
+    return std::nullopt;
   }
 };
 
@@ -177,17 +177,35 @@ Status check_decided(const Plan& plan, std::string_view gradient) {
                     " in " + limits.by + ", and no codec): `casync plan --plan FILE` chooses one, or name it");
 }
 
-Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks) {
+Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks, const PayloadBits& bits_of) {
   const Sources sources(plan, gradient.name);
-  return {.codec = sources.codec(),
-          .second_hop = sources.fixed_second_hop().value_or(CodecChoice{}),
-          .strategy = sources.strategy(),
-          .partitions = sources.partitions(gradient.bytes(), ranks),
-          .priority = sources.first(&Choice::priority, gradient.priority),
-          .warm_up_steps = std::max(sources.first(&Choice::warm_up_steps, std::uint32_t{0}), plan.mode.from_step),
-          .warm_up_from = sources.warm_up_from(),
-          .servers = sources.servers(),
-          .residual_memory = sources.first(&Choice::residual_memory, ResidualMemory::kTwoBuffers)};
+  const std::optional<int> partitions = sources.partitions(gradient.bytes(), ranks);
+  Decision decision{
+      .codec = sources.codec(),
+      .second_hop = sources.fixed_second_hop().value_or(CodecChoice{}),
+      .strategy = sources.strategy(),
+      .partitions = partitions.value_or(1),
+      .priority = sources.first(&Choice::priority, gradient.priority),
+      .warm_up_steps = std::max(sources.first(&Choice::warm_up_steps, std::uint32_t{0}), plan.mode.from_step),
+      .warm_up_from = sources.warm_up_from(),
+      .servers = sources.servers(),
+      .residual_memory = sources.first(&Choice::residual_memory, ResidualMemory::kTwoBuffers)};
+  if (!partitions) decision.partitions = default_partitions(decision, gradient, ranks, bits_of);
+  return decision;
+}
+
+int default_partitions(const Decision& decision, const GradientSpec& gradient, int ranks, const PayloadBits& bits_of) {
+  const int owners = owner_count(decision.servers, ranks);
+  const int uncompressed = default_partitions(gradient.bytes(), ranks, owners, 1);
+  if (uncompressed == 1) return 1;  // nobody is asked about the codecs of small gradients
+  const auto share = [&](const CodecChoice& codec) {
+    if (codec.name == "none") return 1.0;  // in half precision, too
+    return bits_of(codec) / static_cast<double>(8 * bytes_of(gradient.dtype));
+  };
+  const double first = share(decision.codec);
+  const bool one_payload = gradient.scattered || decision.second_hop == decision.codec;
+  const double both = one_payload ? first : (first + share(decision.second_hop)) / 2;
+  return default_partitions(gradient.bytes(), ranks, owners, both);
 }
 
 std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, const Topology& topology) {

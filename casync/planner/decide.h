@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,9 +16,10 @@
 
 namespace casync {
 
-/// Bytes of a partition if a plan doesn't say: small enough that encoding one overlaps sending another,
-/// large enough that a message's fixed cost does not show.
-inline constexpr Bytes kDefaultPartitionBytes = 1_MiB;
+/// Returns the bits of an element in a codec's payloads, by the codec's own declaration, so that all ranks and tools
+/// get the same. If a payload's size depends on the gradient, the codec declares typical bits or the most. 32 of a
+/// codec that is not known or exchanges within a step.
+using PayloadBits = std::function<double(const CodecChoice&)>;
 
 /// Returns true if the whole of `name` matches `pattern`: * is any text (also none), ? one character.
 bool matches(std::string_view pattern, std::string_view name);
@@ -47,12 +49,16 @@ SaidFields said_fields(const Plan& plan, std::string_view gradient);
 Status check_decided(const Plan& plan, std::string_view gradient);
 
 /// The complete decision for one gradient: its entry, or the fields of the group that it is, else the first rule that
-/// matches, then the defaults, then codec `none`, strategy `ps`, kDefaultPartitionBytes, and the gradient's own
+/// matches, then the defaults, then codec `none`, strategy `ps`, default_partitions(), and the gradient's own
 /// priority. Strength is per field, with pairs that count as one: a source that names codec and no second_hop sets both
 /// hops, and without warm_up_from all steps that are compressed; one that sets partition_bytes overrides a weaker
 /// source's number of partitions. Servers count if the strategy is `ps`, whichever source names it. A codec that is
 /// left to the planner is `none` here: see check_decided.
-Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks);
+Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks, const PayloadBits& bits_of);
+
+/// The number of partitions of a gradient of which no source says partitions or partition_bytes, by the decision's
+/// codecs and servers: that of the payloads of both hops, in the mean, or of the one hop that a scattered gradient has.
+int default_partitions(const Decision& decision, const GradientSpec& gradient, int ranks, const PayloadBits& bits_of);
 
 /// Remarks for a user about a plan used with these gradients, of which groups have their members: entries and patterns
 /// that match nothing, rules that earlier rules always hide, members of a group that are no gradients, a number of

@@ -64,7 +64,8 @@ Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient
   };
   const Status decided = check_decided(plan, gradient.name);
   if (!decided) return named(decided);
-  Result<Decision> decision = with_rounds_where_they_pay(decide(plan, gradient, topology.ranks), gradient);
+  Result<Decision> decision =
+      with_rounds_where_they_pay(decide(plan, gradient, topology.ranks, payload_bits_of), gradient);
   if (!decision) return named(decision.status());
   Declared declared{gradient, std::move(*decision), XXH3_64bits(gradient.name.data(), gradient.name.size())};
   declared.neighbours = plan.mode.neighbours;

@@ -36,4 +36,9 @@ Result<CodecTraits> traits_of(const CodecChoice& choice) {
   return CodecTraits{info.exact_merge, info.bits_per_element, info.coded_terms, info.votes};
 }
 
+double payload_bits_of(const CodecChoice& choice) {
+  const Result<CodecTraits> traits = traits_of(choice);  // an error for codecs of rounds
+  return traits ? traits->bits_per_element : CodecTraits{}.bits_per_element;
+}
+
 }  // namespace casync::runtime

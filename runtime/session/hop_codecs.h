@@ -17,5 +17,7 @@ Result<HopCodecs> make_codecs(const Decision& decision, DType dtype);
 
 /// Codec traits from the codecs themselves.
 Result<CodecTraits> traits_of(const CodecChoice& choice);
+/// decide()'s bits of codecs from the codecs themselves.
+double payload_bits_of(const CodecChoice& choice);
 
 }  // namespace casync::runtime

@@ -2,11 +2,13 @@
 """casync plan: files, limits, rules, servers and recorded gradients."""
 import json
 import os
+import pathlib
 import re
 
 from command import casync, claim, ends_with, run_all, temporary_folder
 from planner_files import SIGNS, Files, write_gradients
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Steps of a seventh of the largest lose the small ones.
 SPIKES = [0.05 if i % 100 else 1.0 for i in range(16384)]
 
@@ -48,6 +50,47 @@ def test_a_plan_is_written_checked_simulated_and_explained():
         whole = casync("explain", *files.inputs, "-n", 4, "--codecs", "int8,int4")
         ends_with(0, whole, "explain of the step")
         claim(whole.stdout.startswith("compress: yes\n" + text.splitlines()[0][2:] + "\n"), "to the digit", whole.stdout)
+
+
+def test_partitions_that_follow_from_payloads_are_the_same_wherever_they_are_printed():
+    model = ROOT / "examples/models/vgg19.txtpb"
+    inputs = ("--model", model, "--profile", ROOT / "examples/profiles/cpu_2_cores_1gbit.txtpb", "-n", 64)
+    with temporary_folder() as folder:
+        plan, made = f"{folder}/plan.txtpb", f"{folder}/made.txtpb"
+
+        def partitions_of(path):
+            checked = casync("plan", "--check", path, "--model", model, "-n", 64, "--json")
+            ends_with(0, checked, "plan --check")
+            decisions = {one["name"]: one["decision"] for one in json.loads(checked.stdout)["gradients"]}
+            simulated = casync("simulate", *inputs, "--plan", path, "--one-rank", "--json")
+            ends_with(0, simulated, "simulate")
+            found = {one["name"]: one["partitions"] for one in json.loads(simulated.stdout)["gradients"]}
+            claim(found.keys() == decisions.keys(), "the same gradients", found, decisions)
+            for name, count in found.items():
+                claim(f" {count} partition" in decisions[name], name, count, decisions[name])
+            return found, decisions
+
+        def write(text):
+            with open(plan, "w") as file:
+                file.write("version: 1\n" + text)
+            return partitions_of(plan)[0]
+
+        sizes = 'default { codec { name: "%s" } partition_bytes: 1048576 }'
+        none = write('default { codec { name: "none" } }')
+        claim(write(sizes % "onebit") == none, "a size is taken at its word")
+        onebit = write('default { codec { name: "onebit" } }')
+        # 4,096,000 elements of 1.03125 bits: 32 payloads of 16 KiB.
+        claim(none["fc8.weight"] == 64 and onebit["fc8.weight"] == 32, "by the payload", none, onebit)
+        explained = casync("explain", *inputs, "--plan", plan, "--codecs", "onebit", "--json", "fc8.weight")
+        ends_with(0, explained, "explain")
+        planned = next(one for one in json.loads(explained.stdout)["alternatives"] if one["planned"])
+        claim(planned["decision"] == "onebit, ps, 32 partitions", "explain", planned)
+        # A plan that is found, in rules and in entries.
+        found = []
+        for more in ((), ("--entries",)):
+            ends_with(0, casync("plan", *inputs, "--codecs", "onebit", "-o", made, *more, timeout=240), "plan")
+            found.append(partitions_of(made)[1])
+        claim(found[0] == found[1], "rules and entries decide the same", *found)
 
 
 def test_the_memory_of_residuals_is_printed_and_chosen_by_rules():

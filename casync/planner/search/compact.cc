@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "casync/planner/decide.h"
 #include "casync/strategies/strategy.h"
 
 namespace casync {
@@ -18,6 +17,9 @@ struct Group {
   Choice choice;
   std::set<std::size_t> gradients;
   double bytes = 0;
+  bool are_default_bytes = false;  ///< a choice that says no partitions means those of kDefaultPartitionBytes
+
+  bool says_partitions() const { return choice.partitions || choice.partition_bytes; }
 };
 
 constexpr Bytes kLeastPartition = 16_KiB, kMostPartition = 64_MiB;
@@ -50,8 +52,9 @@ std::string key_of(const Choice& choice) {
 /// possible, the usual one if it does.
 class Partitions {
  public:
-  Partitions(const std::vector<Decision>& decisions, std::span<const GradientSpec> gradients, int ranks)
-      : decisions_(decisions), gradients_(gradients), ranks_(ranks) {}
+  Partitions(const std::vector<Decision>& decisions, std::span<const GradientSpec> gradients, int ranks,
+             const PayloadBits& bits_of)
+      : decisions_(decisions), gradients_(gradients), ranks_(ranks), bits_of_(bits_of) {}
 
   std::vector<Group> split(Group all) const {
     std::vector<Group> groups;
@@ -65,8 +68,7 @@ class Partitions {
 
  private:
   Group largest(const Group& all) const {
-    Group best = of_size(all, kDefaultPartitionBytes);
-    if (!best.gradients.empty()) best.choice.partition_bytes.reset();
+    Group best = usual(all);
     for (Bytes bytes = kLeastPartition; bytes <= kMostPartition; bytes *= 2) {
       Group other = of_size(all, bytes);
       if (other.gradients.size() > best.gradients.size()) best = std::move(other);
@@ -77,8 +79,17 @@ class Partitions {
     }
     return best;
   }
+  Group usual(const Group& all) const {
+    Group group{all.choice, {}};
+    for (const std::size_t g : all.gradients) {
+      const int partitions = default_partitions(decisions_[g], gradients_[g], ranks_, bits_of_);
+      if (decisions_[g].partitions == partitions) group.gradients.insert(g);
+    }
+    group.are_default_bytes = of_size(group, kDefaultPartitionBytes).gradients == group.gradients;
+    return group;
+  }
   Group of_size(const Group& all, Bytes bytes) const {
-    Group group{all.choice, {}, 0};
+    Group group{all.choice, {}};
     group.choice.partition_bytes = bytes;
     for (const std::size_t g : all.gradients) {
       const int owners = owner_count(decisions_[g].servers, ranks_);
@@ -89,7 +100,7 @@ class Partitions {
     return group;
   }
   Group of_count(const Group& all, int count) const {
-    Group group{all.choice, {}, 0};
+    Group group{all.choice, {}};
     group.choice.partitions = count;
     for (const std::size_t g : all.gradients) {
       if (decisions_[g].partitions == count) group.gradients.insert(g);
@@ -100,6 +111,7 @@ class Partitions {
   const std::vector<Decision>& decisions_;
   std::span<const GradientSpec> gradients_;
   int ranks_;
+  const PayloadBits& bits_of_;
 };
 
 /// `name` with stars in the place of numbers: `layers.*.norm.weight`.
@@ -145,8 +157,12 @@ class RuleFinder {
     plan.defaults = groups_.front().choice;
     plan.rules.clear();
     plan.gradients.clear();
-    // A priority of its own and servers are fields that no rule can take back.
-    const bool last_rule = plan.defaults.priority || plan.defaults.servers;
+    // A priority of its own and servers are fields that no rule can take back, and partitions only by their bytes.
+    const bool partitions =
+        groups_.front().says_partitions() && std::any_of(groups_.begin(), groups_.end(), [](const Group& group) {
+          return !group.says_partitions() && !group.are_default_bytes;
+        });
+    const bool last_rule = plan.defaults.priority || plan.defaults.servers || partitions;
     if (last_rule) plan.defaults = {};
     while (others_open()) {
       const auto [pattern, group] = widest();
@@ -166,8 +182,7 @@ class RuleFinder {
   /// A group's choice that takes back what the default says besides.
   Choice beside(const Choice& defaults, std::size_t group) const {
     Choice choice = groups_[group].choice;
-    const bool says_partitions = choice.partitions || choice.partition_bytes;
-    if (!says_partitions && (defaults.partitions || defaults.partition_bytes)) {
+    if (!groups_[group].says_partitions() && (defaults.partitions || defaults.partition_bytes)) {
       choice.partition_bytes = kDefaultPartitionBytes;
     }
     if (!choice.warm_up_steps && defaults.warm_up_steps) choice.warm_up_steps = 0;
@@ -225,18 +240,18 @@ std::string share(std::size_t count, double bytes) {
 
 }  // namespace
 
-Plan compacted(const Plan& plan, std::span<const GradientSpec> gradients, int ranks) {
+Plan compacted(const Plan& plan, std::span<const GradientSpec> gradients, int ranks, const PayloadBits& bits_of) {
   std::vector<Decision> decisions;
   std::map<std::string, Group> alike;
   for (std::size_t g = 0; g < gradients.size(); ++g) {
-    decisions.push_back(decide(plan, gradients[g], ranks));
+    decisions.push_back(decide(plan, gradients[g], ranks, bits_of));
     const Choice choice = choice_of(decisions.back(), gradients[g]);
     Group& group = alike[key_of(choice)];
     group.choice = choice;
     group.gradients.insert(g);
   }
   std::vector<Group> groups;
-  const Partitions partitions(decisions, gradients, ranks);
+  const Partitions partitions(decisions, gradients, ranks, bits_of);
   for (const auto& [key, group] : alike) {
     for (Group& one : partitions.split(group)) {
       for (const std::size_t g : one.gradients) one.bytes += static_cast<double>(gradients[g].bytes());
@@ -248,7 +263,7 @@ Plan compacted(const Plan& plan, std::span<const GradientSpec> gradients, int ra
   Plan made = RuleFinder(std::move(groups), gradients).find(plan);
   // Names that patterns cannot tell apart, as those with stars of their own, leave the plan as it was.
   for (std::size_t g = 0; g < gradients.size(); ++g) {
-    if (!(decide(made, gradients[g], ranks) == decisions[g])) return plan;
+    if (!(decide(made, gradients[g], ranks, bits_of) == decisions[g])) return plan;
   }
   return made;
 }

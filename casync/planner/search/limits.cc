@@ -20,7 +20,8 @@ bool may_be_chosen(const CodecLimits& limits, const Offers& offers, std::size_t 
 
 /// The fields that are decided by themselves.
 void take_fixed(const Plan& rules, const GradientSpec& gradient, int ranks, Limits& limits) {
-  const Decision decision = decide(rules, gradient, ranks);
+  const auto unasked = [](const CodecChoice&) { return CodecTraits{}.bits_per_element; };  // partitions count if said
+  const Decision decision = decide(rules, gradient, ranks, unasked);
   const SaidFields said = said_fields(rules, gradient.name);
   if (said.strategy) limits.strategy = decision.strategy;
   if (said.servers && decision.strategy == StrategyKind::kPs) {

@@ -9,6 +9,7 @@
 #include "casync/planner/decide.h"
 #include "casync/planner/search/limits.h"
 #include "casync/planner/search/options.h"
+#include "casync/planner/search/usual.h"
 
 namespace casync {
 namespace {
@@ -69,11 +70,19 @@ class Writer {
     return Status::ok();
   }
 
-  Decision decision(std::size_t at, const CodecChoice& codec, StrategyKind strategy, Bytes partition_bytes) const {
+  /// With the partitions that a plan has which doesn't say.
+  Decision decision(std::size_t at, const CodecChoice& codec, StrategyKind strategy) const {
+    Decision made{codec, codec, strategy, 1, request_.training.gradients[at].spec.priority, 0};
+    made.servers = evaluator_.limits(at).servers.value_or(Servers{});
+    made.partitions = usual_partitions(evaluator_, at, made);
+    made.servers = {};
+    return made;
+  }
+  Decision decision(std::size_t at, StrategyKind strategy, Bytes partition_bytes) const {
     const GradientSpec& spec = request_.training.gradients[at].spec;
     const int ranks = request_.topology.ranks;
     const int owners = owner_count(evaluator_.limits(at).servers.value_or(Servers{}), ranks);
-    return {codec, codec, strategy, choose_partitions(spec.bytes(), ranks, owners, partition_bytes), spec.priority, 0};
+    return {kNone, kNone, strategy, choose_partitions(spec.bytes(), ranks, owners, partition_bytes), spec.priority, 0};
   }
 
   const PlanRequest& request() const { return request_; }
@@ -106,9 +115,8 @@ bool is_reference(const Strategy& strategy, References which, const Topology& to
 Status add_plain(Writer& writer) {
   for (const Strategy& strategy : strategies()) {
     if (!is_reference(strategy, References::kPlain, writer.request().topology)) continue;
-    CASYNC_RETURN_IF_ERROR(writer.add("plain, " + std::string(strategy.name), Plan{}.fusion_bytes, [&](std::size_t g) {
-      return writer.decision(g, kNone, strategy.kind, kDefaultPartitionBytes);
-    }));
+    CASYNC_RETURN_IF_ERROR(writer.add("plain, " + std::string(strategy.name), Plan{}.fusion_bytes,
+                                      [&](std::size_t g) { return writer.decision(g, kNone, strategy.kind); }));
   }
   return Status::ok();
 }
@@ -125,9 +133,8 @@ Status add_codec(Writer& writer, const CodecChoice& codec) {
   for (const Strategy& strategy : strategies()) {
     if (!is_reference(strategy, References::kCoded, writer.request().topology)) continue;
     if (!may_merge_again(writer.request(), unsaid, kTypical, codec, facts->traits, strategy.kind)) continue;
-    CASYNC_RETURN_IF_ERROR(
-        writer.add(name + ", " + std::string(strategy.name), Plan{}.fusion_bytes,
-                   [&](std::size_t g) { return writer.decision(g, codec, strategy.kind, kDefaultPartitionBytes); }));
+    CASYNC_RETURN_IF_ERROR(writer.add(name + ", " + std::string(strategy.name), Plan{}.fusion_bytes,
+                                      [&](std::size_t g) { return writer.decision(g, codec, strategy.kind); }));
   }
   if (facts->rounds) return Status::ok();                // SeCoPa's rule is about codes that are merged
   std::map<std::pair<Elements, DType>, Decision> known;  // its rule sees nothing but the size
@@ -146,7 +153,7 @@ Status add_schedules(Writer& writer) {
   const int ranks = writer.request().topology.ranks;
   const auto whole = [&](StrategyKind strategy) {
     return [&writer, strategy, ranks](std::size_t g) {
-      Decision decision = writer.decision(g, kNone, strategy, kDefaultPartitionBytes);
+      Decision decision = writer.decision(g, kNone, strategy);
       decision.partitions = strategy == StrategyKind::kRing ? ranks : 1;
       decision.priority = 0;
       return decision;
@@ -158,7 +165,7 @@ Status add_schedules(Writer& writer) {
     CASYNC_RETURN_IF_ERROR(writer.add("MG-WFBP" + over, 4_MiB, whole(strategy)));
     for (const Bytes bytes : {2_MiB, 8_MiB}) {
       CASYNC_RETURN_IF_ERROR(writer.add("ByteScheduler" + over + ", " + std::to_string(bytes >> 20) + " MiB", 0,
-                                        [&](std::size_t g) { return writer.decision(g, kNone, strategy, bytes); }));
+                                        [&](std::size_t g) { return writer.decision(g, strategy, bytes); }));
     }
   }
   return Status::ok();

@@ -48,7 +48,7 @@ class Search {
     collapse();
     CASYNC_RETURN_IF_ERROR(decide(*references, before));
     if (report_.all_ranks) CASYNC_RETURN_IF_ERROR(refine());
-    CASYNC_RETURN_IF_ERROR(prefer_usual(request_, evaluator_, report_.all_ranks, report_.step, report_.simulation));
+    CASYNC_RETURN_IF_ERROR(prefer_usual(evaluator_, report_.all_ranks, report_.step, report_.simulation));
     report_.evaluations = evaluator_.evaluations();
     report_.reason = reasons(evaluator_, report_.step, report_.simulation);
     return std::move(report_);
@@ -246,13 +246,12 @@ class Search {
   bool take_way(std::size_t own, const Decision& model) {
     State state = best_;
     for (const std::size_t g : classes_[own].gradients) {
-      const GradientSpec& spec = request_.training.gradients[g].spec;
       if (compresses(best_.options[g]->decision) != compresses(model)) return false;
       const Limits& limits = evaluator_.limits(g);
       Decision decision = model;
       decision.priority = best_.priorities[g];
       decision.servers = limits.servers.value_or(Servers{});
-      decision.partitions = limits.partitions.value_or(usual_partitions(request_, spec, decision.servers));
+      decision.partitions = limits.partitions.value_or(usual_partitions(evaluator_, g, decision));
       if (!request_.limits.empty() && !allows(limits, request_.codecs, decision)) return false;
       const Result<const Option*> option = evaluator_.option(g, decision);
       if (!option) return false;

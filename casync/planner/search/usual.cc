@@ -3,16 +3,16 @@
 
 #include <utility>
 
-#include "casync/patterns/partition_count.h"
 #include "casync/planner/decide.h"
+#include "casync/planner/search/payload_bits.h"
 
 namespace casync {
 namespace {
 
 class Usual {
  public:
-  Usual(const PlanRequest& request, Evaluator& evaluator, bool all_ranks, PlannedStep& step, Simulation& simulation)
-      : request_(request), evaluator_(evaluator), all_ranks_(all_ranks), step_(step), simulation_(simulation) {}
+  Usual(Evaluator& evaluator, bool all_ranks, PlannedStep& step, Simulation& simulation)
+      : evaluator_(evaluator), all_ranks_(all_ranks), step_(step), simulation_(simulation) {}
 
   Status prefer_all() {
     PlannedStep usual = step_;
@@ -41,8 +41,7 @@ class Usual {
   void set_partitions(PlannedStep& step) const {
     for (std::size_t g = 0; g < step.decisions.size(); ++g) {
       if (evaluator_.limits(g).partitions) continue;
-      const GradientSpec& spec = request_.training.gradients[g].spec;
-      step.decisions[g].partitions = usual_partitions(request_, spec, step.decisions[g].servers);
+      step.decisions[g].partitions = usual_partitions(evaluator_, g, step.decisions[g]);
     }
   }
 
@@ -58,7 +57,6 @@ class Usual {
     return Status::ok();
   }
 
-  const PlanRequest& request_;
   Evaluator& evaluator_;
   const bool all_ranks_;
   PlannedStep& step_;
@@ -67,14 +65,14 @@ class Usual {
 
 }  // namespace
 
-int usual_partitions(const PlanRequest& request, const GradientSpec& spec, const Servers& servers) {
-  const int ranks = request.topology.ranks;
-  return choose_partitions(spec.bytes(), ranks, owner_count(servers, ranks), kDefaultPartitionBytes);
+int usual_partitions(Evaluator& evaluator, std::size_t at, const Decision& decision) {
+  const PlanRequest& request = evaluator.request();
+  return default_partitions(decision, request.training.gradients[at].spec, request.topology.ranks,
+                            payload_bits([&](const CodecChoice& choice) { return evaluator.facts(choice); }));
 }
 
-Status prefer_usual(const PlanRequest& request, Evaluator& evaluator, bool all_ranks, PlannedStep& step,
-                    Simulation& simulation) {
-  return Usual(request, evaluator, all_ranks, step, simulation).prefer_all();
+Status prefer_usual(Evaluator& evaluator, bool all_ranks, PlannedStep& step, Simulation& simulation) {
+  return Usual(evaluator, all_ranks, step, simulation).prefer_all();
 }
 
 }  // namespace casync

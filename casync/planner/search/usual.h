@@ -10,13 +10,12 @@ namespace casync {
 /// Part of a step by which predictions err on a quiet machine: of two plans that differ by less the simpler one wins.
 inline constexpr double kNoDifference = 0.01;
 
-/// The partitions of a gradient if a plan says nothing of them.
-int usual_partitions(const PlanRequest& request, const GradientSpec& spec, const Servers& servers);
+/// The partitions of gradient `at` if a plan that decides the rest of `decision` says nothing of them.
+int usual_partitions(Evaluator& evaluator, std::size_t at, const Decision& decision);
 
 /// Gives a step that has been found, and `simulation` of it, what plans have that say nothing: fusion and partitions
 /// where these make the step no longer, and with all ranks simulated strategy `ps`, too, where it makes the step longer
 /// by no more than predictions err. Fields with a limit stay. Errors as Evaluator::judge.
-Status prefer_usual(const PlanRequest& request, Evaluator& evaluator, bool all_ranks, PlannedStep& step,
-                    Simulation& simulation);
+Status prefer_usual(Evaluator& evaluator, bool all_ranks, PlannedStep& step, Simulation& simulation);
 
 }  // namespace casync

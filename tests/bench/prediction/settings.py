@@ -55,7 +55,9 @@ def model_text(name):
     return "\n".join(lines) + "\n"
 
 
-# Codec, strategy, and what else stands in the plan's default.
+# The partitions that the measurements in data/ had: those of 1 MiB, whatever the codec.
+MEASURED = "partition_bytes: 1048576"
+# Codec, strategy, and what else stands in the plan's default, if not MEASURED.
 PLANS = {
     "none-ps": ("none", "ps", ""),
     "none-ring": ("none", "ring", ""),
@@ -79,7 +81,7 @@ FAST = [name for name in PLANS if name not in ("none-tree", "bf16-ps")]
 
 def plan_text(name):
     codec, strategy, more = PLANS[name]
-    return f'version: 1\ndefault {{ codec {{ name: "{codec}" }} strategy: {strategy} {more} }}\n'
+    return f'version: 1\ndefault {{ codec {{ name: "{codec}" }} strategy: {strategy} {more or MEASURED} }}\n'
 
 
 def plans_of(link, ranks):

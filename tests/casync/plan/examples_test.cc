@@ -55,7 +55,8 @@ TEST_CASE("plan: strengths are as docs/plan.md tells them") {
   REQUIRE(blocks.size() >= 2);
   const Result<Plan> plan = parse_plan(blocks[1], "docs/plan.md");
   REQUIRE(plan.status().text() == "OK");
-  const Decision decision = decide(*plan, {"layer0.weight", DType::kFloat32, {1024, 1024}, 9}, 4);
+  const Decision decision =
+      decide(*plan, {"layer0.weight", DType::kFloat32, {1024, 1024}, 9}, 4, [](const CodecChoice&) { return 1; });
   CHECK(decision.codec.name == "none");
   CHECK(decision.priority == 1);
   CHECK(decision.partitions == 4);

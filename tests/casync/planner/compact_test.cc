@@ -17,6 +17,10 @@ namespace {
 
 constexpr int kRanks = 4;
 
+double bits_of(const CodecChoice& choice) {
+  return choice.name == "int4" ? 4.25 : choice.name == "int8" ? 8.125 : choice.name == "topk" ? 0.64 : 1;
+}
+
 Entry entry(const GradientSpec& gradient, const CodecChoice& codec, int partitions) {
   Entry made{gradient.name, {}};
   made.choice.codec = codec;
@@ -59,7 +63,7 @@ Plan usual_plan(const std::vector<GradientSpec>& gradients) {
 void check_same(const Plan& plan, const Plan& made, const std::vector<GradientSpec>& gradients) {
   for (const GradientSpec& gradient : gradients) {
     INFO(gradient.name);
-    CHECK(decide(made, gradient, kRanks) == decide(plan, gradient, kRanks));
+    CHECK(decide(made, gradient, kRanks, bits_of) == decide(plan, gradient, kRanks, bits_of));
   }
 }
 
@@ -76,7 +80,7 @@ TEST_CASE("compacted plan: gradients with servers, and gradients without, decide
                                      choose_partitions(gradient.bytes(), kRanks, owners, kDefaultPartitionBytes)));
       if (served) plan.gradients.back().choice.servers = Servers{2, true};
     }
-    const Plan made = compacted(plan, gradients, kRanks);
+    const Plan made = compacted(plan, gradients, kRanks, bits_of);
     check_same(plan, made, gradients);
     CHECK(made.gradients.empty());
     CHECK(made.rules.size() < 8);
@@ -91,7 +95,7 @@ TEST_CASE("compacted plan: a transformer of 75 gradients is a default and rules 
   gradients.push_back({"head.weight", DType::kFloat32, {512, 1000}, 73});
   gradients.push_back({"head.bias", DType::kFloat32, {1000}, 74});
   REQUIRE(gradients.size() == 75);
-  const Plan plan = usual_plan(gradients), made = compacted(plan, gradients, kRanks);
+  const Plan plan = usual_plan(gradients), made = compacted(plan, gradients, kRanks, bits_of);
   check_same(plan, made, gradients);
   CHECK(made.gradients.empty());
   REQUIRE(made.rules.size() == 2);
@@ -119,7 +123,7 @@ TEST_CASE("compacted plan: exceptions have rules of their own, stronger than the
     if (each.name == "layers.3.mlp.weight") each.choice.codec = CodecChoice{"int8", {{"block", 64}}};
     if (each.name == "layers.2.norm.bias") each.choice.partitions = 3;
   }
-  const Plan made = compacted(plan, gradients, kRanks);
+  const Plan made = compacted(plan, gradients, kRanks, bits_of);
   check_same(plan, made, gradients);
   CHECK(made.rules.size() <= 5);
 }
@@ -136,7 +140,7 @@ TEST_CASE("compacted plan: the default's partitions, warm-up, priority and memor
       if (what == 2) choice.priority = 3;
       if (what == 3) choice.residual_memory = ResidualMemory::kOneBuffer;
     }
-    const Plan made = compacted(plan, gradients, kRanks);
+    const Plan made = compacted(plan, gradients, kRanks, bits_of);
     CAPTURE(what);
     check_same(plan, made, gradients);
     CHECK(made.gradients.empty());
@@ -165,7 +169,39 @@ TEST_CASE("compacted plan: the short one decides as the plan does") {
       if (random() % 4 == 0) plan.gradients.back().choice.warm_up_steps = 10;
     }
     CAPTURE(round);
-    check_same(plan, compacted(plan, gradients, kRanks), gradients);
+    check_same(plan, compacted(plan, gradients, kRanks, bits_of), gradients);
+  }
+}
+
+TEST_CASE("compacted plan: partitions that follow from payloads are not said, whatever the default says") {
+  constexpr int kMany = 256;
+  const std::vector<GradientSpec> gradients = transformer_gradients(6);
+  for (const int what : {0, 1, 2}) {
+    Plan plan;
+    for (const GradientSpec& gradient : gradients) {
+      plan.gradients.push_back(
+          entry(gradient, CodecChoice{is_matrix(gradient) || what == 2 ? "onebit" : "none", {}}, 1));
+      Choice& choice = plan.gradients.back().choice;
+      // The embedding has most of the bytes, so what it says is the default.
+      const bool says = what == 1 && gradient.name == "embedding.weight";
+      choice.partitions.reset();
+      const int usual = decide(plan, gradient, kMany, bits_of).partitions;
+      if (is_matrix(gradient) && !says) {
+        CHECK(usual < choose_partitions(gradient.bytes(), kMany, kDefaultPartitionBytes));
+      }
+      choice.partitions = says ? 100 : usual;
+    }
+    const Plan made = compacted(plan, gradients, kMany, bits_of);
+    CAPTURE(what);
+    for (const GradientSpec& gradient : gradients) {
+      CHECK(decide(made, gradient, kMany, bits_of) == decide(plan, gradient, kMany, bits_of));
+    }
+    CHECK(made.gradients.empty());
+    CHECK(made.rules.size() <= 5);
+    const auto says = [](const Choice& choice) { return choice.partitions || choice.partition_bytes; };
+    const auto rules =
+        std::count_if(made.rules.begin(), made.rules.end(), [&](const Rule& r) { return says(r.choice); });
+    CHECK(rules + (says(made.defaults) ? 1 : 0) == (what == 1 ? 1 : 0));
   }
 }
 

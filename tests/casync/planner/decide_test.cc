@@ -12,7 +12,13 @@ GradientSpec gradient(std::string name, std::int64_t elements = 100) {
 
 CodecChoice codec(std::string name) { return {std::move(name), {}}; }
 
-Decision decided(const Plan& plan, const std::string& name) { return decide(plan, gradient(name), 4); }
+double no_bits(const CodecChoice& choice) {
+  FAIL("asked about " + choice.name);
+  return 0;
+}
+
+Decision decided(const Plan& plan, const GradientSpec& spec, int ranks) { return decide(plan, spec, ranks, no_bits); }
+Decision decided(const Plan& plan, const std::string& name) { return decided(plan, gradient(name), 4); }
 
 // A plan of three strengths for "x": the defaults for all, a rule for x*, an entry for x itself.
 Plan plan_of(Choice defaults, Choice rule, Choice entry) {
@@ -149,13 +155,13 @@ TEST_CASE("decide: partitions that follow from a size are a multiple of the serv
   const auto partitions = [&](int servers) {
     Choice choice = bytes;
     if (servers > 0) choice.servers = Servers{servers, false};
-    return decide(plan_of(choice, {}, {}), x, 12).partitions;
+    return decided(plan_of(choice, {}, {}), x, 12).partitions;
   };
   CHECK(partitions(0) == 24);
   CHECK(partitions(1) == 16);
   CHECK(partitions(3) == 18);
   CHECK(partitions(5) == 20);
-  CHECK(decide(plan_of({.servers = Servers{3, false}}, {}, {}), gradient("x", 1 << 10), 12).partitions == 1);
+  CHECK(decided(plan_of({.servers = Servers{3, false}}, {}, {}), gradient("x", 1 << 10), 12).partitions == 1);
 }
 
 TEST_CASE("decide: a codec keeps the parameters it was named with") {
@@ -167,10 +173,10 @@ TEST_CASE("decide: a number of partitions is stronger than partition_bytes of th
   const GradientSpec x = gradient("x", 1 << 20);
   const Choice count{.partitions = 3}, bytes{.partition_bytes = 512_KiB},
       both{.partition_bytes = 512_KiB, .partitions = 5};
-  CHECK(decide(plan_of(both, {}, {}), x, 4).partitions == 5);
-  CHECK(decide(plan_of(bytes, count, {}), x, 4).partitions == 3);
-  CHECK(decide(plan_of(count, bytes, {}), x, 4).partitions == 8);
-  CHECK(decide(plan_of({.partitions = -3}, {}, {}), x, 4).partitions == 1);
+  CHECK(decided(plan_of(both, {}, {}), x, 4).partitions == 5);
+  CHECK(decided(plan_of(bytes, count, {}), x, 4).partitions == 3);
+  CHECK(decided(plan_of(count, bytes, {}), x, 4).partitions == 8);
+  CHECK(decided(plan_of({.partitions = -3}, {}, {}), x, 4).partitions == 1);
 }
 
 TEST_CASE("choose_partitions: small gradients have one, then as many as are worth owning, then multiples of ranks") {

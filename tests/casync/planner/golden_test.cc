@@ -9,6 +9,7 @@
 #include "casync/planner/decide.h"
 #include "casync/planner/plan_module/plan_io.h"
 #include "casync/planner/search/alternatives.h"
+#include "casync/planner/search/payload_bits.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/references.h"
 #include "casync/planner/search/search.h"
@@ -98,7 +99,8 @@ TEST_CASE("planner: the plan file has an entry and a reason for each gradient, a
   REQUIRE(again.status().text() == "OK");
   CHECK(plan_text(*again) == plan_text(plan));
   for (std::size_t g = 0; g < request.training.gradients.size(); ++g) {
-    CHECK(decide(*again, request.training.gradients[g].spec, 2) == report->step.decisions[g]);
+    CHECK(decide(*again, request.training.gradients[g].spec, 2, payload_bits(request.facts_of)) ==
+          report->step.decisions[g]);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "casync/planner/group_faults.h"
 #include "casync/planner/search/grouped.h"
 #include "casync/planner/search/methods.h"
+#include "casync/planner/search/payload_bits.h"
 #include "tests/casync/planner/requests.h"
 #include "tests/casync/simulator/scenarios.h"
 
@@ -203,8 +204,8 @@ TEST_CASE("methods: the plan of each says what was simulated") {
       Scenario scenario{one.topology, one.profile, whole->training, {}, method.plan.fusion_bytes, {}, one.facts_of};
       scenario.credit_bytes = method.plan.credit_bytes;
       for (const TrainedGradient& gradient : whole->training.gradients) {
-        scenario.decisions.push_back(
-            in_own_type(decide(method.plan, gradient.spec, one.topology.ranks), gradient.spec.dtype));
+        scenario.decisions.push_back(in_own_type(
+            decide(method.plan, gradient.spec, one.topology.ranks, payload_bits(one.facts_of)), gradient.spec.dtype));
       }
       CHECK(simulated(scenario).step_s == method.step_s);
     }

@@ -10,6 +10,7 @@
 #include "casync/planner/decide.h"
 #include "casync/planner/search/limits.h"
 #include "casync/planner/search/options.h"
+#include "casync/planner/search/payload_bits.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/references.h"
 #include "casync/planner/search/search.h"
@@ -70,7 +71,8 @@ TEST_CASE("planner: partitions are as somebody says, else the usual ones unless 
     PlanReport usual = report;
     for (std::size_t g = 0; g < usual.step.decisions.size(); ++g) {
       usual.step.decisions[g].partitions =
-          choose_partitions(request.training.gradients[g].spec.bytes(), request.topology.ranks, kDefaultPartitionBytes);
+          default_partitions(usual.step.decisions[g], request.training.gradients[g].spec, request.topology.ranks,
+                             payload_bits(request.facts_of));
     }
     if (!(usual.step.decisions == report.step.decisions)) {
       Evaluator evaluator(request);

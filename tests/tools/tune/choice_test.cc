@@ -56,7 +56,8 @@ TEST_CASE("the chosen plan's file reads back, and says why it was chosen", "[tun
     std::ofstream(path) << *text;
     const Result<Plan> plan = read_plan_file(path);
     REQUIRE(plan.status().is_ok());
-    const Decision decision = decide(*plan, {"layer.weight", DType::kFloat32, {64, 64}}, 2);
+    const Decision decision =
+        decide(*plan, {"layer.weight", DType::kFloat32, {64, 64}}, 2, [](const CodecChoice&) { return 32; });
     CHECK(text_of(decision.codec) == (chosen == &ways[2] ? "int4:block=64" : "none"));
     CHECK(decision.second_hop == decision.codec);
   }

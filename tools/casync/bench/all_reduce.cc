@@ -11,11 +11,13 @@
 #include "casync/model/codec_choice.h"
 #include "casync/planner/decide.h"
 #include "casync/planner/plan_file.h"
+#include "casync/planner/search/payload_bits.h"
 #include "casync/strategies/strategy.h"
 #include "compll/codec/codec.h"
 #include "runtime/session/session.h"
 #include "tools/casync/bench/inputs.h"
 #include "tools/casync/bench/replay.h"
+#include "tools/casync/codec_facts.h"
 #include "tools/casync/run/private_directory.h"
 
 namespace casync::tools {
@@ -180,7 +182,7 @@ Result<bool> bench_all_reduce(const AllReduceOptions& options) {
   for (Bytes size : options.sizes) {
     const GradientSpec spec{
         "bench." + std::to_string(size), DType::kFloat32, {static_cast<std::int64_t>(size / sizeof(float))}, 0};
-    const Decision decision = decide(bench.value().plan, spec, (*session)->ranks());
+    const Decision decision = decide(bench.value().plan, spec, (*session)->ranks(), payload_bits(facts_of));
     Result<Row> row = Worker(**session, options, size / sizeof(float)).measure(decision, spec);
     CASYNC_RETURN_IF_ERROR(row.status());
     if (table) print(*table, options, decision, (*session)->ranks(), size, *row);

@@ -10,10 +10,12 @@
 #include "casync/planner/search/alternatives.h"
 #include "casync/planner/search/bandwidth.h"
 #include "casync/planner/search/measured.h"
+#include "casync/planner/search/payload_bits.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/search.h"
 #include "casync/planner/search/whole_step.h"
 #include "casync/planner/search/written_plan.h"
+#include "tools/casync/codec_facts.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/explain/crossover_picture.h"
 #include "tools/casync/explain/whole_step_text.h"
@@ -57,7 +59,8 @@ Status settle_world(ExplainOptions& options, const Plan& plan) {
 
 /// Adds the plan's codecs to those judged by their loss, even if the planner would not consider them.
 void judge_planned(const Plan& plan, ExplainOptions& options) {
-  const Decision decision = decide(plan, {options.gradient, DType::kFloat32, {}, 0}, options.inputs.ranks);
+  const Decision decision =
+      decide(plan, {options.gradient, DType::kFloat32, {}, 0}, options.inputs.ranks, payload_bits(facts_of));
   options.inputs.judged = {decision.codec, decision.second_hop};
 }
 
@@ -278,7 +281,7 @@ Status explain(ExplainOptions options) {
     if (!decided) {
       return Status(decided.code(), options.plan + ": gradient `" + gradient.spec.name + "`: " + decided.message());
     }
-    step.decisions.push_back(decide(*plan, gradient.spec, request.topology.ranks));
+    step.decisions.push_back(decide(*plan, gradient.spec, request.topology.ranks, payload_bits(request.facts_of)));
     if (gradient.spec.name == options.gradient) explained.push_back(gradient.spec);
   }
   const Result<KeptMemory> kept = kept_memory(*plan, explained, request.topology.ranks);

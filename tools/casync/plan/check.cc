@@ -9,6 +9,7 @@
 #include "casync/planner/decide.h"
 #include "casync/planner/plan_codecs.h"
 #include "casync/planner/search/grouped.h"
+#include "casync/planner/search/payload_bits.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/request.h"
 #include "casync/simulator/outline.h"
@@ -90,7 +91,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
         shares.add("left to the planner", gradient.spec);
         continue;
       }
-      Decision decision = decide(*plan, gradient.spec, ranks);
+      Decision decision = decide(*plan, gradient.spec, ranks, payload_bits(facts_of));
       const Status servers = check_servers(decision.servers, decision.strategy, ranks);
       if (!servers) return named(Status(servers.code(), "gradient `" + gradient.spec.name + "`: " + servers.message()));
       const auto rounds = rounds_of(decision, gradient.spec, ranks, {}, facts_of);

@@ -10,6 +10,7 @@
 #include "casync/planner/search/compact.h"
 #include "casync/planner/search/measured.h"
 #include "casync/planner/search/methods.h"
+#include "casync/planner/search/payload_bits.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/search.h"
 #include "casync/planner/search/written_plan.h"
@@ -152,7 +153,7 @@ Status make_plan(const PlanOptions& options) {
   if (options.nodes_are_assumed) plan.world.nodes.reset();  // a session on other nodes has nothing to warn of
   std::vector<GradientSpec> gradients;
   for (const TrainedGradient& gradient : request.training.gradients) gradients.push_back(gradient.spec);
-  if (!options.entries) plan = compacted(plan, gradients, request.topology.ranks);
+  if (!options.entries) plan = compacted(plan, gradients, request.topology.ranks, payload_bits(request.facts_of));
   const Result<KeptMemory> kept = kept_memory(plan, gradients, request.topology.ranks);
   if (!kept) return kept.status();
   const StepParts& parts = report->simulation.parts;

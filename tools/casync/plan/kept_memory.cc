@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "casync/planner/decide.h"
+#include "casync/planner/search/payload_bits.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/kept.h"
 #include "compll/codec/rounds_codec.h"
@@ -75,7 +76,7 @@ nlohmann::ordered_json KeptMemory::json() const {
 Result<KeptMemory> kept_memory(const Plan& plan, std::span<const GradientSpec> gradients, int ranks) {
   KeptMemory memory;
   for (const GradientSpec& spec : gradients) {
-    Decision decision = decide(plan, spec, ranks);
+    Decision decision = decide(plan, spec, ranks, payload_bits(facts_of));
     const Result<std::optional<Rounds>> rounds = rounds_of(decision, spec, ranks, {}, facts_of);
     const Status added = rounds ? memory.add(decision, *rounds, spec) : rounds.status();
     if (!added) return Status(added.code(), "gradient `" + spec.name + "`: " + added.message());

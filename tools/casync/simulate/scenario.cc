@@ -3,6 +3,7 @@
 
 #include "casync/planner/decide.h"
 #include "casync/planner/search/grouped.h"
+#include "casync/planner/search/payload_bits.h"
 #include "casync/planner/search/request.h"
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
@@ -30,7 +31,7 @@ Result<Scenario> scenario_of(Profile profile, const Training& training, const Pl
   scenario.seed = plan.seed;
   scenario.facts_of = facts_of;
   for (const TrainedGradient& gradient : scenario.training.gradients) {
-    const Decision decision = decide(plan, gradient.spec, scenario.topology.ranks);
+    const Decision decision = decide(plan, gradient.spec, scenario.topology.ranks, payload_bits(facts_of));
     scenario.decisions.push_back(in_own_type(decision, gradient.spec.dtype));
   }
   return scenario;

@@ -10,6 +10,8 @@
 #include "casync/planner/loss_table.h"
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_file.h"
+#include "casync/planner/search/payload_bits.h"
+#include "tools/casync/codec_facts.h"
 #include "tools/casync/plan/gradient_samples.h"
 #include "tools/casync/plan/losses.h"
 #include "tools/casync/report/numbers.h"
@@ -113,7 +115,7 @@ Status add_losses(std::vector<TunedWay>& ways, const std::string& record, const 
   for (TunedWay& way : ways) {
     const Result<CodecChoice> codec = parse_codec_choice(way.name);
     const Decide decide_for = [&](const GradientSpec& spec) {
-      if (way.name == kPlanned) return decide(*plan, spec, ranks);
+      if (way.name == kPlanned) return decide(*plan, spec, ranks, payload_bits(facts_of));
       Decision decision;
       if (way.name != kUncompressed && codec) decision.codec = decision.second_hop = *codec;
       return decision;
