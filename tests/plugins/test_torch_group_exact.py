@@ -47,7 +47,7 @@ def steps():
 def as_gloo_does(rank):
     rank, size = begin()
     gloo = dist.new_group(backend="gloo")
-    for (operation, dtype), count in itertools.product(CASES, (0, 1, 1001)):
+    for (operation, dtype), count in itertools.product(CASES, (0, 1001)):
         op = getattr(dist.ReduceOp, operation)
         tensor = values(dtype, count, rank)
         wanted = by_gloo(gloo, operation, dtype, tensor) if count else tensor
