@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # CASYNC_FRAMEWORKS: the frameworks that have a plugin, which are the folders of the Python package.
 #
-# casync_python_test(NAME script ENVIRONMENT <framework>|plain|docs LABELS ... [ARGS ...] [TIMEOUT seconds] [WAITS])
+# casync_python_test(NAME script ENVIRONMENT <framework>|plain|docs... LABELS ... [ARGS ...] [TIMEOUT seconds] [WAITS])
 # The only way a Python test is made: one CTest entry that runs `script` with the Python of .venv/<ENVIRONMENT>
 # and the package staged in <build>/python. A file test_*.py runs under pytest, any other as a program (exit 77
 # skips). `plain` has numpy and nothing of a framework. All carry the label `python`. Without the environment,
 # or with CASYNC_WITH_FRAMEWORKS=OFF for a framework's (CASYNC_WITH_TENSORFLOW=OFF for that one alone), the test is left
-# out and a STATUS line says so. WAITS: as for casync_test.
+# out and a STATUS line says so. WAITS: as for casync_test. ENVIRONMENT torch torch_newest runs casync.torch.ddp in the
+# second one as casync.torch_newest.ddp. No build fails without a <framework>_newest: tools/setup goes on without it, too.
 casync_feature(FRAMEWORKS "tests with deep learning frameworks (.venv/<framework>: tools/setup makes them)" AUTO)
 file(GLOB CASYNC_FRAMEWORKS RELATIVE ${PROJECT_SOURCE_DIR}/plugins/python/casync CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/plugins/python/casync/*/__init__.py)
@@ -28,40 +29,46 @@ function(casync_python_environment result environment)
     return()
   endif()
   set(feature FRAMEWORKS)
+  string(REGEX REPLACE "_newest$" "" framework ${environment})
   if(NOT environment STREQUAL "plain")
-    string(TOUPPER ${environment} feature)
+    string(TOUPPER ${framework} feature)
     if(CASYNC_WITH_FRAMEWORKS STREQUAL "OFF" OR CASYNC_WITH_${feature} STREQUAL "OFF")
       return()
     endif()
   endif()
   if(EXISTS ${python})
     set(${result} ${python} PARENT_SCOPE)
-  elseif(CASYNC_WITH_FRAMEWORKS STREQUAL "ON" OR CASYNC_WITH_${feature} STREQUAL "ON")
+  elseif(environment STREQUAL framework AND
+      (CASYNC_WITH_FRAMEWORKS STREQUAL "ON" OR CASYNC_WITH_${feature} STREQUAL "ON"))
     message(FATAL_ERROR "CASYNC_WITH_FRAMEWORKS or CASYNC_WITH_${feature} is ON, but ${python} is not there: run tools/setup")
   endif()
 endfunction()
 
 function(casync_python_test name script)
-  cmake_parse_arguments(ARG "WAITS" "ENVIRONMENT;TIMEOUT" "LABELS;ARGS" ${ARGN})
-  casync_python_environment(python ${ARG_ENVIRONMENT})
-  if(NOT python)
-    message(STATUS "test ${name} left out: no Python environment ${ARG_ENVIRONMENT} (tools/setup makes it)")
-    return()
-  endif()
+  cmake_parse_arguments(ARG "WAITS" "TIMEOUT" "ENVIRONMENT;LABELS;ARGS" ${ARGN})
   cmake_path(ABSOLUTE_PATH script BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   cmake_path(GET script FILENAME file)
-  set(runner ${python})
-  if(file MATCHES "^test_.*\\.py$")
-    list(APPEND runner -m pytest -q -p no:cacheprovider)
-  endif()
-  add_test(NAME ${name} COMMAND ${runner} ${script} ${ARG_ARGS})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  set_tests_properties(${name} PROPERTIES
-    LABELS "python;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
-    ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1;CASYNC_CACHE_DIR=${CASYNC_TEST_CODECS}")
-  if(NOT ARG_WAITS)
-    set_tests_properties(${name} PROPERTIES PROCESSORS 2)
-  endif()
+  list(GET ARG_ENVIRONMENT 0 first)
+  foreach(environment IN LISTS ARG_ENVIRONMENT)
+    string(REPLACE ".${first}." ".${environment}." test ${name})
+    casync_python_environment(python ${environment})
+    if(NOT python)
+      message(STATUS "test ${test} left out: no Python environment ${environment} (tools/setup makes it)")
+      continue()
+    endif()
+    set(runner ${python})
+    if(file MATCHES "^test_.*\\.py$")
+      list(APPEND runner -m pytest -q -p no:cacheprovider)
+    endif()
+    add_test(NAME ${test} COMMAND ${runner} ${script} ${ARG_ARGS})
+    set_tests_properties(${test} PROPERTIES
+      LABELS "python;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+      ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1;CASYNC_CACHE_DIR=${CASYNC_TEST_CODECS}")
+    if(NOT ARG_WAITS)
+      set_tests_properties(${test} PROPERTIES PROCESSORS 2)
+    endif()
+  endforeach()
 endfunction()

@@ -19,12 +19,12 @@ def path_with(folder, *programs):
     return str(folder)
 
 
-def run(command, tmp_path, **environment):
+def run(command, tmp_path, succeeds=False, **environment):
     kept = {k: v for k, v in os.environ.items() if k in ("HOME", "LANG")}
     result = subprocess.run(
         command, env={**kept, **environment}, cwd=tmp_path, text=True, capture_output=True, timeout=100, check=False
     )
-    assert result.returncode != 0, result.stdout
+    assert (result.returncode == 0) == succeeds, result.stdout + result.stderr
     return " ".join((result.stdout + result.stderr).split())
 
 
@@ -95,3 +95,16 @@ def test_setup_with_an_old_python_says_which_is_needed(tmp_path, setup_copy):
     fake_program(tmp_path / "bin", "python3", '[ "$1" = --version ] && echo Python 3.8.1; exit 1')
     text = run([setup_copy, "--no-packages"], tmp_path, PATH=path)
     assert "python3 is Python 3.8.1, but 3.9 or newer is needed" in text
+
+
+def test_setup_goes_on_without_the_newest_torch(tmp_path, setup_copy):
+    path = path_with(tmp_path / "bin", *BASICS, "cp", "rm")
+    newest = re.search(r"^torch_newest=\((\S+)", setup_copy.read_text(), re.MULTILINE).group(1)
+    fake_program(tmp_path / "bin", "python3", f"""case "$*" in
+      *{newest}*) exit 1 ;;
+      *" --target .deps "*) mkdir .deps ;;
+      "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+    esac""")
+    text = run([setup_copy, "--no-packages"], tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
+    assert f"could not install into .venv/torch_newest: {newest}" in text and "tests that run with it are left out" in text
+    assert not (tmp_path / ".venv/torch_newest").exists() and (tmp_path / ".venv/mxnet/setup-stamp").exists()

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Broadcasts, all-gathers and barriers of the backend "casync" beside Gloo's: turns, in the same processes.
+"""Broadcasts, all-gathers, small all-reduces and barriers of the backend "casync" beside Gloo's: turns, in the same processes.
 
     python tests/bench/torch_plugin/collectives.py [--ranks 2 4] [--kib 0.1 64 1024 65536] [--turns 10] [--link 1gbit]
 
 Needs the package on PYTHONPATH. `--link`: each rank is a host of its own on a switch, with so much each way; needs root.
-Otherwise all ranks share this machine. `KiB`: of the tensor that is broadcast, and of the output of an all-gather.
+Otherwise all ranks share this machine. `KiB`: of the tensor that is broadcast or reduced, and of the output of an all-gather.
 """
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -30,6 +31,7 @@ def rank_main(options):
     import torch.distributed as dist
 
     import casync.torch
+    from casync.torch.copies import REDUCED
 
     warnings.filterwarnings("ignore", category=FutureWarning)  # some torch has another name for it
     torch.set_num_threads(1)
@@ -42,13 +44,17 @@ def rank_main(options):
         begin = time.monotonic()
         if kind == "broadcast":
             dist.broadcast(tensor, group=group, group_src=size - 1)
+        elif kind == "all_reduce":
+            dist.all_reduce(tensor, dist.ReduceOp.MAX, group=group)
         elif kind == "all_gather":
             dist.all_gather_into_tensor(output, tensor[: tensor.numel() // size], group=group)
         else:
             dist.barrier(group=group)
         return time.monotonic() - begin
 
-    for kind, kib in [("barrier", 0), *[(kind, kib) for kib in options.kib for kind in ("broadcast", "all_gather")]]:
+    for kind, kib in [("barrier", 0), *itertools.product(("broadcast", "all_gather", "all_reduce"), options.kib)]:
+        if kind == "all_reduce" and 1024 * kib * size > REDUCED:
+            continue  # Gloo's, in both groups
         elements = max(size, int(kib * 256) // size * size)
         tensor = torch.full((elements,), float(rank))
         output = torch.empty(elements)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broadcasts and gathers of a process group: exact bytes of any dtype over a session of their own.
+"""Broadcasts, gathers and exact reductions of a process group: bytes of any dtype over a session of their own.
 
 A large tensor travels from and to its own memory. A small one, or one that is not of words, travels in a buffer behind a
 head with its size and dtype: buffers have few sizes, so that the session knows few names.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from casync import errors
+from casync.torch import exact, shards
 from casync.torch.collective import CollectiveWork, Order, done
 from casync.torch.lane import Job, Lane, Part
 from casync.torch.payloads import bytes_of, check, copy_bytes, fill, payload, put, put_all, room, size_of, text, words_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from casync.copying import CopySession
 
 IN_PLACE = 1 << 20  # from so many bytes on, a tensor travels from its own memory
+REDUCED = 1 << 18  # up to so many bytes of all ranks, every rank gets them and reduces them itself
 _MOST_NAMES = 1024  # sizes of tensors that the session knows; more travel in buffers
 
 
@@ -102,6 +104,25 @@ class Copies:
             return done(named, flat)
         return self._lane.start(Job(CollectiveWork(named, flat), parts), asynchronous)
 
+    def reduces(self, tensor: torch.Tensor, op: Any) -> bool:
+        """Returns true if every rank gets the tensors of all, and reduces them itself: the same on all ranks, as all make the
+        same calls."""
+        return (
+            tensor.device.type == "cpu"
+            and tensor.layout == torch.strided
+            and self._size * size_of(tensor) <= REDUCED
+            and exact.name_of(op, tensor.dtype) is not None
+        )
+
+    def all_reduce(self, tensor: torch.Tensor, op: Any, asynchronous: bool) -> CollectiveWork:
+        """In place."""
+        return self._reduce(f"all_reduce {exact.name_of(op, tensor.dtype)}", tensor, tensor, 0, op, asynchronous)
+
+    def reduce_scatter(self, output: torch.Tensor, input: torch.Tensor, op: Any, asynchronous: bool) -> CollectiveWork:
+        what = f"reduce_scatter {exact.name_of(op, input.dtype)}"
+        shards.check_output(f"{what} of {text(input)}", output, input, self._size)
+        return self._reduce(what, output, input, self._rank * output.numel(), op, asynchronous)
+
     def barrier(self, asynchronous: bool) -> CollectiveWork:
         """Done once every rank has called it, and all that they have called earlier here is done."""
         if self._size == 1:
@@ -144,14 +165,34 @@ class Copies:
             own = buffer[self._rank * size : (self._rank + 1) * size]
             land = _nothing if memory is not None else lambda: put_all(into, [buffer])
             return Part(named, buffer, None, lambda: copy_bytes(own, tensor), land)
-        buffer = torch.empty(self._size * room(size), dtype=torch.uint8)
-        shards = buffer.view(self._size, -1)
+        return self._in_buffers(what, tensor, named, lambda rows: put_all(into, rows))
+
+    def _reduce(
+        self, what: str, output: torch.Tensor, tensor: torch.Tensor, first: int, op: Any, asynchronous: bool
+    ) -> CollectiveWork:
+        """Gives `output` the reduction of as many elements from the `first` on."""
+        named = f"{what} of {text(tensor)}"
+
+        def land(rows: Sequence[torch.Tensor]) -> None:
+            own = [row.view(tensor.dtype)[first : first + output.numel()] for row in rows]
+            output.detach().copy_(exact.reduced(own, op).view_as(output))
+
+        if self._size == 1:
+            land([bytes_of(tensor)])
+            return done(named, [output])
+        part = self._in_buffers(what, tensor, named, land)
+        return self._lane.start(Job(CollectiveWork(named, [output]), [part]), asynchronous)
+
+    def _in_buffers(self, what: str, tensor: torch.Tensor, named: str, land: Callable[[list[torch.Tensor]], None]) -> Part:
+        """Gives land() the bytes of all ranks, which travel behind heads."""
+        buffer = torch.empty(self._size * room(size_of(tensor)), dtype=torch.uint8)
+        of_rank = buffer.view(self._size, -1)
 
         def land_payloads() -> None:
-            put_all(into, [payload(shards[rank], tensor, named, rank) for rank in range(self._size)])
+            land([payload(raw, tensor, named, rank) for rank, raw in enumerate(of_rank)])
 
         return Part(
-            f"{what} of {buffer.numel()} bytes", buffer, None, lambda: fill(shards[self._rank], tensor), land_payloads
+            f"{what} of {buffer.numel()} bytes", buffer, None, lambda: fill(of_rank[self._rank], tensor), land_payloads
         )
 
     def _goes_whole(self, name: str, size: int) -> bool:

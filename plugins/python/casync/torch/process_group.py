@@ -2,7 +2,8 @@
 """A process group whose gradients CaSync averages: init_process_group("cpu:casync"), new_group(ranks, backend="casync").
 
 Sums and averages of floating point tensors inside of a backward pass are gradients: they go through a session, under the
-plan's codecs. Broadcasts and all-gathers must arrive exactly, and go through another one. The rest is Gloo's.
+plan's codecs. Broadcasts, all-gathers and reductions of small tensors must arrive exactly, and go through another one.
+The rest is Gloo's.
 """
 
 from __future__ import annotations
@@ -79,6 +80,8 @@ class ProcessGroupCasync(dist.ProcessGroup):
         options = options or dist.AllreduceOptions()
         if len(tensors) == 1 and self._reductions.takes(tensors[0], options.reduceOp):
             return self._reductions.all_reduce(tensors[0], options.reduceOp)
+        if len(tensors) == 1 and self._copies.reduces(tensors[0], options.reduceOp):
+            return self._copies.all_reduce(tensors[0], options.reduceOp, _asynchronous(options))
         _check_gloo("all_reduce", tensors)
         return self._exact.allreduce(tensors, options)
 
@@ -86,6 +89,8 @@ class ProcessGroupCasync(dist.ProcessGroup):
         options = options or dist.ReduceScatterOptions()
         if self._reductions.takes(input, options.reduceOp):
             return self._reductions.reduce_scatter(output, input, options.reduceOp, _asynchronous(options))
+        if self._copies.reduces(input, options.reduceOp):
+            return self._copies.reduce_scatter(output, input, options.reduceOp, _asynchronous(options))
         _check_gloo("reduce_scatter", [output, input])
         return self._exact._reduce_scatter_base(output, input, options)
 
@@ -155,7 +160,7 @@ def _check_gloo(what: str, tensors: Sequence[torch.Tensor]) -> None:
         if tensor.device.type != "cpu":
             raise errors.Unavailable(
                 f"{what} of {text(tensor)} on {tensor.device}: only sums and averages of gradients, in a backward pass, are "
-                "reduced on a GPU; the rest is Gloo's, in the CPU's memory"
+                "reduced on a GPU; the rest are in the CPU's memory"
             )
 
 

@@ -75,11 +75,7 @@ class Reductions:
         """`input` stays as it is; while this is under way, too, if it is `asynchronous`: a caller that waits at once
         does not see that its shard has the result for a moment, and nothing is cloned."""
         name, dtype = self._name("reduce_scatter", input)
-        if output.numel() * self._size != input.numel() or output.dtype != input.dtype:
-            raise errors.InvalidArgument(
-                f"{name}: the output has {output.numel()} elements of {output.dtype}, expected a {self._size}th of the "
-                "input's"
-            )
+        shards.check_output(name, output, input, self._size)
         identity, scattered = shards.declare_shards(
             self._session(input, name), name, (input.numel(),), dtype, self._ordinal
         )

@@ -19,6 +19,14 @@ _log = logging.getLogger("casync")
 _said: set[str] = set()  # the reasons that this process has given
 
 
+def check_output(name: str, output: torch.Tensor, input: torch.Tensor, size: int) -> None:
+    """InvalidArgument: `output` is no shard of `input`."""
+    if output.numel() * size != input.numel() or output.dtype != input.dtype:
+        raise errors.InvalidArgument(
+            f"{name}: the output has {output.numel()} elements of {output.dtype}, expected a {size}th of the input's"
+        )
+
+
 def declare(
     synchronizer: Synchronizer, name: str, shape: Iterable[int], dtype: str, priority: int | None = None
 ) -> int:
