@@ -13,13 +13,8 @@
 namespace casync {
 
 enum class StrategyKind : std::uint8_t {
-  kPs,
-  kRing,
-  kAllGather,
-  kTree,
-  kHierarchical,
-  kDoubleTree,
-  kHierarchicalAllGather
+#define CASYNC_STRATEGY(kind, ...) kind,
+#include "casync/model/strategies.def"
 };
 
 /// The ranks that own the partitions of a gradient under strategy `ps`.

@@ -17,7 +17,7 @@ void add_stages(OutlineWriter& out, StrategyKind strategy, bool coded_terms) {
   case StrategyKind::kind: {                 \
     return word##_outline(out, coded_terms); \
   }
-#include "casync/strategies/strategies.def"
+#include "casync/model/strategies.def"
   }
 }
 

@@ -8,6 +8,6 @@ namespace casync {
 
 /// Each strategy's graph of one gradient: ps_graph, ring_graph, ... A definition says how its ranks exchange.
 #define CASYNC_STRATEGY(kind, word, ...) TaskGraph word##_graph(const Exchange& exchange);
-#include "casync/strategies/strategies.def"
+#include "casync/model/strategies.def"
 
 }  // namespace casync

@@ -24,7 +24,7 @@ using Alike = Strategy::Alike;
 constexpr Strategy kStrategies[] = {
 #define CASYNC_STRATEGY(kind_of, word, ...) \
   {.kind = StrategyKind::kind_of, .name = #word, .graph = &word##_graph, __VA_ARGS__},
-#include "casync/strategies/strategies.def"
+#include "casync/model/strategies.def"
 };
 
 std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }

@@ -92,14 +92,28 @@ Values Evaluator::evaluate(const Term& term, ArrayOp op) {
     case ArrayOp::kSort: return sort(term);
     case ArrayOp::kScatter:
     case ArrayOp::kScatterAdd: return scatter(term);
-    case ArrayOp::kHistogram: return histogram(array(), count(term.type()));
     case ArrayOp::kHadamard: return hadamard(array(), constant(term.block));
     case ArrayOp::kMatmul: return matmul(term);
     case ArrayOp::kOrthonormalize: return orthonormalized(term);
     case ArrayOp::kExchange: break;  // a step of its own: `synchronize` takes the routine apart there
+#define COMPLL_VECTOR(id, word, ...) \
+  case ArrayOp::k##id: {             \
+    return word(vector_call(term));  \
+  }
+#include "compll/lang/operators.def"
   }
   CASYNC_CHECK(false);
   return {};
+}
+
+VectorCall Evaluator::vector_call(const Term& term) {
+  VectorCall call;
+  for (const TermPtr& argument : term.arguments) {
+    call.arguments.push_back(evaluate(*argument));
+    call.types.push_back(argument->type().element);
+  }
+  call.count = count(term.type());
+  return call;
 }
 
 std::vector<Values> Evaluator::map(const Term& term) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "compll/interpreter/vector_operators.h"
 #include "compll/lang/arithmetic.h"
 #include "compll/lang/element_count.h"
 #include "compll/lang/program.h"
@@ -47,6 +48,7 @@ class Evaluator {
   Values evaluate(const Term& term, ArrayOp op);
   std::vector<Values> evaluate_all(const Term& term);
   std::vector<Values> map(const Term& term);
+  VectorCall vector_call(const Term& term);
   Values reduce(const Term& term);
   Values block_reduce(const Term& term);
   Values spread(const Term& term);

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "compll/interpreter/vector_operators.h"
+
 namespace casync::compll {
 namespace {
 
@@ -87,10 +89,10 @@ std::vector<Scalar> sorted(std::vector<Scalar> elements, const std::function<boo
   return elements;
 }
 
-std::vector<Scalar> histogram(std::span<const Scalar> bins, Elements count) {
-  std::vector<std::uint32_t> counts(count);
-  for (const Scalar bin : bins) {
-    if (bin.as_uint() < count) ++counts[bin.as_uint()];
+std::vector<Scalar> histogram(const VectorCall& call) {
+  std::vector<std::uint32_t> counts(call.count);
+  for (const Scalar bin : call.arguments.front()) {
+    if (bin.as_uint() < call.count) ++counts[bin.as_uint()];
   }
   std::vector<Scalar> values;
   for (const std::uint32_t each : counts) values.push_back(Scalar::of_uint(each));

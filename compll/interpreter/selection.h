@@ -25,9 +25,6 @@ std::vector<Scalar> where(std::span<const Scalar> holds, Elements count);
 /// everywhere.
 std::vector<Scalar> sorted(std::vector<Scalar> elements, const std::function<bool(Scalar, Scalar)>& goes_before);
 
-/// Op::kHistogram: of so many bins.
-std::vector<Scalar> histogram(std::span<const Scalar> bins, Elements count);
-
 /// Op::kHadamard.
 std::vector<Scalar> hadamard(std::span<const Scalar> elements, std::size_t block);
 

@@ -38,12 +38,19 @@ std::string WholeCalls::wanted(const Term& selection) {
                                          : WholeNames::size(selection.type());
 }
 
-void WholeCalls::write(const cpu_whole::Select& select) {
-  const Term& term = *select.term;
-  const std::string function =
-      term.op == Op::kKthLargest ? "kth_largest<" + type_text(term.type().element) + ">" : "largest";
-  define(select.value, function + "(" + WholeNames::size(term.arguments.front()->type()) + ", " + wanted(term) + ", " +
-                           name(select.key) + ", memory)");
+std::string WholeCalls::text(const cpu_whole::SizeOf& count) const { return WholeNames::size(count.type); }
+
+std::string WholeCalls::text(const cpu_whole::LessOf& less) const {
+  const std::string type = type_text(less.element);
+  return "[](" + type + " a, " + type + " b) HWY_ATTR { return a < b; }";
+}
+
+void WholeCalls::write(const cpu_whole::Apply& call) {
+  std::string arguments;
+  for (const cpu_whole::Argument& argument : call.arguments) {
+    arguments += (arguments.empty() ? "" : ", ") + std::visit([&](const auto& each) { return text(each); }, argument);
+  }
+  define(call.value, call.function + (call.of ? "<" + type_text(*call.of) + ">(" : "(") + arguments + ")");
 }
 
 void WholeCalls::write(const cpu_whole::Search& search) {
@@ -59,24 +66,6 @@ void WholeCalls::write(const cpu_whole::Found& found) {
   const bool is_one = found.term->op == Op::kKthLargest;
   out_.line("const " + (is_one ? type_text(found.term->type().element) : "Array<uint32_t>") + " " + name(found.value) +
             " = " + name(found.search) + (is_one ? ".element(" : ".places(") + name(found.key) + ");");
-}
-
-void WholeCalls::write(const cpu_whole::Where& where) {
-  define(where.array, "where(" + values_.size(where.from) + ", " + values_.size(where.array) + ", " + name(where.from) +
-                          ", memory)");
-}
-
-void WholeCalls::write(const cpu_whole::Sort& sort) {
-  const std::string type = values_.element(sort.array);
-  const std::string less =
-      sort.function ? name(*sort.function) : "[](" + type + " a, " + type + " b) HWY_ATTR { return a < b; }";
-  define(sort.array,
-         "sorted<" + type + ">(" + values_.size(sort.from) + ", " + name(sort.from) + ", memory, " + less + ")");
-}
-
-void WholeCalls::write(const cpu_whole::Histogram& histogram) {
-  define(histogram.array, "histogram(" + values_.size(histogram.from) + ", " + name(histogram.from) + ", " +
-                              values_.size(histogram.array) + ", memory)");
 }
 
 void WholeCalls::write(const cpu_whole::Rotate& rotate) {

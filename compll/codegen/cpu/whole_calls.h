@@ -16,12 +16,9 @@ class WholeCalls {
 
   void write(const cpu_whole::Function& function);
   void write(const cpu_whole::Key& key);
-  void write(const cpu_whole::Select& select);
+  void write(const cpu_whole::Apply& call);
   void write(const cpu_whole::Search& search);
   void write(const cpu_whole::Found& found);
-  void write(const cpu_whole::Where& where);
-  void write(const cpu_whole::Sort& sort);
-  void write(const cpu_whole::Histogram& histogram);
   void write(const cpu_whole::Rotate& rotate);
   void write(const cpu_whole::ScatterMemory& memory);
   void write(const cpu_whole::Scatter& scatter);
@@ -32,6 +29,11 @@ class WholeCalls {
  private:
   std::string name(cpu_whole::Id id) const { return values_.name(id); }
   std::string wanted(const Term& selection);
+  std::string text(cpu_whole::Id value) const { return name(value); }
+  std::string text(const cpu_whole::SizeOf& count) const;
+  std::string text(const Term* value) { return values_.expression(*value); }
+  std::string text(const cpu_whole::LessOf& less) const;
+  std::string text(const cpu_whole::Workspace&) const { return "memory"; }
   void define(cpu_whole::Id id, const std::string& value);
 
   WholeValues& values_;

@@ -98,38 +98,30 @@ void CudaOperators::define_before(const Term& sort, const std::string& before) {
   text_.out.close(";");
 }
 
-void CudaOperators::write(const cuda_whole::SortRuns& work) {
-  const std::string from = text_.definitions.name(work.from), before = work.name + "_before";
-  define_before(*work.term, before);
-  text_.out.line("sort_runs(part, " + CudaNames::size(work.term->type()) + ", " + from + ", " +
-                 cuda_space(text_.plan, work.runs, type_text(work.term->type().element)) + ", " +
-                 cuda_space(text_.plan, work.has_nan, "uint32_t") + ", " + before + ");");
+void CudaOperators::write(const cuda_whole::Apply& call) {
+  std::string arguments;
+  for (const cuda_whole::Argument& argument : call.arguments) {
+    arguments += (arguments.empty() ? "" : ", ") + std::visit([&](const auto& each) { return text(each); }, argument);
+  }
+  if (call.at) text_.out.source_line(*call.at);
+  text_.out.line(call.function + "(" + arguments + ");");
 }
 
-void CudaOperators::write(const cuda_whole::MergeRuns& work) {
-  const std::string from = text_.definitions.name(work.from), before = work.name + "_before",
-                    type = type_text(work.term->type().element);
-  define_before(*work.term, before);
-  text_.out.line("merge_runs(part, " + CudaNames::size(work.term->type()) + ", " + from + ", " +
-                 cuda_space(text_.plan, work.runs, type) + ", " + cuda_space(text_.plan, work.to, type) + ", " +
-                 cuda_space(text_.plan, work.spare, type) + ", *" + cuda_space(text_.plan, work.has_nan, "uint32_t") +
-                 ", " + before + ");");
+std::string CudaOperators::text(const cuda_whole::ShareOf& share) const { return CudaNames::part_of(share.type); }
+std::string CudaOperators::text(const cuda_whole::SizeOf& count) const { return CudaNames::size(count.type); }
+std::string CudaOperators::text(const cuda_whole::ElementsOf& elements) {
+  return text_.definitions.name(elements.array);
 }
-
-void CudaOperators::write(const cuda_whole::Sort& work) {
-  const std::string from = text_.definitions.name(work.from), before = work.name + "_before",
-                    type = type_text(work.term->type().element);
-  define_before(*work.term, before);
-  text_.out.line("sort(part, " + CudaNames::size(work.term->type()) + ", " + from + ", " +
-                 cuda_space(text_.plan, work.to, type) + ", " + cuda_space(text_.plan, work.spare, type) + ", " +
-                 before + ");");
+std::string CudaOperators::text(const Term* value) { return text_.values.scalar(*value); }
+std::string CudaOperators::text(const cuda_whole::MemoryOf& memory) const {
+  return cuda_space(text_.plan, memory.space, type_text(memory.element));
 }
-
-void CudaOperators::write(const cuda_whole::FindLast& work) {
-  const std::string at = text_.definitions.name(work.places);
-  const Type& places = type_of(work.places);
-  text_.out.line("find_last(" + CudaNames::part_of(places) + ", " + CudaNames::size(places) + ", " + at + ", " +
-                 CudaNames::size(work.type) + ", " + cuda_space(text_.plan, work.last, "uint32_t") + ");");
+std::string CudaOperators::text(const cuda_whole::StoredIn& stored) const { return "*" + text(stored.memory); }
+std::string CudaOperators::text(const cuda_whole::Address& address) const { return cuda_address(text_.plan, address); }
+std::string CudaOperators::text(const cuda_whole::BlockOf& block) const { return CudaNames::block_size(block.size); }
+std::string CudaOperators::text(const cuda_whole::BeforeOf& before) {
+  define_before(*before.sort, before.name);
+  return before.name;
 }
 
 void CudaOperators::write(const cuda_whole::FillFromLast& work) {
@@ -152,21 +144,6 @@ void CudaOperators::write(const cuda_whole::FillFromLast& work) {
   text_.out.line("__syncthreads();");
 }
 
-void CudaOperators::write(const cuda_whole::Histogram& work) {
-  const std::string from = text_.definitions.name(work.from);
-  const Type& of = type_of(work.from);
-  text_.out.line("histogram(" + CudaNames::part_of(of) + ", " + CudaNames::size(of) + ", " + from + ", " +
-                 CudaNames::size(work.type) + ", " + cuda_space(text_.plan, work.to, type_text(work.type.element)) +
-                 ");");
-}
-
-void CudaOperators::write(const cuda_whole::Rotate& work) {
-  const std::string from = text_.definitions.name(work.from);
-  text_.out.source_line(work.term->at);
-  text_.out.line("hadamard(part, " + CudaNames::block_size(work.term->block) + ", " + from + ", " +
-                 cuda_address(text_.plan, work.to) + ");");
-}
-
 void CudaOperators::write(const cuda_whole::Multiply& work) {
   const Term& term = *work.term;
   const cuda_whole::Value& matrix = text_.plan.values[work.matrix];
@@ -182,13 +159,6 @@ void CudaOperators::write(const cuda_whole::Multiply& work) {
   text_.out.line(std::string(of_rows ? "products_of_rows" : "products_of_columns") + "(part, n, " + from + ", " +
                  CudaNames::size(type_of(work.vectors)) + ", " + by + ", " + CudaNames::size(term.type()) + ", " +
                  cuda_address(text_.plan, work.to) + ");");
-}
-
-void CudaOperators::write(const cuda_whole::Orthonormalize& work) {
-  text_.out.source_line(work.term->at);
-  text_.out.line("orthonormalize(part, " + CudaNames::size(work.term->type()) + ", " +
-                 CudaNames::block_size(work.term->block) + ", " + cuda_address(text_.plan, work.to) + ", " +
-                 cuda_space(text_.plan, work.rest, "double") + ");");
 }
 
 }  // namespace casync::compll

@@ -19,15 +19,9 @@ class CudaOperators {
   void write(const cuda_whole::FinishChunks& work);
   void write(const cuda_whole::ReduceBlocks& work);
   void write(const cuda_whole::ReduceVectors& work);
-  void write(const cuda_whole::SortRuns& work);
-  void write(const cuda_whole::MergeRuns& work);
-  void write(const cuda_whole::Sort& work);
-  void write(const cuda_whole::FindLast& work);
+  void write(const cuda_whole::Apply& call);
   void write(const cuda_whole::FillFromLast& work);
-  void write(const cuda_whole::Histogram& work);
-  void write(const cuda_whole::Rotate& work);
   void write(const cuda_whole::Multiply& work);
-  void write(const cuda_whole::Orthonormalize& work);
 
   /// The class that reduces so.
   static std::string reducer(const cuda_whole::Reduction& by);
@@ -38,6 +32,16 @@ class CudaOperators {
   std::string only_if_needed(const Term& term);
   std::string initial_value(const Term& term);
   std::string chunks(const cuda_whole::Reduction& by, cuda_whole::SpaceId space);
+  std::string text(const cuda_whole::Tile&) const { return "part"; }
+  std::string text(const cuda_whole::ShareOf& share) const;
+  std::string text(const cuda_whole::SizeOf& count) const;
+  std::string text(const cuda_whole::ElementsOf& elements);
+  std::string text(const Term* value);
+  std::string text(const cuda_whole::MemoryOf& memory) const;
+  std::string text(const cuda_whole::StoredIn& stored) const;
+  std::string text(const cuda_whole::Address& address) const;
+  std::string text(const cuda_whole::BlockOf& block) const;
+  std::string text(const cuda_whole::BeforeOf& before);
   void define_before(const Term& sort, const std::string& before);
   const Type& type_of(cuda_whole::Id id) const;
 

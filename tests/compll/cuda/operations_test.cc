@@ -10,7 +10,7 @@
 #include "compll/interpreter/bit_sections.h"
 #include "compll/interpreter/reductions.h"
 #include "compll/ops/cpu/convert.h"
-#include "compll/ops/cuda/program.cuh"
+#include "compll/ops/cuda/whole.cuh"
 #include "compll/ops/random.h"
 
 // The operations do not exchange anything; what does is tested with whole kernels.
@@ -21,6 +21,13 @@ void wait_for_block() {}
 }  // namespace casync::compll::emulated
 
 namespace casync::compll {
+
+// The functions of operators that are one call: without one of them this does not compile.
+namespace functions {
+#define COMPLL_VECTOR(id, word, ...) using cuda::word;
+#include "compll/lang/operators.def"
+}  // namespace functions
+
 namespace {
 
 std::vector<float> floats() {

@@ -12,6 +12,7 @@
 #include <map>
 #include <random>
 
+#include "compll/interpreter/vector_operators.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/programs.h"
 
@@ -177,9 +178,12 @@ TEST_CASE("selection: an order that is none ends, loses nothing, and gives the s
 }
 
 TEST_CASE("selection: a histogram counts what is in its bins, and nothing else") {
-  CHECK(uints(histogram(of_uints({0, 2, 2, 3, kNone, 0x80000000, 1}), 3)) == std::vector<std::uint32_t>{1, 1, 2});
-  CHECK(uints(histogram({}, 2)) == std::vector<std::uint32_t>{0, 0});
-  CHECK(histogram(of_uints({0, 1}), 0).empty());
+  const auto counted = [](const std::vector<std::uint32_t>& bins, Elements count) {
+    return uints(histogram({.arguments = {of_uints(bins)}, .types = {kUintType}, .count = count}));
+  };
+  CHECK(counted({0, 2, 2, 3, kNone, 0x80000000, 1}, 3) == std::vector<std::uint32_t>{1, 1, 2});
+  CHECK(counted({}, 2) == std::vector<std::uint32_t>{0, 0});
+  CHECK(counted({0, 1}, 0).empty());
 }
 
 TEST_CASE("selection: hadamard is the matrix of Walsh, short blocks cut into powers of two, the largest first") {

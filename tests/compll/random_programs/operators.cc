@@ -4,9 +4,23 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 namespace casync::compll::test {
+namespace {
+
+/// An operator that is one call, of floats that are never NaN.
+struct CallForm {
+  TypeWord type;  ///< of the result's elements
+  bool has_size;  ///< the result has $size elements, else as many as $from
+  const char* text;
+};
+const CallForm kCalls[] = {
+    {{"uint", Kind::kUint}, true, "histogram($from, $size, [&](float $x) -> int { return $x * 4 + 3; })"},
+};
+
+}  // namespace
 
 Array Operators::array_of(const std::string& extent) {
   const std::vector<Array> found = text_.arrays_of(extent);
@@ -235,12 +249,17 @@ void Operators::write_scatter() {
   text_.add_array(made);
 }
 
-void Operators::write_histogram() {
+void Operators::write_call() {
+  const CallForm& form = std::size(kCalls) == 1 ? kCalls[0] : kCalls[choices_.below(std::size(kCalls))];
   const Array from = finite_array(text_.any_extent());
-  Array made{text_.fresh("q"), "uint", std::to_string(choices_.between(0, 40)), Kind::kUint, true};
-  const std::string x = text_.fresh("x");
-  text_.line("  uint* " + made.name + " = histogram(" + from.name + ", " + made.extent + ", [&](float " + x +
-             ") -> int { return " + x + " * 4 + 3; });");
+  const std::string extent = form.has_size ? std::to_string(choices_.between(0, 40)) : from.extent;
+  Array made{text_.fresh("q"), form.type.text, extent, form.type.kind, true};
+  std::string call = form.text;
+  for (const auto& [hole, word] : {std::pair("$from", from.name), {"$size", extent}, {"$x", text_.fresh("x")}}) {
+    const std::string of = hole;
+    for (auto at = call.find(of); at != call.npos; at = call.find(of)) call.replace(at, of.size(), word);
+  }
+  text_.line("  " + made.type + "* " + made.name + " = " + call + ";");
   text_.add_array(made);
 }
 

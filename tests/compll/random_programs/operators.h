@@ -35,7 +35,8 @@ class Operators {
   /// Returns an expression with the floats of all elements: `scatter` or `scatter_add`.
   std::string scattered();
   void write_scatter();
-  void write_histogram();
+  /// Writes one of the operators that are one call.
+  void write_call();
 
  private:
   /// Returns an array of this extent whose elements are numbers.

@@ -148,7 +148,7 @@ class ProgramWriter {
       case 13: return operators_.write_filter_or_sort();
       case 14: return operators_.write_gather();
       case 15: return operators_.write_scatter();
-      case 16: return operators_.write_histogram();
+      case 16: return operators_.write_call();
       default: return operators_.write_hadamard();
     }
   }

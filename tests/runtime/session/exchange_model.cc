@@ -14,6 +14,88 @@ Vector plus(Vector a, const Vector& b) {
 
 }  // namespace
 
+// The sum of one partition over each strategy, and what each rank encodes on the way.
+struct ExchangeModel::Sums {
+  static Vector ps(ExchangeModel& model, int owner) {
+    Vector sum(model.elements_ / model.partitions_, 0.0);
+    for (int rank = 0; rank < model.ranks_; ++rank) {
+      if (!model.contributes(rank)) continue;
+      sum = plus(sum, rank == owner ? model.own(rank) : model.told("rank " + std::to_string(rank), model.own(rank)));
+    }
+    return sum;
+  }
+
+  // Starting at the rank after the owner, each adds its own elements to what arrives, and encodes the sum.
+  static Vector ring(ExchangeModel& model, int owner) {
+    Vector so_far(model.elements_ / model.partitions_, 0.0);
+    for (int k = 1; k < model.ranks_; ++k) {
+      const int rank = (owner + k) % model.ranks_;
+      so_far = model.told("rank " + std::to_string(rank), plus(so_far, model.own(rank)));
+    }
+    return plus(so_far, model.own(owner));
+  }
+
+  static Vector all_gather(ExchangeModel& model, int) { return model.sum_of_codes("rank "); }
+
+  static Vector tree(ExchangeModel& model, int owner) { return subtree(model, owner, 0); }
+
+  static Vector hierarchical(ExchangeModel& model, int) { return nodes(model, false); }
+  static Vector hierarchical_all_gather(ExchangeModel& model, int) { return nodes(model, true); }
+
+  static Vector double_tree(ExchangeModel& model, int) {
+    return numbers(model, static_cast<int>(model.partition_ % 2) % model.ranks_, 0, model.ranks_);
+  }
+
+ private:
+  // The sum at `place` after all places that hang from it have sent.
+  static Vector subtree(ExchangeModel& model, int root, int place) {
+    Vector sum = model.own((root + place) % model.ranks_);
+    for (int bit = 1; place + bit < model.ranks_ && (place & bit) == 0; bit *= 2) {
+      const int child = place + bit, rank = (root + child) % model.ranks_;
+      sum = plus(sum, model.told("rank " + std::to_string(rank), subtree(model, root, child)));
+    }
+    return sum;
+  }
+
+  // The middle one of `count` numbers: odd, so that all leaves are even.
+  static int middle(int count) {
+    const int half = (count - 1) / 2;
+    return count < 2 ? 0 : half + 1 - half % 2;
+  }
+
+  // Numbers go around the ranks, the root's in the middle of all. The sum at the middle of `count` numbers from `first`
+  // on, after the middles of both its sides have sent.
+  static Vector numbers(ExchangeModel& model, int root, int first, int count) {
+    const int ranks = model.ranks_;
+    const auto rank = [&](int begin, int size) {
+      return (begin + middle(size) - middle(ranks) + root + ranks) % ranks;
+    };
+    Vector sum = model.own(rank(first, count));
+    const int left = middle(count), right = count - 1 - left;
+    for (const auto& [begin, size] : {std::pair(first + left + 1, right), std::pair(first, left)}) {
+      if (size == 0) continue;
+      Vector half = numbers(model, root, begin, size);
+      sum = plus(sum, model.told("rank " + std::to_string(rank(begin, size)), std::move(half)));
+    }
+    return sum;
+  }
+
+  // The nodes' sums are encoded, but for that of the owner's node, if there is an owner.
+  static Vector nodes(ExchangeModel& model, bool gathered) {
+    std::size_t largest = 1;
+    for (const std::vector<int>& node : model.nodes_) largest = std::max(largest, node.size());
+    const std::size_t partition = model.partition_;
+    const std::size_t owning = (partition % largest + partition / largest) % model.nodes_.size();
+    Vector sum(model.elements_ / model.partitions_, 0.0);
+    for (std::size_t node = 0; node < model.nodes_.size(); ++node) {
+      Vector whole(sum.size(), 0.0);
+      for (const int rank : model.nodes_[node]) whole = plus(whole, model.own(rank));
+      sum = plus(sum, node == owning && !gathered ? whole : model.told("node " + std::to_string(node), whole));
+    }
+    return sum;
+  }
+};
+
 ExchangeModel::ExchangeModel(const ToldCodec& codec, std::string strategy, std::string node_of, int ranks,
                              std::size_t elements, std::size_t partitions)
     : codec_(codec), strategy_(std::move(strategy)), ranks_(ranks), elements_(elements), partitions_(partitions) {
@@ -25,11 +107,14 @@ ExchangeModel::ExchangeModel(const ToldCodec& codec, std::string strategy, std::
     nodes_[names.find(name)].push_back(rank);
   }
   const std::string word = " servers: ";
-  const std::size_t at = strategy_.find(word);
-  if (at == std::string::npos) return;
-  choose_servers(std::stoi(strategy_.substr(at + word.size())));
-  dedicated_ = strategy_.ends_with("dedicated: true");
-  strategy_.resize(at);
+  if (const std::size_t at = strategy_.find(word); at != std::string::npos) {
+    choose_servers(std::stoi(strategy_.substr(at + word.size())));
+    dedicated_ = strategy_.ends_with("dedicated: true");
+    strategy_.resize(at);
+  }
+#define CASYNC_STRATEGY(kind, word, ...) \
+  if (strategy_ == #word) sum_ = &Sums::word;
+#include "casync/model/strategies.def"
 }
 
 // The last node gives its last rank, then the previous node, and so on around.
@@ -72,87 +157,10 @@ Vector ExchangeModel::sum_of_codes(const std::string& role) {
   return sum;
 }
 
-Vector ExchangeModel::over_ps(int owner) {
-  Vector sum(elements_ / partitions_, 0.0);
-  for (int rank = 0; rank < ranks_; ++rank) {
-    if (!contributes(rank)) continue;
-    sum = plus(sum, rank == owner ? own(rank) : told("rank " + std::to_string(rank), own(rank)));
-  }
-  return sum;
-}
-
-// Starting at the rank after the owner, each adds its own elements to what arrives, and encodes the sum.
-Vector ExchangeModel::over_ring(int owner) {
-  Vector so_far(elements_ / partitions_, 0.0);
-  for (int k = 1; k < ranks_; ++k) {
-    const int rank = (owner + k) % ranks_;
-    so_far = told("rank " + std::to_string(rank), plus(so_far, own(rank)));
-  }
-  return plus(so_far, own(owner));
-}
-
-// The sum at `place` after all places that hang from it have sent.
-Vector ExchangeModel::over_tree(int root, int place) {
-  Vector sum = own((root + place) % ranks_);
-  for (int bit = 1; place + bit < ranks_ && (place & bit) == 0; bit *= 2) {
-    const int child = place + bit;
-    sum = plus(sum, told("rank " + std::to_string((root + child) % ranks_), over_tree(root, child)));
-  }
-  return sum;
-}
-
-// The middle one of `count` numbers: odd, so that all leaves are even.
-static int middle(int count) {
-  const int half = (count - 1) / 2;
-  return count < 2 ? 0 : half + 1 - half % 2;
-}
-
-// Numbers go around the ranks, the root's in the middle of all. The sum at the middle of `count` numbers from `first`
-// on, after the middles of both its sides have sent.
-Vector ExchangeModel::over_double_tree(int root, int first, int count) {
-  const auto rank = [&](int begin, int size) {
-    return (begin + middle(size) - middle(ranks_) + root + ranks_) % ranks_;
-  };
-  Vector sum = own(rank(first, count));
-  const int left = middle(count), right = count - 1 - left;
-  for (const auto& [begin, size] : {std::pair(first + left + 1, right), std::pair(first, left)}) {
-    if (size == 0) continue;
-    Vector half = over_double_tree(root, begin, size);
-    sum = plus(sum, told("rank " + std::to_string(rank(begin, size)), std::move(half)));
-  }
-  return sum;
-}
-
-Vector ExchangeModel::sum_of_node(const std::vector<int>& node) const {
-  Vector sum(elements_ / partitions_, 0.0);
-  for (const int rank : node) sum = plus(sum, own(rank));
-  return sum;
-}
-
-// The nodes' sums are encoded, but for that of the owner's node, if there is an owner.
-Vector ExchangeModel::over_nodes(bool gathered) {
-  std::size_t largest = 1;
-  for (const std::vector<int>& node : nodes_) largest = std::max(largest, node.size());
-  const std::size_t owning = (partition_ % largest + partition_ / largest) % nodes_.size();
-  Vector sum(elements_ / partitions_, 0.0);
-  for (std::size_t node = 0; node < nodes_.size(); ++node) {
-    const Vector whole = sum_of_node(nodes_[node]);
-    sum = plus(sum, node == owning && !gathered ? whole : told("node " + std::to_string(node), whole));
-  }
-  return sum;
-}
-
 Vector ExchangeModel::result_of(int owner) {
   // The mean is taken in float32: a third of a sum of codes may lie on the edge between two codes.
   const float share = 1.0F / static_cast<float>(ranks_ - (dedicated_ ? static_cast<int>(servers_.size()) : 0));
-  Vector sum = codec_.votes                             ? sum_of_codes("rank ")
-               : strategy_ == "ps"                      ? over_ps(owner)
-               : strategy_ == "ring"                    ? over_ring(owner)
-               : strategy_ == "tree"                    ? over_tree(owner, 0)
-               : strategy_ == "hierarchical"            ? over_nodes(false)
-               : strategy_ == "hierarchical_all_gather" ? over_nodes(true)
-               : strategy_ == "double_tree" ? over_double_tree(static_cast<int>(partition_ % 2) % ranks_, 0, ranks_)
-                                            : sum_of_codes("rank ");
+  Vector sum = codec_.votes ? sum_of_codes("rank ") : sum_(*this, owner);
   for (double& each : sum) each = static_cast<float>(each) * share;
   return strategy_.ends_with("all_gather") && !codec_.votes ? sum : told("owner", sum);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Strategies once more, from docs/strategies.md: each rank's sums, and the residual of each encoding. No
-// task graphs, no messages, nothing of casync/ or runtime/.
+// task graphs, no messages, nothing of casync/ or runtime/ but the words of strategies.
 #pragma once
 
 #include <map>
@@ -24,6 +24,8 @@ class ExchangeModel {
   Vector step(const std::vector<Vector>& gradients);
 
  private:
+  struct Sums;  ///< a function for each strategy
+
   /// Encodes x plus what `who` had left over of this partition, and returns what arrives.
   Vector told(const std::string& who, Vector x);
   Vector own(int rank) const;
@@ -31,15 +33,10 @@ class ExchangeModel {
   bool contributes(int rank) const;
   Vector result_of(int owner);
   Vector sum_of_codes(const std::string& role);
-  Vector over_ps(int owner);
-  Vector over_ring(int owner);
-  Vector over_tree(int root, int place);
-  Vector over_double_tree(int root, int first, int count);
-  Vector over_nodes(bool gathered);
-  Vector sum_of_node(const std::vector<int>& node) const;
 
   ToldCodec codec_;
   std::string strategy_;
+  Vector (*sum_)(ExchangeModel&, int owner) = nullptr;  ///< of the ranks' elements, as the owner has it
   int ranks_;
   std::size_t elements_, partitions_;
   std::vector<std::vector<int>> nodes_;

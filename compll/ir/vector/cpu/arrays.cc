@@ -37,9 +37,11 @@ void Arrays::define(Id to, const Term& term, std::optional<VariableId> id) {
     case ArrayOp::kLargest: return operators.define_largest(to, term, id);
     case ArrayOp::kBlockReduce: return operators.define_block_reduction(to, term);
     case ArrayOp::kHadamard: return operators.define_hadamard(to, term);
-    case ArrayOp::kWhere: return fusion_.add(Where{to, whole_array(*term.arguments.front())});
+    case ArrayOp::kWhere: return operators.define_where(to, term);
     case ArrayOp::kSort: return operators.define_sort(to, term);
-    case ArrayOp::kHistogram: return fusion_.add(Histogram{to, whole_array(*term.arguments.front())});
+#define COMPLL_VECTOR(id, ...) case ArrayOp::k##id:
+#include "compll/lang/operators.def"
+      return operators.define_call(to, term);
     case ArrayOp::kMatmul:
     case ArrayOp::kOrthonormalize:
     case ArrayOp::kExchange: break;  // in programs that exchange: ir/rounds/cpu/arrays.cc

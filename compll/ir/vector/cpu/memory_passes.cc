@@ -90,9 +90,9 @@ class MemoryPasses {
   void count(const Call& call) {
     std::visit([&](const auto& each) { call_of(each); }, call);
   }
-  void call_of(const Where& each) { pass_of_operand("`where`", each.from); }
-  void call_of(const Sort& each) { pass_of_operand("`sort`", each.from); }
-  void call_of(const Histogram& each) { pass_of_operand("`histogram`", each.from); }
+  void call_of(const Apply& each) {
+    for (const Id from : each.reads) pass_of_operand("`" + std::string(name_of(each.op)) + "`", from);
+  }
   void call_of(const Reduce& each) { pass_of_operand("`reduce`", each.from); }
   void call_of(const ScatterMemory& each) {
     if (!memory_.is_of_all(each.array)) return;

@@ -6,6 +6,18 @@
 #include "compll/ir/vector/cpu/fuse_loops.h"
 
 namespace casync::compll::cpu_whole {
+namespace {
+
+/// `largest` or `kth_largest` of few elements, at once.
+Apply selected(Id to, const Term& term, Id key) {
+  const std::string name(name_of(term.op));
+  const SizeOf count{term.arguments.front()->type()};
+  if (term.op == Op::kLargest) return {to, name, {}, {count, SizeOf{term.type()}, key, Workspace{}}, name + " by {2}"};
+  const Term* const place = term.arguments[1].get();
+  return {to, name, term.type().element, {count, place, key, Workspace{}}, name + " by {2}"};
+}
+
+}  // namespace
 
 void Operators::define_largest(Id to, const Term& term, std::optional<VariableId> id) {
   OpenLoop& loop = fusion_.loop;
@@ -15,7 +27,7 @@ void Operators::define_largest(Id to, const Term& term, std::optional<VariableId
   // A sample computes elements one by one, ahead of the loop.
   if (loop.level(from) != 0 || fusion_.plan.values[from].one_by_one) loop.close();
   fusion_.add(Key{key, from});
-  if (!of.type().is_over(Extent::Kind::kElements)) return fusion_.add(Select{to, key, &term});
+  if (!of.type().is_over(Extent::Kind::kElements)) return fusion_.add(selected(to, term, key));
   const Id search = fusion_.temporary(std::string(name_of(term.op)));
   fusion_.add(Search{search, key, &term, loop.keeps_any()});
   loop.add(FeedSearch{search, key, from, term.op}, from);
@@ -23,10 +35,42 @@ void Operators::define_largest(Id to, const Term& term, std::optional<VariableId
   if (!id) loop.close();
 }
 
+void Operators::define_call(Id to, const Term& term) {
+  const std::string name(name_of(term.op));
+  Apply call{to, name, {}, {}, name + " of", {}, term.op};
+  for (const TermPtr& argument : term.arguments) {
+    if (argument->type().is_array()) {
+      const Id from = fusion_.arrays.whole_array(*argument);
+      call.arguments.push_back(SizeOf{argument->type()});
+      call.arguments.push_back(from);
+      call.reads.push_back(from);
+    } else {
+      fusion_.singles.prepare(*argument);
+      fusion_.singles.check(*argument);
+      call.arguments.push_back(argument.get());
+    }
+    call.words += " {" + std::to_string(call.arguments.size() - 1) + "}";
+  }
+  call.arguments.push_back(SizeOf{term.type()});
+  call.arguments.push_back(Workspace{});
+  fusion_.add(std::move(call));
+}
+
+void Operators::define_where(Id to, const Term& term) {
+  const Term& of = *term.arguments.front();
+  const Id from = fusion_.arrays.whole_array(of);
+  const std::vector<Argument> arguments = {SizeOf{of.type()}, SizeOf{term.type()}, from, Workspace{}};
+  fusion_.add(Apply{to, "where", {}, arguments, "where {2}", {from}, term.op});
+}
+
 void Operators::define_sort(Id to, const Term& term) {
-  const Id from = fusion_.arrays.whole_array(*term.arguments.front());
-  const std::optional<Id> function = term.function ? std::optional<Id>(fusion_.singles.function(term)) : std::nullopt;
-  fusion_.add(Sort{to, from, function});
+  const Term& of = *term.arguments.front();
+  const ScalarType element = term.type().element;
+  const Id from = fusion_.arrays.whole_array(of);
+  std::vector<Argument> arguments = {SizeOf{of.type()}, from, Workspace{}, LessOf{element}};
+  if (term.function) arguments.back() = fusion_.singles.function(term);
+  const std::string words = term.function ? "sort {1} by {3}" : "sort {1}";
+  fusion_.add(Apply{to, "sorted", element, std::move(arguments), words, {from}, term.op});
 }
 
 void Operators::define_scatter(Id to, const Term& term, std::optional<VariableId> id) {

@@ -16,6 +16,9 @@ class Operators {
 
   /// `largest` and `kth_largest`: the loop collects candidates, and they are searched after it.
   void define_largest(Id to, const Term& term, std::optional<VariableId> id);
+  /// An operator that is one call of the function with its name.
+  void define_call(Id to, const Term& term);
+  void define_where(Id to, const Term& term);
   void define_sort(Id to, const Term& term);
   void define_scatter(Id to, const Term& term, std::optional<VariableId> id);
   /// Reduces each block to one element: in the tile's loop over blocks, after the phase that has their elements.

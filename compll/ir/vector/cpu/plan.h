@@ -125,12 +125,6 @@ struct Key {
   Id key = 0, from = 0;
 };
 
-/// `largest` or `kth_largest` of few elements, at once.
-struct Select {
-  Id value = 0, key = 0;
-  const Term* term = nullptr;
-};
-
 /// `largest` or `kth_largest` of n elements: a loop collects candidates, which are searched after it.
 struct Search {
   Id search = 0, key = 0;
@@ -142,15 +136,26 @@ struct Found {
   const Term* term = nullptr;
 };
 
-struct Where {
-  Id array = 0, from = 0;
+/// The arguments of a call: a value by its name; a number of elements; a single value; `a < b` of two elements; and the
+/// memory that the function takes what it needs from.
+struct SizeOf {
+  Type type;
 };
-struct Sort {
-  Id array = 0, from = 0;
-  std::optional<Id> function;
+struct LessOf {
+  ScalarType element;
 };
-struct Histogram {
-  Id array = 0, from = 0;
+struct Workspace {};
+using Argument = std::variant<Id, SizeOf, const Term*, LessOf, Workspace>;
+
+/// A call of a function that makes a value: it goes through the elements of arrays at once.
+struct Apply {
+  Id value = 0;
+  std::string function;          ///< of compll/ops/cpu
+  std::optional<ScalarType> of;  ///< its template argument
+  std::vector<Argument> arguments;
+  std::string words;           ///< as texts of plans have it, with {i} for argument i: `sort {1} by {3}`
+  std::vector<Id> reads = {};  ///< the arrays that it goes through
+  Op op = Op::kVariable;       ///< the operator that does, if there are any
 };
 
 /// A rotation of an array that has not n elements.
@@ -187,8 +192,8 @@ struct Reduce {
   std::optional<Id> function;
 };
 
-using Call = std::variant<Function, Key, Select, Search, Found, Where, Sort, Histogram, Rotate, ScatterMemory, Scatter,
-                          OpenReducer, Reduced, Reduce>;
+using Call =
+    std::variant<Function, Key, Apply, Search, Found, Rotate, ScatterMemory, Scatter, OpenReducer, Reduced, Reduce>;
 
 // Work of a loop for each sixteen elements.
 struct TakeInput {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/ir/vector/cpu/plan_text.h"
 
+#include "compll/ir/filled.h"
+
 namespace casync::compll::cpu_whole {
 namespace {
 
@@ -93,20 +95,15 @@ class CallText : PlanWords {
 
   std::string operator()(const Function& each) const { return name(each.name) + " = a function of two elements"; }
   std::string operator()(const Key& each) const { return name(each.key) + " = the key of " + name(each.from); }
-  std::string operator()(const Select& each) const {
-    return name(each.value) + " = " + std::string(name_of(each.term->op)) + " by " + name(each.key);
+  std::string operator()(const Apply& each) const {
+    return name(each.value) + " = " + filled(each.words, [&](std::size_t i) {
+             return std::visit([&](const auto& argument) { return text(argument); }, each.arguments[i]);
+           });
   }
   std::string operator()(const Search& each) const {
     return "begin " + name(each.search) + " by " + name(each.key) + (each.is_sampled ? ", from a sample" : "");
   }
   std::string operator()(const Found& each) const { return name(each.value) + " = the result of " + name(each.search); }
-  std::string operator()(const Where& each) const { return name(each.array) + " = where " + name(each.from); }
-  std::string operator()(const Sort& each) const {
-    return name(each.array) + " = sort " + name(each.from) + (each.function ? " by " + name(*each.function) : "");
-  }
-  std::string operator()(const Histogram& each) const {
-    return name(each.array) + " = histogram of " + name(each.from);
-  }
   std::string operator()(const Rotate& each) const { return name(each.array) + " = hadamard of " + name(each.from); }
   std::string operator()(const ScatterMemory& each) const {
     return name(each.array) + " = memory" + (each.state ? " of state " + state(*each.state) : "") + " with " +
@@ -121,6 +118,13 @@ class CallText : PlanWords {
   std::string operator()(const Reduce& each) const {
     return name(each.value) + " = reduce " + name(each.from) + (each.function ? " by " + name(*each.function) : "");
   }
+
+ private:
+  std::string text(Id value) const { return name(value); }
+  std::string text(const SizeOf& each) const { return text_of(*each.type.extent); }
+  std::string text(const Term* value) const { return text_of(program_, *value); }
+  std::string text(const LessOf&) const { return "a < b"; }
+  std::string text(const Workspace&) const { return "memory"; }
 };
 
 /// The text of work in a loop.

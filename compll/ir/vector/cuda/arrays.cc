@@ -89,8 +89,10 @@ Id Arrays::plan_array(const Term& term, const std::string& name, std::optional<V
     case ArrayOp::kSort: return staging_.operators.plan_sort(term, name);
     case ArrayOp::kScatter:
     case ArrayOp::kScatterAdd: return staging_.operators.plan_scatter(term, name, id);
-    case ArrayOp::kHistogram: return staging_.operators.plan_histogram(term, name);
     case ArrayOp::kHadamard: return staging_.operators.plan_hadamard(term, name, id);
+#define COMPLL_VECTOR(id, ...) case ArrayOp::k##id:
+#include "compll/lang/operators.def"
+      return staging_.operators.plan_call(term, name);
     case ArrayOp::kExchange: break;  // between two turns
     case ArrayOp::kReduce:
     case ArrayOp::kKthLargest: CASYNC_CHECK(false);  // no arrays: plan_term() plans them

@@ -44,7 +44,11 @@ Id Matrices::plan_orthonormalize(const Term& term, const std::string& name, std:
   const SpaceId rest =
       take(plan, {.word = name + "_rest", .count = Space::Count::kBlock, .bytes = 8, .block = term.block});
   add(plan, stage, Fill{.from = value_of(plan, of), .type = term.type(), .to = to});
-  add_at_end(plan, stage, Orthonormalize{&term, to, rest});
+  add_at_end(plan, stage,
+             Apply{"orthonormalize",
+                   {Tile{}, SizeOf{term.type()}, BlockOf{term.block}, to, MemoryOf{rest, kDoubleType}},
+                   "orthonormalize {3}",
+                   term.at});
   return add_memory(plan, name, term.type(), to, {stage + 1, stage + 1});
 }
 

@@ -51,7 +51,10 @@ Id Operators::plan_sort(const Term& term, const std::string& name) {
   const Type& type = term.type();
   const SpaceId to = take_elements(plan, name, type);
   const SpaceId spare = take_elements(plan, name + "_spare", type);
-  const Id from = value_of(plan, of);
+  const SizeOf size{type};
+  const ElementsOf elements{value_of(plan, of)};
+  const BeforeOf before{&term, name + "_before"};
+  const auto in = [&](SpaceId space) { return MemoryOf{space, type.element}; };
   std::uint32_t stage = ready(plan, of).all;
   if (term.function) {
     check(*term.function);
@@ -60,10 +63,14 @@ Id Operators::plan_sort(const Term& term, const std::string& name) {
   if (compares_numbers(term)) {
     const SpaceId runs = take_elements(plan, name + "_runs", type);
     const SpaceId has_nan = take(plan, {.word = name + "_has_nan", .bytes = 4, .zeros = Zeros::kCleared});
-    add(plan, stage, SortRuns{&term, name, from, runs, has_nan});
-    add(plan, ++stage, MergeRuns{&term, name, from, runs, has_nan, to, spare});
+    const MemoryOf nan{has_nan, kUintType};
+    add(plan, stage, Apply{"sort_runs", {Tile{}, size, elements, in(runs), nan, before}, "sort runs of {2} into {3}"});
+    add(plan, ++stage,
+        Apply{"merge_runs",
+              {Tile{}, size, elements, in(runs), in(to), in(spare), StoredIn{nan}, before},
+              "merge runs of {3} into {4}"});
   } else {
-    add(plan, stage, Sort{&term, name, from, to, spare});
+    add(plan, stage, Apply{"sort", {Tile{}, size, elements, in(to), in(spare), before}, "sort {2} into {3}"});
   }
   return add_memory(plan, name, type, address_of(to, type.element), {stage + 1, stage + 1});
 }
@@ -97,19 +104,41 @@ Id Operators::plan_repeated(const Term& term, const std::string& name, const Add
       take(plan,
            {.word = name + "_last", .count = Space::Count::kElements, .bytes = 4, .of = type, .zeros = Zeros::kByStep});
   const std::uint32_t found = ready_to_share(plan, places);
-  add(plan, found, FindLast{value_of(plan, places), type, last});
+  add(plan, found,
+      Apply{"find_last",
+            {ShareOf{places.type()}, SizeOf{places.type()}, ElementsOf{value_of(plan, places)}, SizeOf{type},
+             MemoryOf{last, kUintType}},
+            "find the last of equal places {2} into {4}"});
   const std::uint32_t stage = std::max({found + 1, before, ready(plan, values).all});
   add(plan, stage, FillFromLast{&term, name, values_of(plan, values), into, to, last});
   return add_memory(plan, name, type, to, {stage, stage + 1});
 }
 
-Id Operators::plan_histogram(const Term& term, const std::string& name) {
+Id Operators::plan_call(const Term& term, const std::string& name) {
   Routine& plan = staging_.plan;
-  const Term& of = *term.arguments[0];
-  const SpaceId to = take_elements(plan, name, term.type(), Zeros::kCleared);
-  const std::uint32_t stage = ready_to_share(plan, of);
-  add(plan, stage, Histogram{term.type(), value_of(plan, of), to});
-  return add_memory(plan, name, term.type(), address_of(to, term.type().element), {stage + 1, stage + 1});
+  const ArrayTraits& traits = operation_of(term.op).traits;
+  const Type& type = term.type();
+  const SpaceId to = take_elements(plan, name, type, traits.adds ? Zeros::kCleared : Zeros::kNone);
+  const std::string function(name_of(term.op));
+  Apply call{function, {ShareOf{term.arguments.front()->type()}}, function + " of"};
+  std::uint32_t stage = 0;
+  for (const TermPtr& argument : term.arguments) {
+    if (argument->type().is_array()) {
+      call.arguments.push_back(SizeOf{argument->type()});
+      call.arguments.push_back(ElementsOf{value_of(plan, *argument)});
+    } else {
+      check(*argument);
+      call.arguments.push_back(argument.get());
+    }
+    call.words += " {" + std::to_string(call.arguments.size() - 1) + "}";
+    const bool by_share = traits.by_share && argument == term.arguments.front();
+    stage = std::max(stage, by_share ? ready_to_share(plan, *argument) : ready(plan, *argument).all);
+  }
+  call.arguments.push_back(SizeOf{type});
+  call.arguments.push_back(MemoryOf{to, type.element});
+  call.words += " into {" + std::to_string(call.arguments.size() - 1) + "}";
+  add(plan, stage, std::move(call));
+  return add_memory(plan, name, type, address_of(to, type.element), {stage + 1, stage + 1});
 }
 
 Id Operators::plan_hadamard(const Term& term, const std::string& name, std::optional<VariableId> id) {
@@ -117,7 +146,11 @@ Id Operators::plan_hadamard(const Term& term, const std::string& name, std::opti
   const Term& of = *term.arguments[0];
   const Address to = address_for(plan, id, name, term.type());
   const std::uint32_t stage = ready(plan, of).own;
-  add_own(plan, stage, Rotate{&term, value_of(plan, of), to});
+  add_own(plan, stage,
+          Apply{"hadamard",
+                {Tile{}, BlockOf{term.block}, ElementsOf{value_of(plan, of)}, to},
+                "rotate blocks of {2} into {3}",
+                term.at});
   return add_memory(plan, name, term.type(), to, {stage, stage + 1});
 }
 

@@ -15,9 +15,10 @@ class Operators {
  public:
   explicit Operators(Staging& staging) : staging_(staging) {}
 
+  /// An operator that is one call of the function with its name, in one stage.
+  Id plan_call(const Term& term, const std::string& name);
   Id plan_sort(const Term& term, const std::string& name);
   Id plan_scatter(const Term& term, const std::string& name, std::optional<VariableId> id);
-  Id plan_histogram(const Term& term, const std::string& name);
   Id plan_hadamard(const Term& term, const std::string& name, std::optional<VariableId> id);
 
  private:

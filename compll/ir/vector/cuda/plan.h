@@ -116,32 +116,44 @@ struct ReduceVectors {
   SpaceId to = 0;
 };
 
-// Sorts: runs that are merged, or by a function of any kind.
-struct SortRuns {
-  const Term* term = nullptr;
-  std::string name;
-  Id from = 0;
-  SpaceId runs = 0, has_nan = 0;
+/// The arguments of a call: the tile, or its share of an array; a number of elements; an array; a single value; memory;
+/// what is there; the size of blocks; and the function by which a sort goes.
+struct Tile {};
+struct ShareOf {
+  Type type;
 };
-struct MergeRuns {
-  const Term* term = nullptr;
-  std::string name;
-  Id from = 0;
-  SpaceId runs = 0, has_nan = 0, to = 0, spare = 0;
+struct SizeOf {
+  Type type;
 };
-struct Sort {
-  const Term* term = nullptr;
+struct ElementsOf {
+  Id array = 0;
+};
+struct MemoryOf {
+  SpaceId space = 0;
+  ScalarType element;
+};
+struct StoredIn {
+  MemoryOf memory;
+};
+struct BlockOf {
+  Constant size;
+};
+struct BeforeOf {
+  const Term* sort = nullptr;
   std::string name;
-  Id from = 0;
-  SpaceId to = 0, spare = 0;
+};
+using Argument =
+    std::variant<Tile, ShareOf, SizeOf, ElementsOf, const Term*, MemoryOf, StoredIn, Address, BlockOf, BeforeOf>;
+
+/// A call of a function that works on arrays.
+struct Apply {
+  std::string function;  ///< of compll/ops/cuda
+  std::vector<Argument> arguments;
+  std::string words;            ///< as texts of plans have it, with {i} for argument i: `sort {2} into {3}`
+  std::optional<Span> at = {};  ///< the statement, if its line is to be there
 };
 
-/// A scatter whose places may be there twice: finds the last of each, and stores the array.
-struct FindLast {
-  Id places = 0;
-  Type type;
-  SpaceId last = 0;
-};
+/// A scatter whose places may be there twice stores the array once the last of each is found.
 struct FillFromLast {
   const Term* term = nullptr;
   std::string name;
@@ -150,27 +162,11 @@ struct FillFromLast {
   SpaceId last = 0;
 };
 
-struct Histogram {
-  Type type;
-  Id from = 0;
-  SpaceId to = 0;
-};
-struct Rotate {
-  const Term* term = nullptr;
-  Id from = 0;
-  Address to;
-};
-
-// Matrices. A product may store its matrix as it computes the elements.
+/// A product of matrices, which may store its matrix as it computes the elements.
 struct Multiply {
   const Term* term = nullptr;
   Id matrix = 0, vectors = 0;
   Address to;
-};
-struct Orthonormalize {
-  const Term* term = nullptr;
-  Address to;
-  SpaceId rest = 0;
 };
 
 /// A reduction that a search feeds, which has each element of the input at hand.
@@ -206,9 +202,8 @@ struct PickWhere {
 };
 
 using Work = std::variant<TakeInput, Fill, Send, KeepState, StoreOne, GiveZeros, GiveList, Give, GiveCopied, Change,
-                          SubtractDecoded, ReduceJoined, ReduceChunks, FinishChunks, ReduceBlocks, ReduceVectors,
-                          SortRuns, MergeRuns, Sort, FindLast, FillFromLast, Histogram, Rotate, Multiply,
-                          Orthonormalize, ListLargest, ChooseDigit, CountDigit, PickLargest, PickWhere>;
+                          SubtractDecoded, ReduceJoined, ReduceChunks, FinishChunks, ReduceBlocks, ReduceVectors, Apply,
+                          FillFromLast, Multiply, ListLargest, ChooseDigit, CountDigit, PickLargest, PickWhere>;
 
 /// Work with its stage.
 struct Task {

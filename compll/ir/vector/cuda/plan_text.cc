@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/ir/vector/cuda/plan_text.h"
 
+#include "compll/ir/filled.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll::cuda_whole {
@@ -75,6 +76,10 @@ class PlanWords {
   }
   std::string digit(std::uint32_t number, const std::vector<SearchId>& ids) const {
     return std::to_string(number) + " for" + names(ids);
+  }
+  std::string block(const Constant& size) const {
+    if (size.dimension) return std::string(name_of(*size.dimension));
+    return size.parameter ? program_.parameters[*size.parameter].name : std::to_string(size.value);
   }
   std::string state(std::size_t index) const { return "`" + program_.states[index].name + "`"; }
   /// The number of elements: `ceil(n / 512)`, or the size's number.
@@ -158,25 +163,14 @@ class WorkText : PlanWords {
   std::string operator()(const ReduceVectors& each) const {
     return "reduce vectors of " + name(each.from) + " by " + text(each.by) + " into " + word(each.to);
   }
-  std::string operator()(const SortRuns& each) const {
-    return "sort runs of " + name(each.from) + " into " + word(each.runs);
-  }
-  std::string operator()(const MergeRuns& each) const {
-    return "merge runs of " + word(each.runs) + " into " + word(each.to);
-  }
-  std::string operator()(const Sort& each) const { return "sort " + name(each.from) + " into " + word(each.to); }
-  std::string operator()(const FindLast& each) const {
-    return "find the last of equal places " + name(each.places) + " into " + word(each.last);
+  std::string operator()(const Apply& each) const {
+    return filled(each.words, [&](std::size_t i) {
+      return std::visit([&](const auto& argument) { return argument_text(argument); }, each.arguments[i]);
+    });
   }
   std::string operator()(const FillFromLast& each) const {
     return "store " + (each.values ? name(*each.values) : text_of(program_, *each.term->arguments[1])) + " at " +
            word(each.last) + ", else " + (each.into ? name(*each.into) : "zeros") + ", in " + text(each.to);
-  }
-  std::string operator()(const Histogram& each) const {
-    return "count values of " + name(each.from) + " into " + word(each.to);
-  }
-  std::string operator()(const Rotate& each) const {
-    return "rotate blocks of " + name(each.from) + " into " + text(each.to);
   }
   std::string operator()(const Multiply& each) const {
     const std::optional<Address>& fills = plan_.values[each.matrix].fills;
@@ -184,7 +178,6 @@ class WorkText : PlanWords {
            " times " + name(each.vectors) + " into " + text(each.to) +
            (fills ? ", and store the matrix in " + text(*fills) : "");
   }
-  std::string operator()(const Orthonormalize& each) const { return "orthonormalize " + text(each.to); }
   std::string operator()(const ListLargest& each) const {
     std::string fed;
     for (const FedReducer& reducer : each.fed) fed += ", feed " + reducer.name + " = " + name(reducer.from);
@@ -196,6 +189,18 @@ class WorkText : PlanWords {
   std::string operator()(const PickWhere& each) const {
     return "write places where " + name(each.from) + " into " + word(each.to);
   }
+
+ private:
+  std::string argument_text(const Tile&) const { return "the tile"; }
+  std::string argument_text(const ShareOf& each) const { return "a share of " + size(each.type); }
+  std::string argument_text(const SizeOf& each) const { return size(each.type); }
+  std::string argument_text(const ElementsOf& each) const { return name(each.array); }
+  std::string argument_text(const Term* value) const { return text_of(program_, *value); }
+  std::string argument_text(const MemoryOf& each) const { return word(each.space); }
+  std::string argument_text(const StoredIn& each) const { return word(each.memory.space); }
+  std::string argument_text(const Address& each) const { return text(each); }
+  std::string argument_text(const BlockOf& each) const { return block(each.size); }
+  std::string argument_text(const BeforeOf& each) const { return each.name; }
 };
 
 /// The text of a launch, line by line.
