@@ -70,6 +70,15 @@ const Term& term(const Comparison& comparison, const std::string& name) {
 
 }  // namespace
 
+TEST_CASE("report: a run with a slow rank that goes as predicted has the exposed time that is predicted") {
+  Scenario scenario = scenario_of(with_work());
+  scenario.training.slow = {{2, 1.5}};
+  const Comparison comparison = compared(ran(scenario), with_work());
+  const Term& exposed = term(comparison, "exposed");
+  REQUIRE(exposed.predicted_s);
+  CHECK(exposed.measured_s == Approx(*exposed.predicted_s).epsilon(1e-6));
+}
+
 TEST_CASE("report: a run that goes as predicted has each term as predicted") {
   const Comparison comparison = compared(ran(with_work()), with_work());
   CHECK(names(comparison) ==

@@ -24,6 +24,7 @@
 #include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
 #include "tools/casync/plan/kept_memory.h"
+#include "tools/casync/plan/unequal.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {
@@ -165,6 +166,7 @@ Status explain_step(const ExplainOptions& options, const PlanRequest& asked, Jso
                     {"gain", gain.times()},
                     {"steps", gain.steps},
                     {"mode", gain.mode},
+                    {"unequal", text_of_unequal(request.training)},
                     {"modes", json_of_better(*decided)},
                     {"uncompressed_ms", gain.uncompressed_s * 1e3},
                     {"planned_ms", gain.planned_s * 1e3},

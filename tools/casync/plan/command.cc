@@ -22,6 +22,7 @@
 #include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
 #include "tools/casync/plan/kept_memory.h"
+#include "tools/casync/plan/unequal.h"
 #include "tools/casync/simulate/prediction.h"
 #include "tools/casync/simulate/scenario.h"
 #include "tools/casync/subcommands.h"
@@ -112,6 +113,7 @@ Json summary_json(const Decided& plan) {
             {"mode", plan.gain.mode},
             {"modes", json_of_better(plan)},
             {"assumed", assumed_codecs(request.profile, report.step)},
+            {"unequal", text_of_unequal(request.training)},
             {"training_ms", report.simulation.parts.training_s * 1e3},
             {"exposed_ms", report.simulation.parts.exposed_s * 1e3},
             {"found", report.step.name},
