@@ -292,8 +292,7 @@ int run(const ExplainOptions& options) {
   PlanInputs given = options.inputs;
   if (!options.plan.empty()) given.ranks = std::max(given.ranks, 1);  // the plan says for how many
   if (const std::string missing = missing_options(given); !missing.empty()) {
-    std::fprintf(stderr, "casync explain: %s; expected --profile, --model and --ranks\n", missing.c_str());
-    return kExitUsage;
+    return fail_usage("explain", missing + "; expected --profile, --model and --ranks");
   }
   const Status status = explain(options);
   return status.is_ok() ? kExitOk : fail("explain", status);

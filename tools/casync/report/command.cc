@@ -104,11 +104,14 @@ Status report(const ReportOptions& options, std::optional<StepRange> range) {
   add_unequal(*folder, numbers);
   if (profile) CASYNC_RETURN_IF_ERROR(add_prediction(*folder, *profile, options.json, numbers));
   if (!options.beside.empty()) CASYNC_RETURN_IF_ERROR(add_beside(options.beside, options.json, numbers));
-  if (options.json) std::printf("%s\n", numbers.dump(2).c_str());
   if (!options.trace.empty()) CASYNC_RETURN_IF_ERROR(write_chrome_trace(*folder, range, options.trace));
   const bool page = !options.page.empty() || (!options.json && options.trace.empty());
-  if (!page) return Status::ok();
-  return write_page(*folder, numbers, range, options.page.empty() ? options.directory + "/report.html" : options.page);
+  if (page) {
+    const std::string path = options.page.empty() ? options.directory + "/report.html" : options.page;
+    CASYNC_RETURN_IF_ERROR(write_page(*folder, numbers, range, path));
+  }
+  if (options.json) std::printf("%s\n", numbers.dump(2).c_str());
+  return Status::ok();
 }
 
 int run(const ReportOptions& options) {
@@ -116,8 +119,7 @@ int run(const ReportOptions& options) {
   if (!options.steps.empty()) {
     const Result<StepRange> parsed = parse_step_range(options.steps);
     if (!parsed) {
-      std::fprintf(stderr, "casync report: --steps %s\n", parsed.status().message().c_str());
-      return kExitUsage;
+      return fail_usage("report", "--steps " + parsed.status().message());
     }
     range = *parsed;
   }
