@@ -17,9 +17,9 @@ constexpr EnvironmentVariable kTable[] = {
     {"CASYNC_TRACE", Type::kDirectory, "no timeline",
      "Each rank writes its timeline into this folder, for `casync report`."},
     {"CASYNC_RECORD", Type::kDirectory, "no record",
-     "Rank 0 writes into this folder, for `casync plan`: `model.txtpb`, the gradients and the times when they are "
-     "ready "
-     "and needed, and `gradients.safetensors`, samples of their values."},
+     "Rank 0 writes into this folder, for `casync plan`: `model.txtpb`, the gradients, the times when they are ready "
+     "and needed, and the ranks that are slower than the others, if it is set on all ranks; and "
+     "`gradients.safetensors`, samples of the gradients' values."},
     {"CASYNC_STEPS", Type::kNumber, "the program decides",
      "Number of steps after which the program ends with exit code 0, without its exit handlers: for measurements.", 1,
      1e9},

@@ -53,10 +53,14 @@ std::optional<Status> Departure::leave(const Status& served) {
   return executor.stop(after(kLetGo), parts_.deadline()) ? status : abandon();
 }
 
+LastWords Departure::words_of(const Farewell& completed) const {
+  return {encode_farewell(completed), parts_.paces->words()};
+}
+
 Status Departure::say_goodbye(const Farewell& completed) {
   Executor& executor = *parts_.executor;
   if (const int active = executor.waits().active(); active > 0) {
-    static_cast<void>(parts_.group->close(after(kLetGo), encode_farewell(completed)));
+    static_cast<void>(parts_.group->close(after(kLetGo), words_of(completed)));
     return aborted("the session was closed while " + std::to_string(active) + " gradients were under way");
   }
   Status status = executor.settle(parts_.deadline());
@@ -70,7 +74,7 @@ Status Departure::wait_for_others(const Farewell& completed) {
   // Rank 0 serves the others, and in a tree of ranks many do.
   const bool serves = parts_.launch.rank == 0 || parts_.launch.ranks > kStarRanks;
   const Seconds patience = serves ? Seconds(parts_.options.timeout_s) : parts_.dead;
-  Status status = parts_.group->close(after(patience), encode_farewell(completed));
+  Status status = parts_.group->close(after(patience), words_of(completed));
   if (status.code() != StatusCode::kTimeout) return status;
   log().info("left before others did: {}", status.message());  // they may write a checkpoint first
   return Status::ok();

@@ -31,6 +31,7 @@ class Departure {
   bool is_abandoned() const { return abandoned_; }
 
  private:
+  LastWords words_of(const Farewell& completed) const;
   Status say_goodbye(const Farewell& completed);
   Status wait_for_others(const Farewell& completed);
   Status abandon();

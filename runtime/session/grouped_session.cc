@@ -12,15 +12,17 @@ namespace {
 
 std::unique_ptr<RunRecord> record_of(const Session& session, const SyncMode& mode, const std::string& directory,
                                      Device& device) {
-  if (session.rank() != 0 || directory.empty()) return nullptr;
+  if (directory.empty()) return nullptr;
+  if (session.rank() != 0) return record_of_pace(session.ranks(), mode, device);
   return std::make_unique<RunRecord>(directory, session.ranks(), mode, false, device);
 }
 
 }  // namespace
 
 GroupedSession::GroupedSession(std::unique_ptr<Session> session, Device& device, const Plan& plan, double timeout_s,
-                               const std::string& record_directory)
+                               const std::string& record_directory, std::shared_ptr<RankPaces> paces)
     : WrappingSession(std::move(session)),
+      paces_(std::move(paces)),
       record_(record_of(*session_, plan.mode, record_directory, device)),
       step_(plan.mode),
       table_(*session_, device, plan.groups),
@@ -196,12 +198,13 @@ Status GroupedSession::close() {
     std::lock_guard lock(lock_.mutex);
     if (!waits_.close()) return session_->close();
     part = table_.check_whole(step_.number(), "");
+    if (record_) paces_->set_own(record_->pace());
     lock_.changed->notify_all();
   }
   Status closed = session_->close();
   if (record_) {
     std::lock_guard lock(lock_.mutex);
-    record_->write();
+    record_->write(paces_->others());
   }
   return closed.is_ok() && !part.is_ok() ? aborted("the session was closed in " + part.message()) : closed;
 }

@@ -26,9 +26,10 @@ namespace casync::runtime {
 /// of the first step in which one was submitted, whichever is first; later ones are refused.
 class GroupedSession final : public WrappingSession {
  public:
-  /// `device`, `plan`, `timeout_s` and `record_directory`: those that the session was opened with.
+  /// `device`, `plan`, `timeout_s` and `record_directory`: those that the session was opened with. `paces`: the
+  /// session's.
   GroupedSession(std::unique_ptr<Session> session, Device& device, const Plan& plan, double timeout_s,
-                 const std::string& record_directory);
+                 const std::string& record_directory, std::shared_ptr<RankPaces> paces);
   ~GroupedSession() override;
 
   Status begin_consensus() override;
@@ -56,7 +57,8 @@ class GroupedSession final : public WrappingSession {
   /// Closes the groups that a step's submissions have left open, and starts those that are whole.
   Status start_open_groups();
 
-  std::mutex submit_mutex_;            ///< one at a time submits, ends a step or loads a state; taken before lock_
+  std::mutex submit_mutex_;  ///< one at a time submits, ends a step or loads a state; taken before lock_
+  const std::shared_ptr<RankPaces> paces_;
   std::unique_ptr<RunRecord> record_;  ///< null: nothing is recorded here; under lock_, as are step_ and table_
   GroupedStep step_;
   GroupTable table_;

@@ -107,4 +107,13 @@ std::optional<Training> Recorder::training(std::span<const GradientSpec> gradien
   return training;
 }
 
+std::optional<Pace> Recorder::pace() const {
+  if (steps_ == 0) return std::nullopt;
+  const auto count = static_cast<std::size_t>(std::min(steps_, kKept));
+  std::vector<double> whole(count);
+  for (std::size_t i = 0; i < count; ++i) whole[i] = passes_[i] + passes_[kKept + i];
+  std::sort(whole.begin(), whole.end());
+  return Pace{whole[count / 2], whole[3 * count / 4] - whole[count / 4], static_cast<int>(count)};
+}
+
 }  // namespace casync::runtime

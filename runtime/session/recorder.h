@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "casync/model/gradient.h"
 #include "casync/simulator/training.h"
+#include "runtime/session/rank_paces.h"
 
 namespace casync::runtime {
 
@@ -39,6 +40,8 @@ class Recorder {
   double program_seconds_of_last_step() const { return last_; }
   /// Medians over steps. Nothing: no step has ended.
   std::optional<Training> training(std::span<const GradientSpec> gradients) const;
+  /// Of both passes together, in the same steps. Nothing: no step has ended.
+  std::optional<Pace> pace() const;
 
  private:
   static constexpr int kKept = 31;  ///< steps

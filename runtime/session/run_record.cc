@@ -70,11 +70,17 @@ void RunRecord::end_watch() {
   if (!has_model()) moments_.reset();
 }
 
-void RunRecord::write() {
+std::optional<Pace> RunRecord::pace() const { return moments_ ? moments_->recorder().pace() : std::nullopt; }
+
+void RunRecord::write(const std::map<Rank, std::optional<Pace>>& others) {
   const Recorder* const recorder = has_model() ? &moments_->recorder() : nullptr;
-  if (recorder != nullptr) write_model(directory_, ranks_, *recorder, gradients_);
+  if (recorder != nullptr) write_model(directory_, ranks_, *recorder, gradients_, others);
   if (device_sampler_) device_sampler_->take_over();
   if (sampler_) write_samples(directory_, recorder, gradients_, *sampler_);
+}
+
+std::unique_ptr<RunRecord> record_of_pace(int ranks, const SyncMode& mode, Device& device) {
+  return mode == SyncMode{} ? std::make_unique<RunRecord>("", ranks, mode, true, device) : nullptr;
 }
 
 }  // namespace casync::runtime

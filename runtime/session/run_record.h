@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "casync/model/plan.h"
 #include "runtime/session/device_sampler.h"
 #include "runtime/session/gradient_sampler.h"
+#include "runtime/session/rank_paces.h"
 #include "runtime/session/session.h"
 #include "runtime/session/step_moments.h"
 
@@ -50,8 +52,10 @@ class RunRecord {
   double program_seconds_of_last_step() const { return moments_->recorder().program_seconds_of_last_step(); }
   /// Nobody watches any more.
   void end_watch();
-  /// Writes what there is.
-  void write();
+  /// The program's pace until now; nothing: no step has ended, or no moments are taken.
+  std::optional<Pace> pace() const;
+  /// Writes what there is, with the ranks that differ from this one: `others` as RankPaces has them.
+  void write(const std::map<Rank, std::optional<Pace>>& others);
 
  private:
   bool has_model() const { return !directory_.empty() && mode_ == SyncMode{}; }
@@ -64,5 +68,8 @@ class RunRecord {
   std::optional<DeviceSampler> device_sampler_;  ///< of sampler_, on a device
   std::vector<GradientSpec> gradients_;
 };
+
+/// The record of a rank beside rank 0: of its pace. Null where no model is recorded.
+std::unique_ptr<RunRecord> record_of_pace(int ranks, const SyncMode& mode, Device& device);
 
 }  // namespace casync::runtime

@@ -251,6 +251,10 @@ Status SessionImpl::close() {
   CASYNC_RETURN_IF_ERROR(usable());
   Status served;
   if (parts_.plan.mode.is_asynchronous()) served = departure_.serve_others([this] { return submit({}, {}); });
+  {
+    std::lock_guard lock(tables_.mutex);
+    record_.tell_pace();
+  }
   const std::optional<Status> status = departure_.leave(served);
   if (!status) return Status::ok();
   if (!departure_.is_abandoned()) {

@@ -94,6 +94,7 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   }
   const std::uint32_t staleness = session->parts_.plan.mode.staleness;
   const Plan wanted = session->parts_.plan;
+  const std::shared_ptr<RankPaces> paces = session->parts_.paces;
   Device& on = *session->parts_.device;
   std::unique_ptr<Session> opened = std::move(session);
   if (staleness > 0) {
@@ -103,8 +104,8 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
     opened = std::move(*delayed);
   }
   if (!wanted.groups.empty()) {
-    opened =
-        std::make_unique<GroupedSession>(std::move(opened), on, wanted, options.timeout_s, options.record_directory);
+    opened = std::make_unique<GroupedSession>(std::move(opened), on, wanted, options.timeout_s,
+                                              options.record_directory, paces);
   }
   return opened;
 }
@@ -124,7 +125,10 @@ Status SessionImpl::connect() {
   group.watch([this](const Status& cause) { parts_.executor->failures().fail(cause); });
   group.watch_agreements([this](const Agreement& agreement) { openings_.agreed(agreement); });
   group.watch_needs([this](const std::string& name, std::uint32_t step) { openings_.needed(name, step); });
-  group.watch_leavers([this](Rank peer, const std::string& last_words) { job_end_.peer_left(peer, last_words); });
+  group.watch_leavers([this](Rank peer, const LastWords& words) {
+    parts_.paces->left(peer, words.to_hub);
+    job_end_.peer_left(peer, words.to_all);
+  });
   log().info("transport {}", parts_.executor->transport_description());
   return Status::ok();
 }

@@ -11,6 +11,7 @@ SessionParts::SessionParts(const SessionOptions& wanted, Launch found, Plan made
     : options(wanted),
       launch(std::move(found)),
       plan(std::move(made)),
+      paces(std::make_shared<RankPaces>()),
       device(std::move(opened)),
       pinned(dynamic_cast<const PinnedBound*>(device.get())) {
   if (!options.trace_directory.empty()) timeline = std::make_unique<Timeline>(kTimelineSpans);

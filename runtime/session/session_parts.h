@@ -11,6 +11,7 @@
 #include "runtime/device/device.h"
 #include "runtime/device/pinned_bound.h"
 #include "runtime/executor/executor.h"
+#include "runtime/session/rank_paces.h"
 #include "runtime/session/session.h"
 
 namespace casync::runtime {
@@ -30,8 +31,9 @@ struct SessionParts {
   const Launch launch;
   const Plan plan;
   Topology topology;
-  Seconds dead{};                      ///< time that a rank may be silent
-  std::unique_ptr<Timeline> timeline;  ///< null: no trace is written
+  Seconds dead{};                          ///< time that a rank may be silent
+  std::unique_ptr<Timeline> timeline;      ///< null: no trace is written
+  const std::shared_ptr<RankPaces> paces;  ///< also of a session around this one
   std::unique_ptr<Device> device;
   const PinnedBound* const pinned;     ///< device, where pinned memory is bound; else null
   std::unique_ptr<Executor> executor;  // before group: the group's callbacks use it until the group is gone

@@ -20,18 +20,20 @@ std::uint32_t warm_up_of(const Plan& plan) {
 }  // namespace
 
 SessionRecord::SessionRecord(const SessionParts& parts, const SessionTables& tables) : parts_(parts), tables_(tables) {
-  if (parts_.launch.rank != 0) return;
   const Plan& plan = parts_.plan;
   const std::string& directory = parts_.options.record_directory;
+  if (parts_.launch.rank != 0) {
+    if (records()) run_ = record_of_pace(parts_.launch.ranks, plan.mode, *parts_.device);
+    return;
+  }
   if (!directory.empty() && plan.mode != SyncMode{}) {
     log().warn(
         "no model is recorded in {}, only samples of gradients: with local_sgd, gossip, staleness or asynchronous "
         "gradients are exchanged at other times than they are ready; record a run whose plan has none of these",
         directory);
   }
-  const bool records = !directory.empty() && plan.groups.empty();
-  if (records || plan.predicted) {
-    run_ = std::make_unique<RunRecord>(records ? directory : "", parts_.launch.ranks, plan.mode,
+  if (records() || plan.predicted) {
+    run_ = std::make_unique<RunRecord>(records() ? directory : "", parts_.launch.ranks, plan.mode,
                                        plan.predicted.has_value(), *parts_.device);
   }
   if (plan.predicted) watch_.emplace(*plan.predicted, warm_up_of(plan), std::max(1u, plan.mode.every));
@@ -57,6 +59,10 @@ Status SessionRecord::sample_on_device(std::span<const Submission> submissions, 
 void SessionRecord::step_ended(Clock::time_point now) {
   if (run_) run_->step_ended();
   if (watch_) watch(Seconds(now - tables_.step.begun()).count());
+}
+
+void SessionRecord::tell_pace() const {
+  if (records() && run_) parts_.paces->set_own(run_->pace());
 }
 
 void SessionRecord::watch(double step_s) {

@@ -18,9 +18,9 @@
 
 namespace casync::runtime {
 
-/// The record of a session on rank 0, and the comparison of its steps with the plan's prediction. With groups the
-/// session around it keeps the record, and knows their members. Other ranks record nothing. Under the session's mutex,
-/// but for write().
+/// The record of a session on rank 0, and the comparison of its steps with the plan's prediction. Other ranks record
+/// their pace alone. With groups the session around it keeps the record, and knows their members. Under the session's
+/// mutex, but for write().
 class SessionRecord {
  public:
   /// Borrows both. Logs a warning if the plan has a mode in which no model can be recorded.
@@ -47,14 +47,17 @@ class SessionRecord {
   /// The step under way has ended.
   void step_ended(Clock::time_point now);
 
-  /// Writes what there is. Once nothing of the session is under way.
+  /// Tells parts.paces this rank's pace, ahead of its goodbye.
+  void tell_pace() const;
+  /// Writes what there is. Once nothing of the session is under way, and the ranks have said goodbye.
   void write() {
-    if (run_) run_->write();
+    if (run_) run_->write(parts_.paces->others());
   }
   /// Leaves what a device may still do to the device.
   void leave_to_threads() { static_cast<void>(run_.release()); }
 
  private:
+  bool records() const { return !parts_.options.record_directory.empty() && parts_.plan.groups.empty(); }
   void watch(double step_s);
 
   const SessionParts& parts_;

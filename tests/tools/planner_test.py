@@ -222,6 +222,24 @@ def test_a_model_that_cannot_overlap_is_told_so():
                 claim(("bucket_cap_mb=1)" in made.stderr) == said, "what to do", made.stderr)
 
 
+def test_unequal_ranks_are_told_with_what_they_mean():
+    cases = (("slow { rank: 2 factor: 1.5 }", "rank 2 computes 1.5 times as long as the others: the step waits for it, and no codec changes that"),
+             ("slow { rank: 0 factor: 2 } slow { rank: 3 factor: 1.25 }", "ranks 0, 3 compute 1.25 to 2 times as long as the others: the step waits for them, and"),
+             ("slow { rank: 1 factor: 0.5 }", "rank 1 computes 0.5 times as long as the others and waits for them"),
+             ("slow { rank: 1 factor: 1 }", ""), ("", ""))  # fmt: skip
+    for lines, said in cases:
+        with temporary_folder() as folder:
+            files = Files(folder)
+            with open(files.model, "a") as file:
+                file.write(lines)
+            for command in ("plan", "explain"):
+                made = casync(command, *files.inputs, "-n", 4)
+                ends_with(0, made, command)
+                claim(said in made.stderr and ("as the others" in made.stderr) == bool(said), command, made.stderr)
+            made = json.loads(casync("plan", *files.inputs, "-n", 4, "--json").stdout)
+            claim(made["unequal"].startswith(said) and bool(made["unequal"]) == bool(said), "as JSON", made["unequal"])
+
+
 def test_oddities_of_a_plan_are_said():
     with temporary_folder() as folder:
         files = Files(folder)

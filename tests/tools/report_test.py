@@ -55,6 +55,21 @@ def test_compute_exposed_and_hidden_split_a_step():
     claim(near(seen["hidden_ms_per_step"], 2.7), "mean over ranks", seen)
 
 
+def test_ranks_that_the_record_says_are_unequal_are_told():
+    model = 'version: 1\nbackward_seconds: 0.1\nforward_seconds: 0.1\ngradient { name: "a" shape: [4] ready_seconds: 0.1 need_seconds: 0 }\n'
+    for slow in ("slow { rank: 1 factor: 1.5 }", ""):
+        with temporary_folder() as folder:
+            path = write(folder, trace(0), trace(1))
+            (Path(path) / "model.txtpb").write_text(model + slow)
+            made = casync("report", path)
+            ends_with(0, made, "report")
+            said = "rank 1 computes 1.5 times as long as the others: the step waits for it"
+            claim((said in made.stderr) == bool(slow), "on the terminal", made.stderr)
+            seen = data((Path(path) / "report.html").read_text(), "numbers")
+            claim(seen.get("unequal", "").startswith(said) == bool(slow), "on the page", seen.get("unequal"))
+            claim(("unequal" in json.loads(casync("report", path, "--json").stdout)) == bool(slow), "as JSON")
+
+
 def test_traces_without_waits_have_no_split():
     older = [trace(0), trace(1)]
     for one in older:

@@ -55,7 +55,84 @@ def test_misunderstood_arguments_end_with_2_and_empty_stdout():
                     ["run", "-n", "2", "what", "--", "true"]):
         result = casync(*command)
         ends_with(2, result, f"casync {command}")
-        claim(result.stdout == "" and result.stderr != "", "words go to stderr", result.stdout)
+        claim((result.stdout == "" or "--json" in command) and result.stderr != "", "words go to stderr", result.stdout)
+
+
+def error_of(result):
+    """What a command that failed with --json has printed, which is an error and nothing else."""
+    made = json.loads(result.stdout)
+    claim(list(made) == ["error"], "one error", made)
+    error = made["error"]
+    claim(error["exit_code"] == result.returncode and error["message"], "its exit code and message", error)
+    claim(error["message"].splitlines()[0] in result.stderr, "words go to stderr all the same", error, result.stderr)
+    return error
+
+
+# A command line that each subcommand refuses once it has understood it, and the kind of the error. Those that no input
+# makes fail have none.
+REFUSED = {
+    ("tune",): (["-n", "2", "--profile", "none", "-o", "/dev/null/tuned", "--", "true"], "Unavailable"),
+    ("run",): (["-n", "2", "--", "/no/such/program"], "InvalidArgument"),
+    ("report",): (["/no/such/folder"], "InvalidArgument"),
+    ("profile",): (["--codecs", "int9"], "InvalidArgument"),
+    ("plan",): (["--check", "/no/such/plan"], "InvalidArgument"),
+    ("explain",): (["--profile", "/no/such", "--model", "/no/such", "-n", "2"], "InvalidArgument"),
+    ("simulate",): (["--profile", "/no/such", "--model", "/no/such", "-n", "2"], "InvalidArgument"),
+    ("bench", "all_reduce"): (["-r", "2", "-e", "64K", "--codec", "int5"], "InvalidArgument"),
+    ("bench", "codec"): (["int5"], "InvalidArgument"),
+    ("bench", "transport"): (["--transport", "pigeons"], "InvalidArgument"),
+    ("bench", "step"): (["--model", "/no/such", "-r", "2"], "InvalidArgument"),
+    ("codec", "list"): None,
+    ("codec", "info"): (["zip"], "InvalidArgument"),
+    ("codec", "check"): (["/no/such.cll"], "InvalidArgument"),
+    ("doctor",): None,
+}  # fmt: skip
+
+
+def test_with_json_every_subcommand_prints_its_errors_as_json():
+    leaves = [command for command in COMMANDS if command not in (["bench"], ["codec"]) and command[0] != "completion"]
+    for command in leaves:
+        unknown = casync(*command, "--json", "--no-such-option")
+        ends_with(2, unknown, f"casync {command} --no-such-option")
+        claim(error_of(unknown)["kind"] == "Usage", "of the command line", unknown.stdout)
+        claim(tuple(command) in REFUSED, f"add what casync {command} refuses to REFUSED")
+        if REFUSED[tuple(command)] is None:
+            continue
+        arguments, kind = REFUSED[tuple(command)]
+        refused = casync(*command, "--json", *arguments)
+        error = error_of(refused)
+        claim(error["kind"] == kind, f"casync {command}", refused.stdout)
+        plain = casync(*command, *arguments)
+        ends_with(refused.returncode, plain, f"casync {command} without --json")
+        claim(error["message"].splitlines()[0] in plain.stderr and plain.stdout == "", "the same words, and no JSON",
+              plain.stdout, plain.stderr)
+
+
+def test_an_error_of_a_command_line_is_json_wherever_json_stands():
+    for command, told in ((["run", "-n", "two", "--json", "--", "true"], "`two` is no number"),
+                          (["runn", "--json"], "no subcommand `runn` (did you mean `run`?)"),
+                          (["bench", "--json"], "no subcommand"),
+                          (["bench", "all_reduce", "--csv", "--json"], "excludes"),
+                          (["bench", "all_reduce", "-b", "1x", "--json"], "1x"), (["plan", "--json"], "--profile"),
+                          (["explain", "--json"], "are missing"), (["run", "--json", "-n", "2"], "no program")):
+        result = casync(*command)
+        ends_with(2, result, f"casync {command}")
+        error = json.loads(result.stdout)["error"]
+        claim(error["kind"] == "Usage" and told in error["message"], told, error)
+    own = casync("run", "-n", "1", "--", "false", "--json")
+    claim(own.returncode == 1 and own.stdout == "", "a program's own --json is not the command's", own.stdout)
+
+
+def test_an_error_in_a_file_has_its_place_as_fields():
+    with temporary_folder() as folder:
+        path = os.path.join(folder, "plan.txtpb")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('version: 1\nrule { match: "*" partitons: 2 }\n')
+        error = error_of(casync("plan", "--json", "--check", path))
+        claim((error["file"], error["line"]) == (path, 2) and error["column"] > 1, "file, line and column", error)
+        claim(error["message"].startswith(f"{path}:2:"), "and in the message", error)
+    nowhere = error_of(casync("codec", "info", "zip", "--json"))
+    claim("file" not in nowhere and "line" not in nowhere, "no place, no fields", nowhere)
 
 
 def test_an_unknown_subcommand_is_named():

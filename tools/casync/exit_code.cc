@@ -2,8 +2,19 @@
 #include "tools/casync/exit_code.h"
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
+#include <regex>
 
 namespace casync::tools {
+namespace {
+
+bool speaks_json = false;
+
+void say(const char* what, const std::string& message) {
+  std::fprintf(stderr, "casync %s: %s\n", what, message.c_str());
+}
+
+}  // namespace
 
 ExitCode exit_code_of(const Status& status) {
   switch (status.code()) {
@@ -18,14 +29,40 @@ ExitCode exit_code_of(const Status& status) {
   }
 }
 
+void print_errors_as_json() { speaks_json = true; }
+
+void print_error_json(const char* kind, ExitCode code, const std::string& text) {
+  if (!speaks_json) return;
+  static const std::regex kPlace("^([^:\n]+):([0-9]{1,9}):([0-9]{1,9}): ");
+  nlohmann::ordered_json error{{"kind", kind}, {"exit_code", static_cast<int>(code)}, {"message", text}};
+  std::smatch place;
+  if (std::regex_search(text, place, kPlace)) {
+    error["file"] = place[1];
+    error["line"] = std::stoi(place[2]);
+    error["column"] = std::stoi(place[3]);
+  }
+  // A name may be bytes that are no text.
+  const auto instead = nlohmann::ordered_json::error_handler_t::replace;
+  std::printf("%s\n", nlohmann::ordered_json{{"error", error}}.dump(2, ' ', false, instead).c_str());
+}
+
 ExitCode fail(const char* what, const Status& status) {
-  std::fprintf(stderr, "casync %s: %s\n", what, status.message().c_str());
+  say(what, status.message());
+  print_error_json(name_of(status.code()), exit_code_of(status), status.message());
   return exit_code_of(status);
 }
 
-ExitCode fail_on_rank(const char* what, const Status& status, Rank local_rank) {
+ExitCode fail_on_rank(const char* what, const Status& status, Rank rank, Rank local_rank) {
+  if (rank == 0) return fail(what, status);
   const ExitCode code = exit_code_of(status);
-  return code == kExitRefused && local_rank != 0 ? code : fail(what, status);
+  if (code != kExitRefused || local_rank == 0) say(what, status.message());
+  return code;
+}
+
+ExitCode fail_usage(const char* what, const std::string& message) {
+  say(what, message);
+  print_error_json("Usage", kExitUsage, message);
+  return kExitUsage;
 }
 
 }  // namespace casync::tools

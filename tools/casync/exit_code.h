@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "base/status.h"
 #include "base/units.h"
 
@@ -19,11 +21,21 @@ enum ExitCode : int {
 /// The code that a Status ends the command with.
 ExitCode exit_code_of(const Status& status);
 
+/// From now on errors are printed to stdout, too, as a JSON object: somebody reads --json.
+void print_errors_as_json();
+
 /// Prints "casync WHAT: MESSAGE" to stderr and returns the Status's exit code.
 ExitCode fail(const char* what, const Status& status);
 
 /// The same on one rank of a job: refused input is the same for all ranks of a machine, so its first one alone prints
-/// it.
-ExitCode fail_on_rank(const char* what, const Status& status, Rank local_rank);
+/// it. Rank 0 alone speaks JSON.
+ExitCode fail_on_rank(const char* what, const Status& status, Rank rank, Rank local_rank);
+
+/// Prints "casync WHAT: MESSAGE" to stderr and returns kExitUsage.
+ExitCode fail_usage(const char* what, const std::string& message);
+
+/// Prints an error's JSON object where that is wanted: `text` has been said on stderr. `kind`: a Status's, or "Usage".
+/// A place in a file that the text begins with, as FILE:LINE:COLUMN, becomes fields.
+void print_error_json(const char* kind, ExitCode code, const std::string& text);
 
 }  // namespace casync::tools

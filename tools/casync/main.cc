@@ -32,8 +32,24 @@ bool lacks_subcommand(const CLI::App& app) {
   return app.get_require_subcommand_min() > 0;
 }
 
-/// Prints the reason why no subcommand could be chosen: the help if none was given, else the unknown word.
-void explain_subcommand(const CLI::App& app, const std::vector<std::string>& arguments) {
+/// Lets --json of any subcommand print errors as JSON, too, ahead of the subcommand's work.
+void watch_json(CLI::App& app) {
+  if (CLI::Option* const json = app.get_option_no_throw("--json")) {
+    json->each([](const std::string&) { print_errors_as_json(); });
+  }
+  for (CLI::App* const sub : app.get_subcommands([](const CLI::App*) { return true; })) watch_json(*sub);
+}
+
+/// A command line that the parser refuses; its words have been said.
+int refused(const std::vector<std::string>& arguments, const std::string& message) {
+  // The parser stops at the first fault, and may not have come to --json.
+  if (std::find(arguments.begin(), arguments.end(), "--json") != arguments.end()) print_errors_as_json();
+  print_error_json("Usage", kExitUsage, message);
+  return kExitUsage;
+}
+
+/// Prints and returns the reason why no subcommand could be chosen: the help if none was given, else the unknown word.
+std::string explain_subcommand(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App* command = &app;
   for (const std::string& word : arguments) {
     if (word.starts_with("-")) continue;
@@ -45,13 +61,16 @@ void explain_subcommand(const CLI::App& app, const std::vector<std::string>& arg
     }
     if (chosen == nullptr) {
       const std::vector<std::string_view> known(names.begin(), names.end());
-      std::fprintf(stderr, "%s: no subcommand `%s`%s; `%s --help` lists them\n", command->get_display_name().c_str(),
-                   word.c_str(), hint(word, known).c_str(), command->get_display_name().c_str());
-      return;
+      const std::string name = command->get_display_name();
+      const std::string text =
+          "no subcommand `" + word + "`" + hint(word, known) + "; `" + name + " --help` lists them";
+      std::fprintf(stderr, "%s: %s\n", name.c_str(), text.c_str());
+      return text;
     }
     command = chosen;
   }
   std::fprintf(stderr, "%s", command->help().c_str());
+  return "no subcommand; `" + command->get_display_name() + " --help` lists them";
 }
 
 /// "--ranks: Value two not in range 1 to 1024" becomes "--ranks: `two` is no number, expected 1 to 1024".
@@ -76,18 +95,19 @@ int run_command(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("Exit codes: 0 ok, 1 failure, 2 usage, 3 refused input, 4 peer or timeout.");
   add_subcommands(app, invocation);
+  watch_json(app);
   std::vector<std::string> reversed(invocation.arguments.rbegin(), invocation.arguments.rend());
   try {  // CLI11 speaks in exceptions; they end here
     app.parse(reversed);
   } catch (const CLI::RequiredError& error) {
-    if (!lacks_subcommand(app)) return app.exit(error) == 0 ? kExitOk : kExitUsage;
-    explain_subcommand(app, invocation.arguments);
-    return kExitUsage;
+    if (lacks_subcommand(app)) return refused(invocation.arguments, explain_subcommand(app, invocation.arguments));
+    app.exit(error);
+    return refused(invocation.arguments, error.what());
   } catch (const CLI::ValidationError& error) {
     std::fprintf(stderr, "%s\nRun with --help for more information.\n", reworded(error.what()).c_str());
-    return kExitUsage;
+    return refused(invocation.arguments, reworded(error.what()));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    return app.exit(error) == 0 ? kExitOk : refused(invocation.arguments, error.what());
   }
   return invocation.exit_code;
 }

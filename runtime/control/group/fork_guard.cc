@@ -55,13 +55,13 @@ class ForkGuard final : public Group {
     if (!is_forked()) return group_->watch(std::move(on_failure));
     on_failure(refusal());
   }
-  void watch_leavers(std::function<void(Rank, const std::string&)> on_leave) override {
+  void watch_leavers(std::function<void(Rank, const LastWords&)> on_leave) override {
     if (!is_forked()) group_->watch_leavers(std::move(on_leave));
   }
   Status failure() const override { return is_forked() ? refusal() : group_->failure(); }
   using Group::close;
-  Status close(Clock::time_point deadline, const std::string& last_words) override {
-    return is_forked() ? refusal() : group_->close(deadline, last_words);
+  Status close(Clock::time_point deadline, const LastWords& words) override {
+    return is_forked() ? refusal() : group_->close(deadline, words);
   }
 
  private:

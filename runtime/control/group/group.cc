@@ -68,10 +68,10 @@ class TcpGroup final : public Group {
   Bytes control_bytes() override;
   void abort(const Status& cause) override;
   void watch(std::function<void(const Status&)> on_failure) override;
-  void watch_leavers(std::function<void(Rank, const std::string&)> on_leave) override;
+  void watch_leavers(std::function<void(Rank, const LastWords&)> on_leave) override;
   Status failure() const override { return state_.failure(); }
   using Group::close;
-  Status close(Clock::time_point deadline, const std::string& last_words) override;
+  Status close(Clock::time_point deadline, const LastWords& words) override;
 
  private:
   Result<std::unique_ptr<Role>> make_hub(const GroupOptions& options, Clock::time_point deadline);
@@ -254,20 +254,29 @@ void TcpGroup::watch(std::function<void(const Status&)> on_failure) {
   thread_.post([this](Role&) { state_.run_watchers(); });
 }
 
-void TcpGroup::watch_leavers(std::function<void(Rank, const std::string&)> on_leave) {
+void TcpGroup::watch_leavers(std::function<void(Rank, const LastWords&)> on_leave) {
   thread_.post([this, on_leave = std::move(on_leave)](Role&) { state_.add_leave_watcher(on_leave); });
 }
 
-Status TcpGroup::close(Clock::time_point deadline, const std::string& last_words) {
-  if (last_words.size() > kMostLastWords) {
-    return invalid_argument(fmt::format("last words of {} bytes, at most {}", last_words.size(), kMostLastWords));
+Status check(const LastWords& words) {
+  if (words.to_all.size() > kMostLastWords) {
+    return invalid_argument(fmt::format("last words of {} bytes, at most {}", words.to_all.size(), kMostLastWords));
   }
+  if (words.to_hub.size() > kMostHubWords) {
+    return invalid_argument(
+        fmt::format("last words for rank 0 of {} bytes, at most {}", words.to_hub.size(), kMostHubWords));
+  }
+  return Status::ok();
+}
+
+Status TcpGroup::close(Clock::time_point deadline, const LastWords& words) {
+  CASYNC_RETURN_IF_ERROR(check(words));
   if (const Status failed = failure(); !failed) {
     thread_.stop();
     return failed;
   }
   closing_ = true;
-  thread_.post([last_words](Role& role) { role.say_goodbye(last_words); });
+  thread_.post([words](Role& role) { role.say_goodbye(words); });
   const auto left = state_.wait_all_left(deadline);
   // Nobody waits for a rank that has left and stands still.
   const bool all_left = left && left->is_ok();

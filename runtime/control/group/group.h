@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "runtime/control/group/claim_book.h"
 #include "runtime/control/group/facts.h"
+#include "runtime/control/group/last_words.h"
 #include "runtime/control/rendezvous/group_options.h"
 
 namespace casync::runtime {
@@ -83,7 +84,7 @@ class Group {
 
   /// `on_leave` runs on the group's thread once for each other rank that said goodbye (close()), with its last words,
   /// also for those that already have: a caller that needs more of that rank must not go on waiting. It does not block.
-  virtual void watch_leavers(std::function<void(Rank, const std::string& last_words)> on_leave) = 0;
+  virtual void watch_leavers(std::function<void(Rank, const LastWords& words)> on_leave) = 0;
 
   /// The root cause, OK while there is none.
   virtual Status failure() const = 0;
@@ -91,8 +92,8 @@ class Group {
   /// Says goodbye and waits until all ranks did, or the deadline: a peer leaving without it has failed. The thread has
   /// ended when it returns, also when the group has failed. While rank 0 waits it serves the others. Once it is gone
   /// they go on alone: their collective calls are PeerFailure, nobody's death is noticed, and close() is OK.
-  /// `last_words` (1 MiB at most) reach the others with the goodbye. Timeout: names the ranks that did not say goodbye.
-  virtual Status close(Clock::time_point deadline, const std::string& last_words) = 0;
+  /// `words` travel with the goodbye. Timeout: names the ranks that did not say goodbye.
+  virtual Status close(Clock::time_point deadline, const LastWords& words) = 0;
   Status close(Clock::time_point deadline) { return close(deadline, {}); }
 };
 

@@ -57,14 +57,14 @@ void GroupState::set_need_watcher(std::function<void(const std::string&, std::ui
   need_watcher_ = std::move(watcher);
 }
 
-void GroupState::left(Rank rank, const std::string& last_words) {
+void GroupState::left(Rank rank, const LastWords& words) {
   {
     const std::lock_guard lock(mutex_);
-    if (!left_.emplace(rank, last_words).second) return;
+    if (!left_.emplace(rank, words).second) return;
     changed_.notify_all();
   }
   if (rank == self_) return;
-  for (const auto& watcher : leave_watchers_) watcher(rank, last_words);
+  for (const auto& watcher : leave_watchers_) watcher(rank, words);
 }
 
 void GroupState::alone() {
@@ -73,9 +73,9 @@ void GroupState::alone() {
   changed_.notify_all();
 }
 
-void GroupState::add_leave_watcher(std::function<void(Rank, const std::string&)> watcher) {
-  for (const auto& [rank, last_words] : left_) {  // written by this very thread only
-    if (rank != self_) watcher(rank, last_words);
+void GroupState::add_leave_watcher(std::function<void(Rank, const LastWords&)> watcher) {
+  for (const auto& [rank, words] : left_) {  // written by this very thread only
+    if (rank != self_) watcher(rank, words);
   }
   leave_watchers_.push_back(std::move(watcher));
 }

@@ -24,12 +24,12 @@ class GroupState final : public RoleEvents {
   void gathered(Result<std::vector<BlobRef>> blobs) override;
   void agreed(const Agreement& agreement) override;
   void needed(const std::string& name, std::uint32_t step) override;
-  void left(Rank rank, const std::string& last_words) override;
+  void left(Rank rank, const LastWords& words) override;
   void alone() override;
   /// Calls the watchers that have not been called, if there is a failure.
   void run_watchers();
   /// Calls `watcher` for each other rank that has left, and for each that will.
-  void add_leave_watcher(std::function<void(Rank, const std::string&)> watcher);
+  void add_leave_watcher(std::function<void(Rank, const LastWords&)> watcher);
 
   // On the program's threads. Each wait returns the failure as soon as there is one; nullopt: the deadline passed.
   std::optional<Status> wait_joined(Clock::time_point deadline);
@@ -57,12 +57,12 @@ class GroupState final : public RoleEvents {
   Status failure_;
   std::optional<Result<std::vector<BlobRef>>> answer_;
   std::set<std::string> agreed_;
-  std::map<Rank, std::string> left_;  ///< with their last words
+  std::map<Rank, LastWords> left_;
   bool alone_ = false;
   std::vector<std::function<void(const Status&)>> watchers_;
   std::function<void(const Agreement&)> agreement_watcher_;
   std::function<void(const std::string&, std::uint32_t)> need_watcher_;
-  std::vector<std::function<void(Rank, const std::string&)>> leave_watchers_;  // of the group's thread alone
+  std::vector<std::function<void(Rank, const LastWords&)>> leave_watchers_;  // of the group's thread alone
 };
 
 }  // namespace casync::runtime

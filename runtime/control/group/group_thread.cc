@@ -26,7 +26,7 @@ class NoRole final : public Role {
   void lack(const std::string&) override {}
   void give_up(const std::string&) override {}
   void abort(const Status&) override {}
-  void say_goodbye(const std::string&) override {}
+  void say_goodbye(const LastWords&) override {}
   bool has_output() const override { return false; }
   void hang_up() override {}
   bool has_children() const override { return false; }

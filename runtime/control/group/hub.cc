@@ -2,6 +2,7 @@
 #include "runtime/control/group/hub.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/control/group/faults.h"
 
@@ -152,9 +153,10 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
     case FrameType::kGoodbye: {
       auto goodbye = decode_goodbye(bytes, ranks_);
       if (!goodbye) return goodbye.status();
-      leave(rank, goodbye->last_words);
+      leave(rank, {goodbye->last_words, std::exchange(hub_words_[rank], {})});
       return Status::ok();
     }
+    case FrameType::kHubWords: hub_words_[rank] = bytes; return Status::ok();
     case FrameType::kClaim:
     case FrameType::kTold:
     case FrameType::kNeeds:
@@ -195,18 +197,18 @@ void Hub::deliver(const GatherAnswer& answer) {
   if (mine) events_.gathered(answer.blobs);
 }
 
-void Hub::say_goodbye(const std::string& last_words) {
+void Hub::say_goodbye(const LastWords& words) {
   if (door_) door_->close();
-  leave(0, last_words);
+  leave(0, words);
 }
 
-void Hub::leave(Rank rank, const std::string& last_words) {
+void Hub::leave(Rank rank, const LastWords& words) {
   if (ending_.has_begun() || left_[static_cast<std::size_t>(rank)]) return;
   left_[static_cast<std::size_t>(rank)] = true;
   seats_.leave(rank);
-  leavers_.add(rank, last_words);
+  leavers_.add(rank, words.to_all);
   if (Clock::now() >= leavers_.due()) announce_leavers();
-  events_.left(rank, last_words);
+  events_.left(rank, words);
   std::string waiting = gathers_.waiting_for();
   if (waiting.empty()) waiting = claims_.needed_from(rank);
   if (!waiting.empty()) fail(left_early(assembly_.of(rank), waiting));

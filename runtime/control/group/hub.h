@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,7 +41,7 @@ class Hub final : public Role {
   void lack(const std::string& name) override { claims_.lack(0, name); }
   void give_up(const std::string& name) override { claims_.give_up(name); }
   void abort(const Status& cause) override { fail({-1, cause}); }
-  void say_goodbye(const std::string& last_words) override;
+  void say_goodbye(const LastWords& words) override;
   bool has_output() const override { return !leavers_.empty() || seats_.has_output(); }
   void hang_up() override { seats_.hang_up(); }
   bool has_children() const override { return !seats_.empty(); }
@@ -61,7 +62,7 @@ class Hub final : public Role {
   Status handle(Rank rank, FrameType type, const std::string& bytes);
   void enter(Rank rank, GatherCall call);
   void deliver(const GatherAnswer& answer);
-  void leave(Rank rank, const std::string& last_words);
+  void leave(Rank rank, const LastWords& words);
   void announce_leavers();
   void fail(Abort abort);
   Clock::time_point report_end(Clock::time_point now);
@@ -72,7 +73,8 @@ class Hub final : public Role {
   RoleEvents& events_;
   Seats seats_;
   Assembly assembly_;
-  std::vector<bool> left_;  // by rank
+  std::vector<bool> left_;                 // by rank
+  std::map<Rank, std::string> hub_words_;  // of ranks whose goodbye comes next
   Leavers leavers_;
   GatherBook gathers_;
   ClaimDesk claims_;

@@ -167,7 +167,7 @@ Status Member::handle(FrameType type, const PayloadRef& payload) {
       if (!goodbye) return goodbye.status();
       for (const Rank rank : goodbye->ranks) {
         hub_left_ = hub_left_ || rank == 0 || rank == hub_.rank;
-        if (!over_) events_.left(rank, goodbye->last_words);
+        if (!over_) events_.left(rank, {goodbye->last_words});
       }
       return Status::ok();
     }
@@ -259,10 +259,12 @@ void Member::propose(const Abort& abort) {
   if (connection_) connection_->send(FrameType::kAbort, encode_abort(abort));
 }
 
-void Member::say_goodbye(const std::string& last_words) {
+void Member::say_goodbye(const LastWords& words) {
   if (over_ || said_goodbye_) return;
   said_goodbye_ = true;
-  if (connection_) connection_->send(FrameType::kGoodbye, encode_goodbye({{self_.rank}, last_words}));
+  if (!connection_) return;
+  if (!words.to_hub.empty()) connection_->send(FrameType::kHubWords, words.to_hub);
+  connection_->send(FrameType::kGoodbye, encode_goodbye({{self_.rank}, words.to_all}));
 }
 
 void Member::lose(const Status& reason) {

@@ -36,7 +36,7 @@ class Member final : public Role {
   void lack(const std::string& name) override;
   void give_up(const std::string& name) override;
   void abort(const Status& cause) override;
-  void say_goodbye(const std::string& last_words) override;
+  void say_goodbye(const LastWords& words) override;
   bool has_output() const override {
     return (connection_ && connection_->has_output()) || (relay_ && relay_->has_output());
   }

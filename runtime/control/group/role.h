@@ -9,6 +9,7 @@
 #include "runtime/control/group/claim_book.h"
 #include "runtime/control/group/facts.h"
 #include "runtime/control/group/gather_book.h"
+#include "runtime/control/group/last_words.h"
 #include "runtime/control/wire/identity.h"
 #include "runtime/control/wire/poll_set.h"
 
@@ -29,7 +30,7 @@ class RoleEvents {
   /// Another rank waits, in `step`, for a name that this rank has not claimed.
   virtual void needed(const std::string& name, std::uint32_t step) = 0;
   /// A rank, this one included, said goodbye with these last words.
-  virtual void left(Rank rank, const std::string& last_words) = 0;
+  virtual void left(Rank rank, const LastWords& words) = 0;
   /// Rank 0 said goodbye and is gone: this rank hears of nobody any more, which is no failure.
   virtual void alone() = 0;
 };
@@ -54,7 +55,7 @@ class Role {
   /// This rank has waited for `name` as long as it may: the job fails unless all have claimed it.
   virtual void give_up(const std::string& name) = 0;
   virtual void abort(const Status& cause) = 0;
-  virtual void say_goodbye(const std::string& last_words) = 0;
+  virtual void say_goodbye(const LastWords& words) = 0;
   /// Bytes that this rank's control connections have sent and received.
   virtual Bytes bytes_moved() const { return 0; }
   /// There are bytes that have not left yet.

@@ -41,6 +41,7 @@ Bytes most_payload(FrameType type) {
     case FrameType::kUp:
     case FrameType::kDown: return kMostBlobBytes + 8_KiB;
     case FrameType::kGoodbye: return kMostLastWords + kMostLeavers;
+    case FrameType::kHubWords: return kMostHubWords;
   }
   return 0;
 }

@@ -34,13 +34,15 @@ enum class FrameType : std::uint8_t {
   kUp = 17,           ///< relay to parent: a frame of a rank below
   kDown = 18,         ///< to a relay: a frame for one rank below
   kAllGathered = 19,  ///< hub to members: every rank's blob
+  kHubWords = 20,     ///< member to hub, ahead of a goodbye: last words for rank 0 alone
 };
-inline constexpr FrameType kLastFrameType = FrameType::kAllGathered;
+inline constexpr FrameType kLastFrameType = FrameType::kHubWords;
 inline constexpr Bytes kMostTogether = 64_MiB;  ///< of the blobs in one frame
 
 inline constexpr Bytes kMostBlobBytes = 64_MiB;
 inline constexpr Bytes kMostClaimName = 8_KiB;
 inline constexpr Bytes kMostLastWords = 1_MiB;
+inline constexpr Bytes kMostHubWords = 4_KiB;
 inline constexpr Bytes kMostLeavers = 1_MiB;  ///< of the ranks that share them
 
 /// The most bytes a payload of this type may have; 0 bytes for the unknown ones too.

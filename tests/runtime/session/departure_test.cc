@@ -44,6 +44,17 @@ TEST_CASE("departure: a rank leaves once, and says what it has completed") {
   static_cast<void>(open);
 }
 
+TEST_CASE("departure: a rank that knows its pace says it with its goodbye, for rank 0") {
+  test::HeldSession session(8208, 1);
+  session.parts.paces->set_own(Pace{0.25, 0.01, 12});
+  CHECK(leave(session) == "OK");
+  REQUIRE(goodbyes_of(session).size() == 1);
+  const std::optional<Pace> said = decode_pace(goodbyes_of(session)[0].to_hub);
+  REQUIRE(said);
+  CHECK(said->median_s == 0.25);
+  CHECK(said->steps == 12);
+}
+
 TEST_CASE("departure: rank 0 serves the others as long as a wait may take, and the others wait as for a silent rank") {
   const Rank rank = GENERATE(0, 1);
   test::HeldSession session(8201, rank);

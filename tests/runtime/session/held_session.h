@@ -29,7 +29,7 @@ class HeldGroup final : public Group {
  public:
   struct Goodbye {
     Clock::time_point deadline;
-    std::string words;
+    std::string words, to_hub;
   };
   struct Told {
     std::vector<std::string> causes;  ///< of abort()
@@ -68,11 +68,11 @@ class HeldGroup final : public Group {
     note([&](Told& told) { told.causes.push_back(cause.text()); });
   }
   void watch(std::function<void(const Status&)>) override {}
-  void watch_leavers(std::function<void(Rank, const std::string&)>) override {}
+  void watch_leavers(std::function<void(Rank, const LastWords&)>) override {}
   Status failure() const override { return verdict; }
-  Status close(Clock::time_point deadline, const std::string& last_words) override {
-    note([&](Told& told) { told.goodbyes.push_back({deadline, last_words}); });
-    return last_words.empty() ? Status::ok() : farewell;
+  Status close(Clock::time_point deadline, const LastWords& words) override {
+    note([&](Told& told) { told.goodbyes.push_back({deadline, words.to_all, words.to_hub}); });
+    return words.to_all.empty() ? Status::ok() : farewell;
   }
   using Group::close;
 

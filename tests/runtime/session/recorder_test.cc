@@ -121,5 +121,28 @@ TEST_CASE("the last steps count, by their median") {
   CHECK(recorder.training(specs(1))->backward_s == Approx(0.007));
 }
 
+TEST_CASE("a pace is the median of whole steps and the distance of their quartiles, without waiting") {
+  Recorder recorder(at(0));
+  CHECK_FALSE(recorder.pace());
+  double t = 0;
+  const auto step = [&](double ready, double after) {
+    recorder.submitted(0, at(t + ready));
+    recorder.waits(0, at(t + ready));
+    recorder.goes_on(at(t + ready + 500));
+    recorder.computed(at(t + ready + 500 + after));
+    recorder.step_ended(at(t += 1000));
+  };
+  step(10, 5);
+  REQUIRE(recorder.pace());
+  CHECK(recorder.pace()->median_s == Approx(0.015));
+  CHECK(recorder.pace()->scatter_s == Approx(0).margin(1e-9));
+  CHECK(recorder.pace()->steps == 1);
+  for (int i = 0; i < 50; ++i) step(90, 90);  // of which none is kept
+  for (int i = 0; i < 31; ++i) step(10, 10 + i);
+  CHECK(recorder.pace()->median_s == Approx(0.035));
+  CHECK(recorder.pace()->scatter_s == Approx(0.016));
+  CHECK(recorder.pace()->steps == 31);
+}
+
 }  // namespace
 }  // namespace casync::runtime

@@ -57,7 +57,7 @@ TEST_CASE("run record: the files are a model of the training, and samples of its
   it.record.end_watch();  // the model is recorded all the same
   CHECK(it.record.waits(0));
   it.record.goes_on();
-  it.record.write();
+  it.record.write({});
   const Result<Training> training = read_model_file(files.path() + "/model.txtpb");
   REQUIRE(training.status().text() == "OK");
   REQUIRE(training->gradients.size() == 2);
@@ -77,9 +77,41 @@ TEST_CASE("run record: in another mode there are samples only, of what the plan'
   std::vector<float> difference = {1, 2};
   Submission one{GradientId(1), view_of(difference)};
   REQUIRE(it.record.sample(one, 3));
-  it.record.write();
+  it.record.write({});
   CHECK_FALSE(files.has("model.txtpb"));
   CHECK(files.has("gradients.safetensors"));
+}
+
+TEST_CASE("run record: a rank beside rank 0 has its pace and no files, and none where no model is recorded") {
+  const std::unique_ptr<Device> device = make_host_device();
+  const std::unique_ptr<RunRecord> record = record_of_pace(2, {}, *device);
+  REQUIRE(record);
+  CHECK_FALSE(record->samples(Exchanged::kGradients));
+  REQUIRE(record->declared({"a", DType::kFloat32, {2}, 0}));
+  CHECK_FALSE(record->pace());
+  std::vector<float> a = {1, 2};
+  const Submission one{GradientId(0), view_of(a)};
+  record->submitted({&one, 1});
+  record->computed();
+  record->step_ended();
+  REQUIRE(record->pace());
+  CHECK(record->pace()->steps == 1);
+  record->write({});
+  SyncMode local;
+  local.every = 4;
+  CHECK_FALSE(record_of_pace(2, local, *device));
+}
+
+TEST_CASE("run record: the model has the ranks that differ") {
+  Files files;
+  Record it(files.path(), {}, false);
+  for (std::uint32_t step = 0; step < 20; ++step) it.step(step);
+  const Pace own = *it.record.pace();
+  it.record.write({{1, Pace{own.median_s + 1, 0, 20}}});
+  const Result<Training> training = read_model_file(files.path() + "/model.txtpb");
+  REQUIRE(training.status().text() == "OK");
+  REQUIRE(training->slow.size() == 1);
+  CHECK(training->slow[0].rank == 1);
 }
 
 TEST_CASE("run record: one that is only watched has moments as long as somebody watches, and no files") {
@@ -92,5 +124,5 @@ TEST_CASE("run record: one that is only watched has moments as long as somebody 
   it.record.end_watch();
   CHECK_FALSE(it.record.waits(0));
   it.step(1);
-  it.record.write();
+  it.record.write({});
 }

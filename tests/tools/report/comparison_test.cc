@@ -70,6 +70,14 @@ const Term& term(const Comparison& comparison, const std::string& name) {
 
 }  // namespace
 
+TEST_CASE("report: the passes of unequal ranks count by their mean, so that the rest of a step is exposed") {
+  Scenario scenario = scenario_of(with_work());
+  scenario.training.slow = {{2, 1.5}};
+  const MeasuredRun run = ran(scenario);
+  const double passes_s = scenario.training.backward_s + scenario.training.forward_s;
+  CHECK(term(compared(run, with_work()), "exposed").measured_s == Approx(run.step_s - 1.125 * passes_s));
+}
+
 TEST_CASE("report: a run that goes as predicted has each term as predicted") {
   const Comparison comparison = compared(ran(with_work()), with_work());
   CHECK(names(comparison) ==

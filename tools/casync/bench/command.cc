@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // casync bench: tables with the columns of the usual collective benchmarks.
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -41,10 +40,7 @@ std::shared_ptr<SizeFlags> add_sizes(CLI::App* command, const char* first, const
   return flags;
 }
 
-int usage(const Status& status) {
-  std::fprintf(stderr, "casync bench: %s\n", status.message().c_str());
-  return kExitUsage;
-}
+int usage(const Status& status) { return fail_usage("bench", status.message()); }
 
 /// Runs this same command line as the ranks of a job of its own.
 int run_as_ranks(const std::vector<std::string>& arguments, int ranks) {
@@ -93,7 +89,7 @@ int all_reduce(AllReduceFlags& flags, const SizeFlags& sizes, const std::vector<
   if (!launch) return fail("bench", launch.status());
   if (launch->source == "alone") return run_as_ranks(arguments, flags.ranks);
   const Result<bool> right = bench_all_reduce(flags.options);
-  if (!right) return fail_on_rank("bench", right.status(), launch->local_rank);
+  if (!right) return fail_on_rank("bench", right.status(), launch->rank, launch->local_rank);
   return *right ? kExitOk : kExitFailure;
 }
 
@@ -213,7 +209,7 @@ int step(StepFlags& flags, const std::vector<std::string>& arguments) {
   if (!launch) return fail("bench", launch.status());
   if (launch->source == "alone") return run_as_ranks(arguments, flags.ranks);
   const Status status = bench_step(options);
-  return status.is_ok() ? kExitOk : fail_on_rank("bench", status, launch->local_rank);
+  return status.is_ok() ? kExitOk : fail_on_rank("bench", status, launch->rank, launch->local_rank);
 }
 
 void add_step(CLI::App* bench, Invocation& invocation) {

@@ -26,6 +26,7 @@
 #include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
 #include "tools/casync/plan/kept_memory.h"
+#include "tools/casync/plan/unequal.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {
@@ -168,6 +169,7 @@ Status explain_step(const ExplainOptions& options, const PlanRequest& asked, Jso
                     {"gain", gain.times()},
                     {"steps", gain.steps},
                     {"mode", gain.mode},
+                    {"unequal", text_of_unequal(request.training)},
                     {"modes", json_of_better(*decided)},
                     {"uncompressed_ms", gain.uncompressed_s * 1e3},
                     {"planned_ms", gain.planned_s * 1e3},
@@ -293,8 +295,7 @@ int run(const ExplainOptions& options) {
   PlanInputs given = options.inputs;
   if (!options.plan.empty()) given.ranks = std::max(given.ranks, 1);  // the plan says for how many
   if (const std::string missing = missing_options(given); !missing.empty()) {
-    std::fprintf(stderr, "casync explain: %s; expected --profile, --model and --ranks\n", missing.c_str());
-    return kExitUsage;
+    return fail_usage("explain", missing + "; expected --profile, --model and --ranks");
   }
   const Status status = explain(options);
   return status.is_ok() ? kExitOk : fail("explain", status);

@@ -23,6 +23,7 @@
 #include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
 #include "tools/casync/plan/kept_memory.h"
+#include "tools/casync/plan/unequal.h"
 #include "tools/casync/simulate/prediction.h"
 #include "tools/casync/simulate/scenario.h"
 #include "tools/casync/subcommands.h"
@@ -113,6 +114,7 @@ Json summary_json(const Decided& plan) {
             {"mode", plan.gain.mode},
             {"modes", json_of_better(plan)},
             {"assumed", assumed_codecs(request.profile, report.step)},
+            {"unequal", text_of_unequal(request.training)},
             {"training_ms", report.simulation.parts.training_s * 1e3},
             {"exposed_ms", report.simulation.parts.exposed_s * 1e3},
             {"found", report.step.name},
@@ -237,19 +239,17 @@ Status make_method(const PlanOptions& options) {
 
 int run(PlanOptions options) {
   if (const std::string missing = missing_options(options.inputs); options.check.empty() && !missing.empty()) {
-    std::fprintf(stderr,
-                 "casync plan: %s; expected --profile, --model and --ranks, or --profile and --from-run, or --check "
-                 "PLAN\n",
-                 missing.c_str());
-    return kExitUsage;
+    return fail_usage("plan", missing +
+                                  "; expected --profile, --model and --ranks, or --profile and --from-run, or "
+                                  "--check PLAN");
   }
   if (options.check.empty() && options.inputs.nodes == 0) {
     options.inputs.nodes = options.inputs.ranks;
     options.nodes_are_assumed = options.inputs.run.empty();
   }
   if (options.inputs.ranks > 0 && options.inputs.nodes > options.inputs.ranks) {
-    std::fprintf(stderr, "casync plan: %d nodes for %d ranks\n", options.inputs.nodes, options.inputs.ranks);
-    return kExitUsage;
+    return fail_usage(
+        "plan", std::to_string(options.inputs.nodes) + " nodes for " + std::to_string(options.inputs.ranks) + " ranks");
   }
   const auto check = [&] {
     return check_plan(options.check, options.inputs.model, options.inputs.ranks, options.inputs.nodes, options.json);

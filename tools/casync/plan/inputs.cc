@@ -16,6 +16,7 @@
 #include "tools/casync/plan/losses.h"
 #include "tools/casync/plan/overlap.h"
 #include "tools/casync/plan/rules.h"
+#include "tools/casync/plan/unequal.h"
 #include "tools/casync/simulate/scenario.h"
 
 namespace casync::tools {
@@ -197,7 +198,9 @@ Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs) {
   CASYNC_RETURN_IF_ERROR(take_limits(inputs, *losses, read));
   leave_out_by_memory(request);
   remark_on_costs(inputs, read);
-  if (const std::string remark = text_of_no_overlap(request.training); !remark.empty()) read.remarks.push_back(remark);
+  for (const std::string& remark : {text_of_no_overlap(request.training), text_of_unequal(request.training)}) {
+    if (!remark.empty()) read.remarks.push_back(remark);
+  }
   if (inputs.allow_modes && trained_modes().empty()) {
     read.remarks.push_back(
         "--allow-modes: no training has measured how many steps local SGD or staleness needs, so "

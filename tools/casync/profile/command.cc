@@ -217,7 +217,10 @@ void add_profile(CLI::App& app, Invocation& invocation) {
   command->callback([=, &invocation] {
     const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
     const Status status = launch ? profile(*options, *launch) : launch.status();
-    invocation.exit_code = status.is_ok() ? kExitOk : fail_on_rank("profile", status, launch ? launch->local_rank : 0);
+    const bool is_rank = launch.is_ok();
+    invocation.exit_code =
+        status.is_ok() ? kExitOk
+                       : fail_on_rank("profile", status, is_rank ? launch->rank : 0, is_rank ? launch->local_rank : 0);
   });
 }
 

@@ -3,13 +3,16 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "casync/planner/model_file.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/input_files.h"
+#include "tools/casync/plan/unequal.h"
 #include "tools/casync/report/beside.h"
 #include "tools/casync/report/chrome_trace.h"
 #include "tools/casync/report/links.h"
@@ -55,6 +58,17 @@ nlohmann::ordered_json numbers_of(const TraceFolder& folder, const Profile* prof
   return numbers;
 }
 
+/// Adds the ranks that the run's model description says are unequal, if it left one.
+void add_unequal(const TraceFolder& folder, nlohmann::ordered_json& numbers) {
+  const std::string path = folder.path + "/model.txtpb";
+  if (!std::filesystem::exists(path)) return;
+  const Result<Training> training = read_model_file(path);
+  const std::string text = training ? text_of_unequal(*training) : "";
+  if (text.empty()) return;
+  std::fprintf(stderr, "casync report: %s\n", text.c_str());
+  numbers["unequal"] = text;
+}
+
 /// Adds what was predicted from `profile`; its text goes to stdout unless that is to be JSON.
 Status add_prediction(const TraceFolder& folder, const Profile& profile, bool json, nlohmann::ordered_json& numbers) {
   const Result<MeasuredRun> run = measured_run(folder);
@@ -87,13 +101,17 @@ Status report(const ReportOptions& options, std::optional<StepRange> range) {
     profile = std::move(*read);
   }
   nlohmann::ordered_json numbers = numbers_of(*folder, profile ? &*profile : nullptr);
+  add_unequal(*folder, numbers);
   if (profile) CASYNC_RETURN_IF_ERROR(add_prediction(*folder, *profile, options.json, numbers));
   if (!options.beside.empty()) CASYNC_RETURN_IF_ERROR(add_beside(options.beside, options.json, numbers));
-  if (options.json) std::printf("%s\n", numbers.dump(2).c_str());
   if (!options.trace.empty()) CASYNC_RETURN_IF_ERROR(write_chrome_trace(*folder, range, options.trace));
   const bool page = !options.page.empty() || (!options.json && options.trace.empty());
-  if (!page) return Status::ok();
-  return write_page(*folder, numbers, range, options.page.empty() ? options.directory + "/report.html" : options.page);
+  if (page) {
+    const std::string path = options.page.empty() ? options.directory + "/report.html" : options.page;
+    CASYNC_RETURN_IF_ERROR(write_page(*folder, numbers, range, path));
+  }
+  if (options.json) std::printf("%s\n", numbers.dump(2).c_str());
+  return Status::ok();
 }
 
 int run(const ReportOptions& options) {
@@ -101,8 +119,7 @@ int run(const ReportOptions& options) {
   if (!options.steps.empty()) {
     const Result<StepRange> parsed = parse_step_range(options.steps);
     if (!parsed) {
-      std::fprintf(stderr, "casync report: --steps %s\n", parsed.status().message().c_str());
-      return kExitUsage;
+      return fail_usage("report", "--steps " + parsed.status().message());
     }
     range = *parsed;
   }

@@ -23,7 +23,13 @@ std::string line(const char* format, auto... arguments) {
   return text;
 }
 
-double training_s(const MeasuredRun& run) { return run.scenario.training.backward_s + run.scenario.training.forward_s; }
+/// Both passes, mean over ranks.
+double training_s(const MeasuredRun& run) {
+  const Training& training = run.scenario.training;
+  double slowness = 0;
+  for (Rank rank = 0; rank < run.scenario.topology.ranks; ++rank) slowness += training.slowness_of(rank);
+  return (training.backward_s + training.forward_s) * (slowness / run.scenario.topology.ranks);
+}
 
 Result<Simulation> predict(const MeasuredRun& run, const Profile& profile, bool spans = false) {
   Scenario scenario = run.scenario;

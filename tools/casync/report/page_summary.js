@@ -70,6 +70,7 @@ function summarize() {
     banner('Not all ranks are here.', 'No trace was left by rank ' + numbers.missing_ranks.join(', ') + ' of ' + numbers.ranks +
            ': a rank that is killed writes none. All means are over the others.');
   }
+  if (numbers.unequal) banner('Ranks are not equally fast.', 'As recorded, ' + numbers.unequal + '.');
   const dropped = numbers.by_rank.reduce((sum, rank) => sum + rank.dropped_events, 0);
   if (dropped > 0) banner('The timelines are not complete.', digits(dropped, 9) + ' events found no room and are missing.');
   if (!columns.all_steps) {

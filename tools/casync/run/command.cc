@@ -28,8 +28,7 @@ nlohmann::ordered_json to_json(const JobEnd& end) {
 
 int run(const JobOptions& options, bool json) {
   if (options.program.empty()) {
-    std::fprintf(stderr, "casync run: no program; write it after --, as in: casync run -n 4 -- python3 train.py\n");
-    return kExitUsage;
+    return fail_usage("run", "no program; write it after --, as in: casync run -n 4 -- python3 train.py");
   }
   const Result<JobEnd> end = run_job(options);
   if (!end) return fail("run", end.status());
@@ -60,8 +59,7 @@ void add_run(CLI::App& app, Invocation& invocation) {
   command->callback([=, &invocation] {
     options->program = invocation.separated ? invocation.program : command->remaining();
     if (invocation.separated && !command->remaining().empty()) {
-      std::fprintf(stderr, "casync run: unexpected `%s` before --\n", command->remaining().front().c_str());
-      invocation.exit_code = kExitUsage;
+      invocation.exit_code = fail_usage("run", "unexpected `" + command->remaining().front() + "` before --");
       return;
     }
     options->prefix = !*plain;

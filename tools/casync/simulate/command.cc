@@ -70,8 +70,8 @@ Status predict(SimulateOptions options) {
 
 int run(const SimulateOptions& options) {
   if (options.nodes > options.ranks) {
-    std::fprintf(stderr, "casync simulate: %d nodes for %d ranks\n", options.nodes, options.ranks);
-    return kExitUsage;
+    return fail_usage("simulate",
+                      std::to_string(options.nodes) + " nodes for " + std::to_string(options.ranks) + " ranks");
   }
   const Status status = predict(options);
   return status.is_ok() ? kExitOk : fail("simulate", status);

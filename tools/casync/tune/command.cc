@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // casync tune: record, profile, plan and measure in one command.
-#include <cstdio>
 #include <memory>
 
 #include "base/env.h"
@@ -43,15 +42,13 @@ Status tune(const TuneOptions& options, const runtime::Launch& launch) {
 
 int run(const TuneOptions& options) {
   if (options.program.empty()) {
-    std::fprintf(stderr, "casync tune: no program; write it after --, as in: casync tune -n 2 -- python3 train.py\n");
-    return kExitUsage;
+    return fail_usage("tune", "no program; write it after --, as in: casync tune -n 2 -- python3 train.py");
   }
   if (options.ranks > 0) return start_ranks(options);
   const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
   if (!launch) return fail("tune", launch.status());
   if (launch->ranks < 2) {
-    std::fprintf(stderr, "casync tune: -n is missing, and no launcher says how many ranks there are\n");
-    return kExitUsage;
+    return fail_usage("tune", "-n is missing, and no launcher says how many ranks there are");
   }
   const Status status = tune(options, *launch);
   if (status) return kExitOk;

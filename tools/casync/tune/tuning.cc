@@ -12,6 +12,7 @@
 
 #include "casync/planner/model_file.h"
 #include "tools/casync/plan/overlap.h"
+#include "tools/casync/plan/unequal.h"
 #include "tools/casync/tune/choice.h"
 #include "tools/casync/tune/phase.h"
 #include "tools/casync/tune/result.h"
@@ -280,8 +281,11 @@ class Tuning {
   Status summarize() {
     CASYNC_RETURN_IF_ERROR(make_report());
     const Result<Training> training = read_model_file(path("record/model.txtpb"));
-    const std::string remark = training ? text_of_no_overlap(*training) : "";
-    if (!remark.empty()) std::fprintf(stderr, "casync tune: %s\n", remark.c_str());
+    if (training) {
+      for (const std::string& remark : {text_of_no_overlap(*training), text_of_unequal(*training)}) {
+        if (!remark.empty()) std::fprintf(stderr, "casync tune: %s\n", remark.c_str());
+      }
+    }
     const std::string plan = path("plan.txtpb"), report = path("report.html");
     if (options_.json) {
       const nlohmann::ordered_json result{

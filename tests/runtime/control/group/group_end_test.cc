@@ -72,11 +72,11 @@ TEST_CASE("group: leaving without waiting is a goodbye, which the others hear of
   Ranks group(3);
   require_joined(group.joined);
   std::promise<Rank> left;
-  (*group.joined[0])->watch_leavers([&](Rank rank, const std::string&) { left.set_value(rank); });
+  (*group.joined[0])->watch_leavers([&](Rank rank, const LastWords&) { left.set_value(rank); });
   group.joined[2] = internal_error("gone");
   CHECK(left.get_future().get() == 2);
   std::promise<Rank> told_later;
-  (*group.joined[1])->watch_leavers([&](Rank rank, const std::string&) { told_later.set_value(rank); });
+  (*group.joined[1])->watch_leavers([&](Rank rank, const LastWords&) { told_later.set_value(rank); });
   CHECK(told_later.get_future().get() == 2);
   CHECK((*group.joined[0])->failure().is_ok());
   const Status late = (*group.joined[1])->all_gather("weights", "", after(Seconds(5))).status();
@@ -90,14 +90,35 @@ TEST_CASE("group: last words reach the others with the goodbye, whoever says it"
   for (const Rank leaver : {2, 0}) {
     Group& waiting = **group.joined[1];
     std::promise<std::string> heard;
-    waiting.watch_leavers([&, leaver](Rank rank, const std::string& last_words) {
-      if (rank == leaver) heard.set_value(last_words);
+    waiting.watch_leavers([&, leaver](Rank rank, const LastWords& said) {
+      if (rank == leaver) heard.set_value(said.to_all);
     });
     const std::string words = "rank " + std::to_string(leaver) + std::string(100'000, '.');
-    static_cast<void>((*group.joined[static_cast<std::size_t>(leaver)])->close(after(Seconds(0.1)), words));
+    static_cast<void>((*group.joined[static_cast<std::size_t>(leaver)])->close(after(Seconds(0.1)), {words}));
     CHECK(heard.get_future().get() == words);
   }
-  CHECK((*group.joined[1])->close(after(Seconds(1)), std::string(2_MiB, 'x')).code() == StatusCode::kInvalidArgument);
+  CHECK((*group.joined[1])->close(after(Seconds(1)), {std::string(2_MiB, 'x')}).code() == StatusCode::kInvalidArgument);
+  CHECK((*group.joined[1])->close(after(Seconds(1)), {"", std::string(5_KiB, 'x')}).code() ==
+        StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("group: last words for rank 0 reach it with the goodbye, from below a relay too, and nobody else") {
+  const int ranks = GENERATE(3, 100);
+  Ranks group(ranks);
+  require_joined(group.joined);
+  std::map<Rank, std::string> heard;
+  std::string elsewhere;
+  (*group.joined[0])->watch_leavers([&](Rank rank, const LastWords& words) { heard[rank] = words.to_hub; });
+  (*group.joined[1])->watch_leavers([&](Rank, const LastWords& words) { elsewhere += words.to_hub; });
+  const auto words_of = [](Rank rank) { return rank == 2 ? "" : "secret of " + std::to_string(rank); };
+  std::vector<Status> closed(static_cast<std::size_t>(ranks));
+  group.each([&](Rank rank, Group& each) {
+    closed[static_cast<std::size_t>(rank)] = each.close(after(Seconds(20)), {"", words_of(rank)});
+  });
+  for (const Status& status : closed) CHECK(status.text() == "OK");
+  REQUIRE(heard.size() == static_cast<std::size_t>(ranks - 1));
+  for (const auto& [rank, words] : heard) CHECK(words == words_of(rank));
+  CHECK(elsewhere.empty());
 }
 
 TEST_CASE("group: once rank 0 has left, the others go on alone") {
@@ -121,7 +142,7 @@ TEST_CASE("group: an exception of a watcher ends the group with an internal erro
   require_joined(group.joined);
   const Rank clumsy = GENERATE(0, 1);
   Group& broken = **group.joined[static_cast<std::size_t>(clumsy)];
-  broken.watch_leavers([](Rank, const std::string&) { throw std::runtime_error("boom"); });
+  broken.watch_leavers([](Rank, const LastWords&) { throw std::runtime_error("boom"); });
   group.joined[2] = internal_error("gone");
   for (const Rank rank : {0, 1}) {
     std::promise<std::string> cause;

@@ -50,14 +50,14 @@ TEST_CASE("leavers: when a hundred ranks leave, every goodbye is heard once and 
   std::mutex mutex;
   std::map<Rank, std::vector<std::string>> heard;
   for (const Rank listener : {1, kRanks - 1}) {
-    (*group.joined[static_cast<std::size_t>(listener)])->watch_leavers([&](Rank rank, const std::string& words) {
+    (*group.joined[static_cast<std::size_t>(listener)])->watch_leavers([&](Rank rank, const LastWords& words) {
       const std::lock_guard lock(mutex);
-      heard[rank].push_back(words);
+      heard[rank].push_back(words.to_all);
     });
   }
   std::vector<Status> closed(kRanks);
   group.each([&](Rank rank, Group& each) {
-    closed[static_cast<std::size_t>(rank)] = each.close(after(Seconds(20)), words_of(rank));
+    closed[static_cast<std::size_t>(rank)] = each.close(after(Seconds(20)), {words_of(rank)});
   });
   for (const Status& status : closed) CHECK(status.text() == "OK");
   REQUIRE(heard.size() == kRanks);
@@ -74,13 +74,13 @@ TEST_CASE("leavers: a rank that is busy when the others leave hears every goodby
   for (const std::string& text : texts_of(group.joined)) REQUIRE(text == "");
   const auto words_of = [](Rank rank) { return std::string(900'000, static_cast<char>('a' + rank)); };
   std::set<Rank> heard;
-  (*group.joined[static_cast<std::size_t>(kBusy)])->watch_leavers([&](Rank rank, const std::string& words) {
+  (*group.joined[static_cast<std::size_t>(kBusy)])->watch_leavers([&](Rank rank, const LastWords& words) {
     if (heard.empty()) std::this_thread::sleep_for(std::chrono::seconds(3));
-    if (words == words_of(rank)) heard.insert(rank);
+    if (words.to_all == words_of(rank)) heard.insert(rank);
   });
   std::vector<Status> closed(kRanks);
   group.each([&](Rank rank, Group& each) {
-    closed[static_cast<std::size_t>(rank)] = each.close(after(Seconds(20)), words_of(rank));
+    closed[static_cast<std::size_t>(rank)] = each.close(after(Seconds(20)), {words_of(rank)});
   });
   for (const Status& status : closed) CHECK(status.text() == "OK");
   CHECK(heard.size() == kRanks - 1);

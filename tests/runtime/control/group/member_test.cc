@@ -21,7 +21,7 @@ struct Events final : RoleEvents {
   void gathered(Result<std::vector<BlobRef>>) override {}
   void agreed(const Agreement&) override {}
   void needed(const std::string&, std::uint32_t) override {}
-  void left(Rank, const std::string&) override {}
+  void left(Rank, const LastWords&) override {}
   void alone() override {}
   Status failure;
 };

@@ -211,7 +211,7 @@ TEST_CASE("strangers: nobody takes the place of a rank that said goodbye, and th
   Ranks group(3);
   for (const Joined& each : group.joined) REQUIRE(each.is_ok());
   std::promise<void> left;
-  (*group.joined[0])->watch_leavers([&](Rank, const std::string&) { left.set_value(); });
+  (*group.joined[0])->watch_leavers([&](Rank, const LastWords&) { left.set_value(); });
   group.joined[2] = internal_error("gone");
   left.get_future().wait();
   GroupOptions late = group.options[2];
