@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "base/env.h"
+#include "base/network_interface.h"
 #include "runtime/transport/link.h"
 #include "runtime/transport/loopback/factory.h"
 #include "runtime/transport/nearest_interface.h"
