@@ -21,7 +21,7 @@ void compare_ranks(const std::string& directory, int ranks, const Pace& own,
     if (pace) paces[rank] = *pace;
   }
   add_unequal_ranks(paces, training);
-  if (!training.slow.empty()) training.source += ", both passes as the middle rank's";
+  if (!training.slow.empty()) training.source += ", scaled to both passes of the middle rank";
   const std::string without = not_compared(ranks, own, others);
   if (without.empty()) return;
   training.source += "; not compared: " + without;

@@ -28,12 +28,15 @@ std::string named(const std::vector<Rank>& ranks) {
 
 double rounded(double factor) { return std::max(1.0, std::round(factor * kHundredths)) / kHundredths; }
 
+/// To whole nanoseconds, which clocks have.
+void scale(double& seconds, double factor) { seconds = std::round(seconds * factor * 1e9) / 1e9; }
+
 void scale(Training& training, double factor) {
-  training.backward_s *= factor;
-  training.forward_s *= factor;
+  scale(training.backward_s, factor);
+  scale(training.forward_s, factor);
   for (TrainedGradient& gradient : training.gradients) {
-    gradient.ready_s *= factor;
-    gradient.need_s *= factor;
+    scale(gradient.ready_s, factor);
+    scale(gradient.need_s, factor);
   }
 }
 

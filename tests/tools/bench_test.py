@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 
 from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
@@ -157,6 +158,18 @@ def test_the_plans_of_published_methods_are_executed():
         text = open(f"{folder}/record/model.txtpb").read()
         named = [name for name in "acg" if f'name: "{name}"' in text]
         claim(named == ["a", "c"], "a group is recorded as its members", text)
+
+
+def test_the_record_finds_the_slow_rank_that_the_description_says():
+    for who in (0, 1):
+        with temporary_folder() as folder:
+            model = write(folder, "model", MODEL + f"slow {{ rank: {who} factor: 5 }}\n")
+            ends_with(0, casync("bench", "step", "-r", "3", "--model", model, "--seconds", "1", "-w", "0",
+                                env={"CASYNC_RECORD": f"{folder}/record"}), "with CASYNC_RECORD")  # fmt: skip
+            text = open(f"{folder}/record/model.txtpb").read()
+            slow = re.findall(r"slow \{\s*rank: (\d+)\s*factor: (\S+)\s*\}", text)
+            claim([int(rank) for rank, _ in slow] == [who], "this rank", text)
+            claim(2.5 < float(slow[0][1]) < 7, "about 5 times as long", text)
 
 
 def test_the_record_is_of_the_training():

@@ -77,7 +77,8 @@ TEST_CASE("record of unequal ranks: a slow rank is found, and the others stay eq
   CHECK(training.backward_s + training.forward_s >= 0.03);
   CHECK(training.backward_s + training.forward_s < 0.06);
   CHECK(training.jitter == 0);
-  CHECK_THAT(training.source, Contains("18 steps, both passes as the middle rank's") && !Contains("not compared"));
+  CHECK_THAT(training.source,
+             Contains("18 steps, scaled to both passes of the middle rank") && !Contains("not compared"));
 }
 
 TEST_CASE("record of unequal ranks: rank 0 may be the slow one, and the passes are then the others'") {
