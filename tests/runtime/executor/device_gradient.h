@@ -22,6 +22,7 @@ struct DeviceGradient {
   explicit DeviceGradient(const Choice& choice) {
     Plan plan;
     plan.defaults = choice;
+    if (!choice.partitions) plan.defaults.partitions = 2;  // so that it merges one and encodes the other
     const Topology topology = Topology::flat(2);
     const auto declared = runtime::declare_gradient(plan, {"weight", DType::kFloat32, {kRows, kColumns}, 0}, topology);
     CASYNC_CHECK(declared);
