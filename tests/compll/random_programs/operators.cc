@@ -12,12 +12,13 @@ namespace {
 
 /// An operator that is one call, of floats that are never NaN.
 struct CallForm {
-  TypeWord type;  ///< of the result's elements
-  bool has_size;  ///< the result has $size elements, else as many as $from
+  TypeWord type;       ///< of the result's elements
+  bool has_size;       ///< the result has $size elements, else as many as $from
+  bool of_selections;  ///< it takes as many elements as there are, too
   const char* text;
 };
 const CallForm kCalls[] = {
-    {{"uint", Kind::kUint}, true, "histogram($from, $size, [&](float $x) -> int { return $x * 4 + 3; })"},
+    {{"uint", Kind::kUint}, true, true, "histogram($from, $size, [&](float $x) -> int { return $x * 4 + 3; })"},
 };
 
 }  // namespace
@@ -251,7 +252,8 @@ void Operators::write_scatter() {
 
 void Operators::write_call() {
   const CallForm& form = std::size(kCalls) == 1 ? kCalls[0] : kCalls[choices_.below(std::size(kCalls))];
-  const Array from = finite_array(text_.any_extent());
+  Array from = finite_array(text_.any_extent());
+  if (is_selection(from) && !form.of_selections) from = finite_array(kAll);
   const std::string extent = form.has_size ? std::to_string(choices_.between(0, 40)) : from.extent;
   Array made{text_.fresh("q"), form.type.text, extent, form.type.kind, true};
   std::string call = form.text;

@@ -91,7 +91,15 @@ class MemoryPasses {
     std::visit([&](const auto& each) { call_of(each); }, call);
   }
   void call_of(const Apply& each) {
-    for (const Id from : each.reads) pass_of_operand("`" + std::string(name_of(each.op)) + "`", from);
+    const std::string what = "`" + std::string(name_of(each.op)) + "`";
+    if (each.writes == 0) {
+      for (const Id from : each.reads) pass_of_operand(what, from);
+      return;
+    }
+    double read = 0;
+    for (const Id from : each.reads) read += memory_.bytes(from);
+    pass(what, read, each.writes);
+    memory_.store(each.value, each.writes);
   }
   void call_of(const Reduce& each) { pass_of_operand("`reduce`", each.from); }
   void call_of(const ScatterMemory& each) {

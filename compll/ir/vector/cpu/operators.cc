@@ -53,6 +53,7 @@ void Operators::define_call(Id to, const Term& term) {
   }
   call.arguments.push_back(SizeOf{term.type()});
   call.arguments.push_back(Workspace{});
+  if (term.type().is_over(Extent::Kind::kElements)) call.writes = 4;
   fusion_.add(std::move(call));
 }
 

@@ -155,7 +155,8 @@ struct Apply {
   std::vector<Argument> arguments;
   std::string words;           ///< as texts of plans have it, with {i} for argument i: `sort {1} by {3}`
   std::vector<Id> reads = {};  ///< the arrays that it goes through
-  Op op = Op::kVariable;       ///< the operator that does, if there are any
+  Op op = Op::kVariable;       ///< the operator that goes through them
+  double writes = 0;           ///< bytes for each of n elements of the value
 };
 
 /// A rotation of an array that has not n elements.
