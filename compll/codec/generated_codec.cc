@@ -32,7 +32,7 @@ class Generated final : public TileCodec, public SectionedPayload {
             functions.sections, functions.sections + functions.section_count,
             [](const GeneratedSection& section) { return section.over == GeneratedSection::Over::kBlock; })),
         check_statistics_(check_statistics) {
-    CASYNC_CHECK(functions.section_count <= kMostSections);
+    CASYNC_CHECK(functions.section_count <= kMostSections && std::has_single_bit(info_.block));
   }
 
   const CodecInfo& info() const override { return info_; }
@@ -49,44 +49,45 @@ class Generated final : public TileCodec, public SectionedPayload {
   Passes passes(bool of_sum) const override { return {encoder(of_sum).passes, encoder(of_sum).passes_without_kept}; }
 
   Status check(ConstView payload, Elements n) const override {
-    const SectionPlaces at = places(n);
-    const PayloadLayout expected = layout(n);
-    CASYNC_RETURN_IF_ERROR(at.check(expected, payload));
+    const PayloadForm expected = form(n);
+    CASYNC_RETURN_IF_ERROR(expected.places.check(expected.layout, payload));
     if (check_statistics_ == nullptr) return Status::ok();
     std::array<const std::byte*, kMostSections> sections;
-    for (std::size_t i = 0; i < functions_.section_count; ++i) sections[i] = payload.data + at[i].begin;
-    return check_statistics_(sections.data(), ceil_div(n, info_.block), check_header(expected, payload)->finite);
+    for (std::size_t i = 0; i < functions_.section_count; ++i) sections[i] = payload.data + expected.places[i].begin;
+    return check_statistics_(sections.data(), blocks(n), says_finite(payload.data));
   }
 
-  void begin_pass(EncodePass& pass, Elements n, std::byte* payload) const override {
+  void begin_pass(EncodePass& pass, std::byte* payload) const override {
+    const Elements n = pass.form->layout.n;
     if (n == 0) return;
-    const auto sections = pointers(payload, Tile{n, 0, n});
+    const auto sections = pointers(*pass.form, payload, 0);
     encoder(pass.of_sum)
         .begin_pass(pass.number, tile_of(Tile{n, 0, n}, pass.context, pass.states), pass.tensor, sections.data());
   }
 
   bool encode_tile(EncodePass& pass, const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
                    float* residual_out, Write mode) const override {
-    const auto sections = pointers(payload, tile);
+    const auto sections = pointers(*pass.form, payload, tile.first);
     return encoder(pass.of_sum)
         .tile(pass.number, tile_of(tile, pass.context, pass.states), pass.tensor, source, scratch, sections.data(),
               residual_out, mode);
   }
 
-  void finish(Elements n, bool finite, std::byte* payload) const override {
-    write_header(layout(n), finite, payload);
-    places(n).write_gaps(payload);
+  void finish(const PayloadForm& form, bool finite, std::byte* payload) const override {
+    write_header(form.layout, finite, payload);
+    form.places.write_gaps(payload);
   }
 
-  void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const override {
+  void decode_tile(const PayloadForm& form, const Tile& tile, std::span<const ConstView> payloads, float* out,
+                   Write mode) const override {
     constexpr std::size_t kSome = 8;  // on the stack
     std::array<const std::byte*, kSome * kMostSections> sections;
-    const Offsets at = offsets(tile);
     for (std::size_t i = 0; i < payloads.size(); i += kSome) {
       const std::size_t some = std::min(kSome, payloads.size() - i);
       const std::byte** next = sections.data();
       for (std::size_t k = 0; k < some; ++k) {
-        for (std::size_t s = 0; s < functions_.section_count; ++s) *next++ = payloads[i + k].data + at[s];
+        for (std::size_t s = 0; s < functions_.section_count; ++s)
+          *next++ = payloads[i + k].data + begin_of(form, s, tile.first);
       }
       functions_.decode_tile(tile_of(tile, {}, {}), sections.data(), some, out, i == 0 ? mode : Write::kAdd);
     }
@@ -105,27 +106,27 @@ class Generated final : public TileCodec, public SectionedPayload {
               float* out) const override {
     CASYNC_CHECK(functions_.result_tile != nullptr);
     if (n == 0) return;
-    const Kept kept = kept_of(state);
-    const Write mode = mode_of({nullptr, nullptr, kept.states}, n);
-    functions_.result_tile(tile_of(Tile{n, 0, n}, context, kept.states), decoded, out, mode);
+    const KeptArrays kept(info_, state);
+    const Write mode = kept.mode_of_own(n);
+    functions_.result_tile(tile_of(Tile{n, 0, n}, context, kept.own()), decoded, out, mode);
     finish_writes(mode);
   }
 
   SectionPlaces places(Elements n) const override {
     SectionPlaces at;
-    for (std::size_t i = 0; i < functions_.section_count && n != 0; ++i) {
-      at.add(functions_.sections[i].bits, entries(i, n));
-    }
+    add_sections(n, at);
     return at;
   }
 
-  PayloadLayout layout(Elements n) const override {
-    return layout_of(info_, n, sends_blocks_ ? info_.block : 1, encoded_bound(n));
+  PayloadForm form(Elements n) const override {
+    PayloadForm form;  // and no list of values, which would be set to zero first
+    add_sections(n, form.places);
+    form.layout = layout_of(info_, n, sends_blocks_ ? info_.block : 1, form.places.size());
+    return form;
   }
+  PayloadLayout layout(Elements n) const override { return form(n).layout; }
 
  private:
-  using Offsets = std::array<Bytes, kMostSections>;  ///< as many are set as there are sections
-
   const GeneratedEncoder& encoder(bool of_sum) const {
     return of_sum && functions_.merge.tile != nullptr ? functions_.merge : functions_.encode;
   }
@@ -142,10 +143,19 @@ class Generated final : public TileCodec, public SectionedPayload {
             states};
   }
 
+  /// Without a division, which would be a third of a small payload's check.
+  Elements blocks(Elements n) const { return (n + info_.block - 1) >> std::countr_zero(info_.block); }
+
+  void add_sections(Elements n, SectionPlaces& at) const {
+    for (std::size_t i = 0; i < functions_.section_count && n != 0; ++i) {
+      at.add(functions_.sections[i].bits, entries(i, n));
+    }
+  }
+
   Elements entries(std::size_t section, Elements n) const {
     switch (functions_.sections[section].over) {
       case GeneratedSection::Over::kTensor: return 1;
-      case GeneratedSection::Over::kBlock: return ceil_div(n, info_.block);
+      case GeneratedSection::Over::kBlock: return blocks(n);
       case GeneratedSection::Over::kElement: return n;
       case GeneratedSection::Over::kSized: break;
     }
@@ -153,27 +163,20 @@ class Generated final : public TileCodec, public SectionedPayload {
     return 0;
   }
 
-  /// The beginning of the tile's own part of each section in a payload. Computes no more than that: a tile of few bits
-  /// takes no longer than a few hundred instructions.
-  Offsets offsets(const Tile& tile) const {
-    Offsets at;
-    Bytes end = kHeaderBytes;
-    for (std::size_t i = 0; i < functions_.section_count; ++i) {
-      const GeneratedSection& section = functions_.sections[i];
-      const bool block = section.over == GeneratedSection::Over::kBlock;
-      const Elements before = section.over == GeneratedSection::Over::kTensor ? 0
-                              : block                                         ? tile.first / info_.block
-                                                                              : tile.first;
-      const Bytes begin = round_up(end, kSectionAlignment);
-      at[i] = begin + byte_of_element(section.bits, before);
-      end = begin + bytes_of_section(section.bits, entries(i, tile.n));
+  /// The beginning of the part of a section that a tile has, if its first element is `first`.
+  Bytes begin_of(const PayloadForm& form, std::size_t section, Elements first) const {
+    const Bytes begin = form.places[section].begin;
+    if (first == 0) return begin;
+    const GeneratedSection& of = functions_.sections[section];
+    switch (of.over) {
+      case GeneratedSection::Over::kBlock: return begin + byte_of_element(of.bits, first / info_.block);
+      case GeneratedSection::Over::kElement: return begin + byte_of_element(of.bits, first);
+      default: return begin;
     }
-    return at;
   }
-  std::array<std::byte*, kMostSections> pointers(std::byte* payload, const Tile& tile) const {
-    const Offsets at = offsets(tile);
+  std::array<std::byte*, kMostSections> pointers(const PayloadForm& form, std::byte* payload, Elements first) const {
     std::array<std::byte*, kMostSections> sections;
-    for (std::size_t i = 0; i < functions_.section_count; ++i) sections[i] = payload + at[i];
+    for (std::size_t i = 0; i < functions_.section_count; ++i) sections[i] = payload + begin_of(form, i, first);
     return sections;
   }
 

@@ -73,7 +73,8 @@ std::array<float, kSample> sums_of(const TileCodec& codec, const BitPlaces& plac
     views[i] = sample.view();
   }
   std::array<float, kSample> sums;
-  codec.decode_tile({kSample, 0, kSample}, {views.data(), contributions.size()}, sums.data(), Write::kPlain);
+  codec.decode_tile(codec.form(kSample), {kSample, 0, kSample}, {views.data(), contributions.size()}, sums.data(),
+                    Write::kPlain);
   return sums;
 }
 
@@ -104,8 +105,9 @@ std::optional<Encoded> merge_bits(const TileCodec& first, std::span<const Contri
     finite = second.encode_sum(sums.data(), scale, kSample, {}, context, merged.bytes()).finite;
   }
   merged.give_scalars(*to, payload);
-  second.finish(n, finite, payload);
-  return Encoded{second.encoded_bound(n), finite};
+  const PayloadForm form = second.form(n);
+  second.finish(form, finite, payload);
+  return Encoded{form.layout.size, finite};
 }
 
 }  // namespace casync::compll

@@ -31,6 +31,7 @@ class None : public TileCodec {
 
   const CodecInfo& info() const override { return info_; }
   Bytes encoded_bound(Elements n) const override { return n * sizeof(float); }
+  PayloadForm form(Elements n) const override { return {{}, {.n = n, .size = encoded_bound(n)}}; }
 
   Status check(ConstView payload, Elements n) const override {
     if (payload.size == encoded_bound(n)) return Status::ok();
@@ -43,9 +44,10 @@ class None : public TileCodec {
     if (residual_out != nullptr) std::fill_n(residual_out, tile.count, 0.0f);
     return store_scaled(source, tile.count, floats(payload + tile.first * sizeof(float)), Write::kPlain);
   }
-  void finish(Elements, bool, std::byte*) const override {}
+  void finish(const PayloadForm&, bool, std::byte*) const override {}
 
-  void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const override {
+  void decode_tile(const PayloadForm&, const Tile& tile, std::span<const ConstView> payloads, float* out,
+                   Write mode) const override {
     for (const ConstView& payload : payloads) {
       const float* values = floats(payload.data + tile.first * sizeof(float));
       mode == Write::kAdd ? add_values(values, tile.count, out) : copy_values(values, tile.count, out, mode);

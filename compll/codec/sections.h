@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <span>
 
+#include "base/check.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "base/view.h"
@@ -34,9 +35,13 @@ class SectionPlaces {
   SectionPlaces() {}  // NOLINT(modernize-use-equals-default): places_ stays as it is, for a small tensor's sake
 
   /// Adds a section; at most kMostSections.
-  void add(unsigned bits, Elements count);
+  void add(unsigned bits, Elements count) {
+    CASYNC_CHECK(count_ < kMostSections);
+    const SectionPlace& place = places_[count_++] = {bits, count, round_up(size_, kSectionAlignment)};
+    size_ = place.end();
+  }
   /// Bytes of the whole payload, header included.
-  Bytes size() const { return count_ == 0 ? kHeaderBytes : places_[count_ - 1].end(); }
+  Bytes size() const { return size_; }
   std::span<const SectionPlace> all() const { return {places_.data(), count_}; }
   const SectionPlace& operator[](std::size_t i) const { return places_[i]; }
 
@@ -48,6 +53,7 @@ class SectionPlaces {
  private:
   std::array<SectionPlace, kMostSections> places_;
   std::size_t count_ = 0;
+  Bytes size_ = kHeaderBytes;
 };
 
 /// DataLoss: bits or trits behind the last element of `section` are not zero, or a byte holds no five trits.
@@ -61,6 +67,12 @@ using StoredEntries = std::array<Elements, kMostSections>;
 
 /// Stores entries [stored, end) of a section whose entries are whole bytes; 0 < stored <= end.
 void repeat_last_entry(const SectionPlace& place, Elements stored, Elements end, std::byte* payload);
+
+/// All of a payload that n and the codec's parameters decide.
+struct PayloadForm {
+  SectionPlaces places;
+  PayloadLayout layout;
+};
 
 /// Payloads that are a header and sections, whose sizes depend on n and on the codec's parameters alone.
 class SectionedPayload {

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "compll/codec/batch.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/sections.h"
 #include "compll/ops/generated.h"
@@ -27,8 +28,33 @@ class TileSums {
   ~TileSums() = default;
 };
 
+/// The arrays of an encoding that last from step to step: the residual, and the codec's own. A caller may give a
+/// residual to any codec that has no states instead.
+class KeptArrays {
+ public:
+  KeptArrays(const CodecInfo& info, Residual residual);
+
+  const float* residual_in() const { return residual_in_; }
+  float* residual_out() const { return residual_out_; }
+  const GeneratedStates& own() const { return own_; }
+  bool are_wanted() const { return residual_out_ != nullptr || own_.out != nullptr; }
+  /// The mode in which all of them, of n elements, are written.
+  Write mode(Elements n) const;
+  /// The same for the codec's own alone.
+  Write mode_of_own(Elements n) const;
+
+ private:
+  bool own_stream(Elements n) const;
+
+  std::uint32_t own_count_;
+  const float* residual_in_ = nullptr;
+  float* residual_out_ = nullptr;
+  GeneratedStates own_;
+};
+
 /// The state that an encoding keeps between its passes, and the inputs of its random numbers.
 struct EncodePass {
+  const PayloadForm* form = nullptr;
   EncodeContext context;
   bool of_sum = false;                             ///< the input is a sum of decoded elements
   GeneratedStates states;                          ///< the codec's own, of the whole vector
@@ -45,13 +71,15 @@ struct Passes {
 
 /// A codec that encodes and decodes tile by tile, so that encode, decode and merge are written once, for all
 /// pairs of such codecs, with one pass over memory.
-class TileCodec : public Codec {
+class TileCodec : public Codec, public BatchCodec {
  public:
   void prepare_thread() const override;
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override;
   Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
                      std::byte* payload) const override;
+  void encode_all(std::span<EncodeJob> jobs) const final { encode_each({}, jobs); }
+  void decode_all(std::span<const DecodeJob> jobs) const final { decode_each(jobs, false); }
   void decode(ConstView payload, Elements n, float* out) const override;
   void decode_add(ConstView payload, Elements n, float* out) const override;
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
@@ -61,6 +89,8 @@ class TileCodec : public Codec {
   Encoded encode_sums(TileSums& sums, Elements least_step, Elements n, float scale, Residual residual,
                       const EncodeContext& context, std::byte* payload) const;
 
+  virtual PayloadForm form(Elements n) const = 0;
+
   /// Elements of a tile: a power of two, a multiple of the block.
   virtual Elements tile_elements() const;
 
@@ -69,7 +99,7 @@ class TileCodec : public Codec {
 
   virtual Passes passes([[maybe_unused]] bool of_sum) const { return {}; }
   /// Called before each pass and, with `number` == passes().count, after the last one.
-  virtual void begin_pass(EncodePass&, Elements, std::byte*) const {}
+  virtual void begin_pass(EncodePass&, std::byte*) const {}
 
   /// Encodes the tile into its place in the payload; residual_out, when not null, has the tile's residual after.
   /// `scratch` holds the tile's elements, which may be source.values, then turned_arrays(). Returns true if all
@@ -84,39 +114,26 @@ class TileCodec : public Codec {
   virtual std::optional<BitPlaces> bit_places([[maybe_unused]] Elements n) const { return std::nullopt; }
 
   /// Writes the parts of a payload besides its tiles: the header and the zeros between sections.
-  virtual void finish(Elements n, bool finite, std::byte* payload) const = 0;
+  virtual void finish(const PayloadForm& form, bool finite, std::byte* payload) const = 0;
 
   /// out = the sum of these payloads' tiles in their order, or out += each of them in their order. At least one.
-  virtual void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const = 0;
-
- protected:
-  /// A residual, then the codec's own states. A caller may give a residual to any codec that has no states
-  /// instead.
-  struct Kept {
-    const float* residual_in = nullptr;
-    float* residual_out = nullptr;
-    GeneratedStates states;
-
-    bool is_wanted() const { return residual_out != nullptr || states.out != nullptr; }
-  };
-  Kept kept_of(Residual residual) const;
-  /// The mode in which all kept arrays of n elements are written.
-  Write mode_of(const Kept& kept, Elements n) const;
+  /// `form` is that of all of them.
+  virtual void decode_tile(const PayloadForm& form, const Tile& tile, std::span<const ConstView> payloads, float* out,
+                           Write mode) const = 0;
 
  private:
-  Encoded encode_scaled(bool of_sum, Scaled source, Elements n, Residual residual, const EncodeContext& context,
-                        std::byte* payload) const;
-  std::uint32_t own_states() const { return info().states - (info().feedback ? 1 : 0); }
+  /// Encodes each job, as gradients or as sums with this scale.
+  void encode_each(std::optional<float> scale_of_sums, std::span<EncodeJob> jobs) const;
+  void decode_each(std::span<const DecodeJob> jobs, bool adds) const;
   /// Makes all passes over tiles of `step` elements: tile_done(pass, tile) for each. Returns true if all is finite.
   template <class TileDone>
-  bool run_passes(EncodePass& pass, bool keeps, Elements n, Elements step, std::byte* payload,
-                  const TileDone& tile_done) const;
+  bool run_passes(EncodePass& pass, bool keeps, Elements step, std::byte* payload, const TileDone& tile_done) const;
   /// Returns true if encoding an element must wait for others near it.
   bool keeps_tiles() const { return info().block != 1 || turned_arrays() != 0; }
   /// Memory for a tile of so many elements, and for the turned arrays.
   float* memory_of(Elements step) const;
-  void sum_tile(const Tile& tile, std::span<const Contribution> contributions, float* out) const;
-  void decode_tiles(ConstView payload, Elements n, float* out, Write mode) const;
+  void sum_tile(const PayloadForm& form, const Tile& tile, std::span<const Contribution> contributions,
+                float* out) const;
 };
 
 }  // namespace casync::compll

@@ -44,7 +44,7 @@ Rank owner_of(const GradientRun& run) {
 Bundle::Bundle(std::span<GradientRun* const> runs) {
   bytes_.fill(bundle_head_bytes(runs.size()));
   for (GradientRun* const run : runs) {
-    members_.push_back({run, {}, run->elements});
+    members_.push_back({{{}, run->elements, run->key, run->spec.dtype, {}}, run});
     for (const Hop hop : {Hop::kFirst, Hop::kSecond}) {
       Bytes& end = bytes_[static_cast<std::size_t>(hop)];
       const Bytes bytes = runs[0]->codec(hop).encoded_bound(run->elements);
@@ -64,6 +64,16 @@ bool Bundle::offer(std::uint32_t member, View data, std::uint32_t step) {
   members_[member].data = data;
   step_ = step;
   return offered_++ == 0;
+}
+
+void Bundle::begin_members(Clock::time_point now) {
+  constexpr std::size_t kAhead = 8;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (i + kAhead < members_.size()) fetch_step_of(members_[i + kAhead].run);
+    Member& member = members_[i];
+    member.run->step.begin(step_, member.data, now);
+    member.kept = member.run->kept.arrays();
+  }
 }
 
 bool Bundle::take_offer() { return std::exchange(offered_, 0) == members_.size(); }

@@ -83,10 +83,9 @@ std::size_t Bundles::begin_bundles(std::span<const GradientStart> starts) {
 
 void Bundles::begin_bundle(GradientRun& bundle, std::uint32_t step) {
   bundle.begin(step, {});
-  for (std::size_t i = 0; i < bundle.part_count(); ++i) {
-    GradientRun& run = bundle.part(i);
-    run.step.begin(step, bundle.parts->members()[i].data, bundle.step.begun());
-    transport_.retry_held(run.key);  // other ranks may be there already
+  bundle.parts->begin_members(bundle.step.begun());
+  for (const Bundle::Member& member : bundle.parts->members()) {
+    transport_.retry_held(member.key);  // other ranks may be there already
   }
   transport_.retry_held(bundle.key);
   ready_.push_first(bundle);
@@ -107,7 +106,12 @@ void Bundles::begin_alone(const GradientStart& start) {
 void Bundles::finish(GradientRun& bundle) {
   bundle.step.stop();
   const Clock::time_point now = Clock::now();
-  for (const Bundle::Member& member : bundle.parts->members()) member.run->step.end(now);
+  constexpr std::size_t kAhead = 8;
+  const std::span<const Bundle::Member> members = bundle.parts->members();
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (i + kAhead < members.size()) __builtin_prefetch(&members[i + kAhead].run->step, 1);
+    members[i].run->step.end(now);
+  }
   waiters_.finish(static_cast<int>(bundle.part_count()));
   steps_.announce_soon();
 }

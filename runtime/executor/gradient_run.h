@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -57,11 +56,7 @@ class GradientRun : public RunFacts {
   const RunBuffers::State& state(BufferId buffer) const { return buffers.state(buffer); }
   /// The parts: each member of a bundle; the run itself if it is no bundle.
   std::size_t part_count() const { return parts ? parts->members().size() : 1; }
-  GradientRun& part(std::size_t at) {
-    if (!parts) return *this;
-    parts->fetch_after(at);
-    return *parts->members()[at].run;
-  }
+  GradientRun& part(std::size_t at) { return parts ? *parts->members()[at].run : *this; }
   Slice part_slice(std::size_t at, Slice slice) const {
     return parts ? Slice{0, parts->members()[at].elements} : slice;
   }
@@ -112,15 +107,6 @@ class GradientRun : public RunFacts {
 inline void fetch_step_of(const GradientRun* run) {
   __builtin_prefetch(&run->seat, 1);
   __builtin_prefetch(&run->key, 1);
-}
-
-inline void Bundle::fetch_after(std::size_t at) const {
-  constexpr std::size_t kRunsAhead = 6;
-  constexpr Bytes kLine = 64, kMost = 1_KiB;  // processors foresee the rest
-  if (at + kRunsAhead < members_.size()) fetch_step_of(members_[at + kRunsAhead].run);
-  if (at + 1 >= members_.size()) return;
-  const View next = members_[at + 1].data;
-  for (Bytes i = 0; i < std::min(next.size, kMost); i += kLine) __builtin_prefetch(next.data + i);
 }
 
 }  // namespace casync::runtime

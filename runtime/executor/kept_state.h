@@ -35,6 +35,22 @@ class KeptState {
     Elements stride = 0;  ///< in elements
   };
 
+  /// The places of a gradient's arrays in a step: all that a task needs to find what is kept of a slice.
+  struct Arrays {
+    std::uint64_t in = 0, out = 0;        ///< addresses; 0: nothing is there
+    Elements elements = 0;                ///< in each array
+    Bytes bytes = 0;                      ///< of all arrays
+    std::array<std::uint8_t, 3> first{};  ///< the first array of each KeptBy
+    DType type = DType::kFloat32;
+
+    /// As KeptState::of and from.
+    Slices of(const compll::Codec& codec, KeptBy use, Slice slice) const {
+      if (codec.info().states == 0) return {};
+      return from((first[static_cast<std::size_t>(use)] * elements + slice.first) * bytes_of(type));
+    }
+    Slices from(Bytes at) const { return {{in + at, bytes - at}, {out + at, bytes - at}, elements}; }
+  };
+
   /// Keeps nothing: a bundle, whose members keep theirs.
   KeptState() = default;
   /// Lays out what codecs of these two hops keep. `memory`: the plan's choice. `floats`: so many instead, in no arrays.
@@ -79,16 +95,14 @@ class KeptState {
   void commit() { committed_ = 1 - committed_; }
 
   /// The part that `codec` keeps for `slice` in tasks of this kind; null if it keeps none.
-  Slices of(const compll::Codec& codec, KeptBy use, Slice slice) const {
-    if (codec.info().states == 0) return {};
-    return from((first_[static_cast<std::size_t>(use)] * elements_ + slice.first) * bytes_of(type()));
-  }
+  Slices of(const compll::Codec& codec, KeptBy use, Slice slice) const { return arrays().of(codec, use, slice); }
   /// All of it from this byte on, in one array.
-  Slices from(Bytes first) const {
+  Slices from(Bytes first) const { return arrays().from(first); }
+  /// The same for the step that is about to begin or under way.
+  Arrays arrays() const {
     const KeptState& keeper = shares_ ? *lender_ : *this;
-    const Bytes left = keeper.bytes() - first;
     return {
-        {keeper.at_[keeper.committed_] + first, left}, {keeper.at_[1 - keeper.committed_] + first, left}, elements_};
+        keeper.at_[keeper.committed_], keeper.at_[1 - keeper.committed_], elements_, keeper.bytes(), first_, type()};
   }
 
  private:

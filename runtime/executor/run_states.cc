@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor/run_states.h"
 
+#include <algorithm>
+#include <iterator>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "runtime/executor/answering.h"
+#include "runtime/executor/bundle.h"
 
 namespace casync::runtime {
 namespace {
@@ -15,6 +20,22 @@ bool may_share_block(const GradientRun& run) {
   const KeptState& kept = run.kept;
   return !run.rounds && run.related.neighbourhoods() == 0 && run.owner_side() == nullptr &&
          kept.memory() != ResidualMemory::kOneBuffer && kept.bytes() > 0 && kept.bytes() <= kSharedBlock;
+}
+
+/// Those that share a block, in the order in which it has them: first the members of each bundle, one behind the other,
+/// as their tasks go through them. In the order of declaration each would be in another page than the one ahead of it.
+std::vector<GradientRun*> in_block(std::span<const std::unique_ptr<GradientRun>> runs) {
+  std::vector<GradientRun*> sharing, order;
+  for (const std::unique_ptr<GradientRun>& run : runs) {
+    if (may_share_block(*run)) sharing.push_back(run.get());
+  }
+  for (const std::vector<GradientRun*>& bundle : group_small(sharing)) {
+    order.insert(order.end(), bundle.begin(), bundle.end());
+  }
+  const std::unordered_set<const GradientRun*> bundled(order.begin(), order.end());
+  std::copy_if(sharing.begin(), sharing.end(), std::back_inserter(order),
+               [&](const GradientRun* run) { return !bundled.contains(run); });
+  return order;
 }
 
 Bytes bytes_in_block(const GradientRun& run) { return round_up(run.kept.bytes(), kKeptAlignment); }
@@ -42,21 +63,18 @@ Status allocate_kept(GradientRun& run, Device& device) {
 }
 
 Status allocate_kept(std::span<const std::unique_ptr<GradientRun>> runs, Device& device) {
-  Bytes bytes = 0;
   for (const std::unique_ptr<GradientRun>& run : runs) {
-    if (may_share_block(*run)) {
-      bytes += bytes_in_block(*run);
-    } else {
-      CASYNC_RETURN_IF_ERROR(allocate_kept(*run, device));
-    }
+    if (!may_share_block(*run)) CASYNC_RETURN_IF_ERROR(allocate_kept(*run, device));
   }
-  if (bytes == 0) return Status::ok();
+  const std::vector<GradientRun*> sharing = in_block(runs);
+  if (sharing.empty()) return Status::ok();
+  Bytes bytes = 0;
+  for (const GradientRun* run : sharing) bytes += bytes_in_block(*run);
   Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(2 * bytes, Memory::kDevice);
   if (!memory) return memory.status();
   const std::shared_ptr<DeviceBuffer> block = std::move(*memory);
   Bytes at = 0;
-  for (const std::unique_ptr<GradientRun>& run : runs) {
-    if (!may_share_block(*run)) continue;
+  for (GradientRun* run : sharing) {
     run->kept.lie_in(block, at, bytes);
     at += bytes_in_block(*run);
     CASYNC_RETURN_IF_ERROR(reset_kept(*run, device));

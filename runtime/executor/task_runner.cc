@@ -9,59 +9,21 @@
 
 #include "base/check.h"
 #include "compll/codec/coded/coded_codec.h"
-#include "compll/codec/kept.h"
 #include "compll/codec/payload.h"
 #include "compll/ops/cpu/convert.h"
 #include "runtime/device/host/host_view.h"
 #include "runtime/executor/answering.h"
+#include "runtime/executor/kept_slice.h"
 
 namespace casync::runtime {
 namespace {
 
-/// The elements of `slice` as float32: the gradient's memory itself, or a converted copy in `scratch`.
-const float* float_values(const GradientRun& run, Slice slice, Scratch& scratch) {
-  const View memory = run.memory(slice);
-  if (run.is_float32()) return reinterpret_cast<const float*>(memory.data);
-  compll::to_float32(run.spec.dtype, memory.data, slice.count, scratch.values.data());
-  return scratch.values.data();
+/// A gradient that is in no bundle.
+TaskPart whole_of(const GradientRun& run) {
+  return {run.step.data(), run.elements, run.key, run.spec.dtype, run.kept.arrays()};
 }
 
-/// The state that a codec keeps of a slice, as floats for the time of one task.
-class KeptSlice {
- public:
-  KeptSlice(const GradientRun& run, const compll::Codec& codec, KeptBy use, Slice slice, Scratch& scratch)
-      : count_(slice.count), scratch_(scratch) {
-    const KeptState::Slices kept = run.kept.of(codec, use, slice);
-    if (kept.in.is_null()) return;
-    const std::byte* const in = host_view(kept.in).data;
-    out_ = host_view(kept.out).data;
-    if (run.kept.type() == DType::kBFloat16) {
-      rounding_ = run.codecs->kept.get();
-      compll::to_float32(DType::kBFloat16, in, count_, scratch.kept_in.data());
-      floats_ = {scratch.kept_in.data(), scratch.kept_out.data(), count_};
-      return;
-    }
-    floats_ = {reinterpret_cast<const float*>(in), reinterpret_cast<float*>(out_), kept.stride};
-    if (in != out_) return;
-    std::copy_n(floats_.in, count_, scratch.kept_in.data());
-    floats_.in = scratch.kept_in.data();
-  }
-  const compll::Residual& floats() const { return floats_; }
-  /// Rounds what the codec has written, where that is kept in bfloat16. `context`: the codec's.
-  void put_back(const compll::EncodeContext& context) const {
-    if (rounding_ == nullptr) return;
-    std::byte* const code = scratch_.kept_code.data();
-    static_cast<void>(rounding_->encode(floats_.out, count_, {}, compll::kept_context(context), code));
-    std::memcpy(out_, code + compll::kHeaderBytes, count_ * bytes_of(DType::kBFloat16));
-  }
-
- private:
-  const Elements count_;
-  Scratch& scratch_;
-  compll::Residual floats_;
-  std::byte* out_ = nullptr;
-  const compll::Codec* rounding_ = nullptr;  ///< null: `out_` holds floats
-};
+Slice all_of(const TaskPart& part) { return {0, part.elements}; }
 
 }  // namespace
 
@@ -83,12 +45,29 @@ compll::EncodeContext context_of(const GradientRun& run, const compll::CodecInfo
 
 namespace {
 
-/// The payload of one part in a buffer: the whole one of a run that is no bundle.
-View payload_of(GradientRun& run, BufferId id, std::size_t part) {
-  const RunBuffers::State& state = run.state(id);
-  if (!run.parts) return {state.memory.data, state.bytes};
-  return run.parts->part(state.memory, run.buffers.of(id).hop, part);
+compll::EncodeContext context_of(const GradientRun& run, const TaskPart& part, const compll::CodecInfo& codec,
+                                 KeptBy use, Slice slice, std::uint64_t seed) {
+  return context_of(run.self, part.key, run.step.number(), codec, use, slice, seed);
 }
+
+/// The payloads in a buffer: one for each part of a bundle, or the whole one of a run that is no bundle.
+class Payloads {
+ public:
+  Payloads(const GradientRun& run, BufferId id) : memory_(run.state(id).memory), whole_(run.state(id).bytes) {
+    if (run.parts) parts_ = run.parts->entries(run.buffers.of(id).hop);
+  }
+  View operator[](std::size_t part) const {
+    if (parts_.empty()) return {memory_.data, whole_};
+    return memory_.slice(parts_[part].offset, parts_[part].bytes);
+  }
+
+ private:
+  View memory_;
+  Bytes whole_;
+  std::span<const BundleEntry> parts_;
+};
+
+View payload_of(const GradientRun& run, BufferId id, std::size_t part) { return Payloads(run, id)[part]; }
 
 bool is_finite(GradientRun& run, BufferId id, std::size_t part) {
   const RunBuffers::State& state = run.state(id);
@@ -138,9 +117,11 @@ Status blame(GradientRun& run, BufferId id, std::size_t part, const Status& stat
 
 Status check_payload(GradientRun& run, BufferId id) {
   if (!run.buffers.take_unchecked(id)) return Status::ok();
+  const compll::Codec& codec = run.codec_of(id);
+  const Payloads payloads(run, id);
   for (std::size_t i = 0; i < run.part_count(); ++i) {
     const Elements n = run.part_slice(i, run.buffers.of(id).slice).count;
-    CASYNC_RETURN_IF_ERROR(blame(run, id, i, run.codec_of(id).check(payload_of(run, id, i), n)));
+    if (Status status = codec.check(payloads[i], n); !status) return blame(run, id, i, status);
   }
   return Status::ok();
 }
@@ -154,30 +135,46 @@ Status check_for_kernels(GradientRun& run, BufferId id) {
 
 namespace {
 
-TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t seed, Scratch& scratch) {
+/// Encodes a bundle's parts, which are floats (travels_in_bundle), in one call of the codec.
+TaskOutcome encode_bundle(GradientRun& run, const Encode& encode, std::uint64_t seed, Scratch& scratch) {
   const compll::Codec& codec = run.codec_of(encode.to);
-  TaskOutcome outcome;
+  const Payloads payloads(run, encode.to);
   begin_making(run, encode.to);
+  scratch.encodes.clear();
   for (std::size_t i = 0; i < run.part_count(); ++i) {
-    GradientRun& part = run.part(i);
-    const Slice slice = run.part_slice(i, encode.from);
-    std::byte* const out = run.parts ? payload_of(run, encode.to, i).data : run.state(encode.to).memory.data;
-    const KeptSlice keeps(part, codec, KeptBy::kEncode, slice, scratch);
-    const compll::Residual& kept = keeps.floats();
-    const auto context = context_of(part, codec.info(), KeptBy::kEncode, slice, seed);
-    const compll::Encoded made = codec.encode(float_values(part, slice, scratch), slice.count, kept, context, out);
-    // Its owner adds each of the other partitions, so that a step keeps what they leave, and of this one what was.
-    if (run.asynchronous && !made.finite && kept.out != nullptr) std::copy_n(kept.in, slice.count, kept.out);
-    keeps.put_back(context);
-    end_part(run, encode.to, i, made, outcome);
+    const TaskPart& part = run.parts->members()[i];
+    const Slice all = all_of(part);
+    scratch.encodes.push_back({float_values(part, all, scratch),
+                               all.count,
+                               KeptSlice(*run.codecs, part, codec, KeptBy::kEncode, all, scratch).floats(),
+                               context_of(run, part, codec.info(), KeptBy::kEncode, all, seed),
+                               payloads[i].data,
+                               {}});
   }
+  compll::encode_all(codec, scratch.encodes);
+  TaskOutcome outcome;
+  for (std::size_t i = 0; i < run.part_count(); ++i) end_part(run, encode.to, i, scratch.encodes[i].made, outcome);
   return outcome;
 }
 
+TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t seed, Scratch& scratch) {
+  if (run.parts) return encode_bundle(run, encode, seed, scratch);
+  const compll::Codec& codec = run.codec_of(encode.to);
+  const TaskPart part = whole_of(run);
+  const KeptSlice keeps(*run.codecs, part, codec, KeptBy::kEncode, encode.from, scratch);
+  const compll::Residual& kept = keeps.floats();
+  const auto context = context_of(run, part, codec.info(), KeptBy::kEncode, encode.from, seed);
+  const compll::Encoded made = codec.encode(float_values(part, encode.from, scratch), encode.from.count, kept, context,
+                                            run.state(encode.to).memory.data);
+  // Its owner adds each of the other partitions, so that a step keeps what they leave, and of this one what was.
+  if (run.asynchronous && !made.finite && kept.out != nullptr) std::copy_n(kept.in, encode.from.count, kept.out);
+  keeps.put_back(context);
+  return {Status::ok(), made.size, made.finite};
+}
+
 /// Merges one part; its contributions have been checked.
-compll::Encoded merge_part(GradientRun& run, std::size_t at, const Merge& merge, std::uint64_t seed, float scale,
-                           Scratch& scratch) {
-  GradientRun& part = run.part(at);
+compll::Encoded merge_part(GradientRun& run, const TaskPart& part, std::size_t at, const Merge& merge,
+                           std::uint64_t seed, float scale, Scratch& scratch) {
   scratch.contributions.clear();
   bool finite = true;
   const compll::Codec* in_codec = &run.codec(Hop::kFirst);  // of all codes; matters only where there is one
@@ -200,8 +197,8 @@ compll::Encoded merge_part(GradientRun& run, std::size_t at, const Merge& merge,
   // A sum on its way to the owner is a contribution there, as a gradient is.
   const auto use = run.buffers.of(merge.to).hop == Hop::kFirst ? KeptBy::kEncode : KeptBy::kMerge;
   std::byte* const out = run.parts ? payload_of(run, merge.to, at).data : run.state(merge.to).memory.data;
-  const KeptSlice kept(part, out_codec, use, slice, scratch);
-  const compll::EncodeContext context = context_of(part, out_codec.info(), use, slice, seed);
+  const KeptSlice kept(*run.codecs, part, out_codec, use, slice, scratch);
+  const compll::EncodeContext context = context_of(run, part, out_codec.info(), use, slice, seed);
   compll::Encoded made = in_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec,
                                          kept.floats(), context, out);
   kept.put_back(context);
@@ -216,33 +213,60 @@ TaskOutcome run_merge(GradientRun& run, const Merge& merge, std::uint64_t seed, 
   }
   TaskOutcome outcome;
   begin_making(run, merge.to);
-  for (std::size_t i = 0; i < run.part_count(); ++i) {
-    end_part(run, merge.to, i, merge_part(run, i, merge, seed, scale, scratch), outcome);
+  if (!run.parts) {
+    end_part(run, merge.to, 0, merge_part(run, whole_of(run), 0, merge, seed, scale, scratch), outcome);
+    return outcome;
+  }
+  const std::span<const Bundle::Member> members = run.parts->members();
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (i + 1 < members.size()) members[i + 1].fetch();
+    end_part(run, merge.to, i, merge_part(run, members[i], i, merge, seed, scale, scratch), outcome);
   }
   return outcome;
 }
 
-void decode_part(GradientRun& run, std::size_t at, const Decode& decode, std::uint64_t seed, Scratch& scratch) {
-  GradientRun& part = run.part(at);
-  const Slice to = run.part_slice(at, decode.to);
-  const View out = part.memory(to);
-  float* const values = part.is_float32() ? reinterpret_cast<float*>(out.data) : scratch.values.data();
-  run.codec_of(decode.from).decode(payload_of(run, decode.from, at), to.count, values);
+/// Where the elements of `slice` are decoded to: the gradient's memory, or `scratch` if it holds no floats.
+float* floats_of(const TaskPart& part, Slice slice, Scratch& scratch) {
+  return part.is_float32() ? reinterpret_cast<float*>(part.memory(slice).data) : scratch.values.data();
+}
+
+/// Makes the gradient's elements of those that have been decoded to floats_of().
+void end_decode(GradientRun& run, const TaskPart& part, Slice to, std::uint64_t seed, Scratch& scratch) {
+  float* const values = floats_of(part, to, scratch);
   if (const compll::Codec& first = run.codec(Hop::kFirst); first.info().has_result) {
-    const KeptSlice kept(part, first, KeptBy::kResult, to, scratch);
-    const bool keeps = part.kept.type() != DType::kBFloat16;  // those are residuals, of which no result is made
+    const KeptSlice kept(*run.codecs, part, first, KeptBy::kResult, to, scratch);
+    const bool keeps = part.kept.type != DType::kBFloat16;  // those are residuals, of which no result is made
     first.result(values, to.count, keeps ? kept.floats() : compll::Residual{},
-                 {seed, part.key, part.step.number(), to.first}, values);
+                 {seed, part.key, run.step.number(), to.first}, values);
   }
-  if (!part.is_float32()) {
-    compll::from_float32(scratch.values.data(), to.count, part.spec.dtype, out.data);
+  if (!part.is_float32()) compll::from_float32(values, to.count, part.dtype, part.memory(to).data);
+}
+
+/// Decodes a bundle's parts, which are floats, in one call of the codec.
+void decode_bundle(GradientRun& run, const Decode& decode, std::uint64_t seed, Scratch& scratch) {
+  const std::span<const Bundle::Member> members = run.parts->members();
+  const Payloads payloads(run, decode.from);
+  scratch.decodes.clear();
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    float* const out = floats_of(members[i], all_of(members[i]), scratch);
+    scratch.decodes.push_back({payloads[i], members[i].elements, out});
   }
+  compll::decode_all(run.codec_of(decode.from), scratch.decodes);
+  if (!run.codec(Hop::kFirst).info().has_result) return;
+  for (const TaskPart& part : members) end_decode(run, part, all_of(part), seed, scratch);
 }
 
 TaskOutcome run_decode(GradientRun& run, const Decode& decode, std::uint64_t seed, Scratch& scratch) {
   const RunBuffers::State& state = run.state(decode.from);
   if (Status status = check_payload(run, decode.from); !status) return {std::move(status), 0, true};
-  for (std::size_t i = 0; i < run.part_count(); ++i) decode_part(run, i, decode, seed, scratch);
+  if (run.parts) {
+    decode_bundle(run, decode, seed, scratch);
+  } else {
+    const TaskPart part = whole_of(run);
+    run.codec_of(decode.from)
+        .decode(payload_of(run, decode.from, 0), decode.to.count, floats_of(part, decode.to, scratch));
+    end_decode(run, part, decode.to, seed, scratch);
+  }
   return {Status::ok(), state.bytes, state.finite};
 }
 
@@ -283,7 +307,7 @@ TaskOutcome run_turn(GradientRun& run, std::uint64_t seed, float scale, Scratch&
           outcome.finite && rounds.exchanges()[i]->step.is_finite() && all_finite(rounds.exchanged()[i]->view());
     }
   }
-  const float* const gradient = float_values(run, all, scratch);
+  const float* const gradient = float_values(whole_of(run), all, scratch);
   const KeptState::Slices kept = run.kept.from(0);
   float* const out = run.is_float32() ? reinterpret_cast<float*>(run.memory(all).data) : scratch.values.data();
   rounds.codec->turn({.number = rounds.turn(),
@@ -332,6 +356,10 @@ TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float sc
 
 void reserve_scratch(const GradientRun& run, int ranks, Scratch& scratch) {
   scratch.contributions.reserve(static_cast<std::size_t>(ranks));
+  if (run.parts) {
+    scratch.encodes.reserve(run.part_count());
+    scratch.decodes.reserve(run.part_count());
+  }
   Elements most = 0;
   for (const Buffer& buffer : run.graph.buffers()) most = std::max(most, buffer.slice.count);
   if (run.kept.memory() != ResidualMemory::kTwoBuffers) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "compll/codec/batch.h"
 #include "compll/codec/codec.h"
 #include "runtime/executor/gradient_run.h"
 
@@ -16,6 +17,9 @@ struct Scratch {
   std::vector<float> kept_in, kept_out;
   std::vector<std::byte> kept_code;  ///< kept_out, rounded
   std::vector<compll::Contribution> contributions;
+  // The parts of a bundle.
+  std::vector<compll::EncodeJob> encodes;
+  std::vector<compll::DecodeJob> decodes;
 };
 
 /// The outcome of an encode, merge or decode.

@@ -17,7 +17,8 @@ class Half final : public Yardstick {
                    Write mode) const override {
     return encode_half(kType, source, tile.count, payload + codes_of(tile), residual_out, mode);
   }
-  void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const override {
+  void decode_tile(const PayloadForm&, const Tile& tile, std::span<const ConstView> payloads, float* out,
+                   Write mode) const override {
     for_code_tiles(payloads, 0, codes_of(tile), [&](std::span<const CodeTile> codes, bool first) {
       decode_half(kType, codes, tile.count, out, first ? mode : Write::kAdd);
     });

@@ -38,15 +38,13 @@ class Yardstick : public TileCodec {
   Status check(ConstView payload, Elements n) const override {
     return payload.size == encoded_bound(n) ? Status::ok() : data_loss("payload: of another size");
   }
-  void finish(Elements n, bool finite, std::byte* payload) const override {
-    const Layout at = layout(n);
-    PayloadLayout header;
-    header.codec = info_.number;
-    header.version = info_.version;
-    header.n = n;
-    header.block = info_.block;
-    header.size = at.size;
-    write_header(header, finite, payload);
+  PayloadForm form(Elements n) const override {
+    return {{},
+            {.codec = info_.number, .version = info_.version, .n = n, .block = info_.block, .size = layout(n).size}};
+  }
+  void finish(const PayloadForm& form, bool finite, std::byte* payload) const override {
+    const Layout at = layout(form.layout.n);
+    write_header(form.layout, finite, payload);
     for (std::size_t i = 0; i < floats_; ++i) {
       const Bytes end = at.statistics[i] + at.statistics_size;
       std::memset(payload + end, 0, round_up(end, kSectionAlignment) - end);

@@ -17,7 +17,8 @@ class Levels final : public Yardstick {
     const LevelTile to{tile.count, info().block, payload + statistics_of(tile), payload + codes_of(tile)};
     return encode_levels(kBits, to, source, scratch, residual_out, mode);
   }
-  void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const override {
+  void decode_tile(const PayloadForm&, const Tile& tile, std::span<const ConstView> payloads, float* out,
+                   Write mode) const override {
     for_code_tiles(payloads, statistics_of(tile), codes_of(tile), [&](std::span<const CodeTile> codes, bool first) {
       decode_levels(kBits, codes, info().block, tile.count, out, first ? mode : Write::kAdd);
     });

@@ -17,7 +17,8 @@ class OneBit final : public Yardstick {
                       payload + codes_of(tile)};
     return encode_signs(to, source, scratch, residual_out, mode);
   }
-  void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const override {
+  void decode_tile(const PayloadForm&, const Tile& tile, std::span<const ConstView> payloads, float* out,
+                   Write mode) const override {
     const Bytes above = statistics_of(tile, 0), below = statistics_of(tile, 1);
     for_code_tiles(payloads, above, codes_of(tile), [&](std::span<const CodeTile> codes, bool first) {
       decode_signs(codes, below - above, info().block, tile.count, out, first ? mode : Write::kAdd);
