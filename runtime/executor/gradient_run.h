@@ -83,8 +83,9 @@ class GradientRun : public RunFacts {
     for (const std::unique_ptr<GradientRun>& one : rounds->exchanges()) visit(*one);
   }
 
-  // A step of a small gradient in a bundle touches two cache lines and no others: thousands of gradients do not fit
-  // into a cache otherwise. One has its names and what it keeps, and one these two.
+  // The beginning and the end of a small gradient's step in a bundle touch two cache lines and no others, and its tasks
+  // none (Bundle::Member): thousands of gradients do not fit into a cache otherwise. One line has its names and what it
+  // keeps, and one these two.
   KeptState kept;
   alignas(64) BundleSeat seat;
   RunStep step;
