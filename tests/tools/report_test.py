@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from command import casync, claim, ends_with, run_all, temporary_folder
-from traces import numbers, trace, write
+from traces import MODEL, PROFILE, WORK, numbers, trace, write
 
 
 def page(*traces, steps=()):
@@ -304,18 +304,6 @@ def test_long_jobs_show_the_middle():
     columns = data(page(long), "timeline-data")
     claim(columns["all_steps"] is False and columns["steps"] == [21, 80], "60 steps around the 50th", columns["steps"])
     claim(len(columns["kind"]) == 60000, "whole steps only", len(columns["kind"]))
-
-
-MODEL = """version: 1
-backward_seconds: 0.004
-forward_seconds: 0.002
-gradient { name: "fc.weight" shape: [8000] ready_seconds: 0.004 need_seconds: 0 }
-"""
-PROFILE = """version: 1
-memory_bytes_per_second: 1e10
-between { latency_seconds: 1e-5 bytes_per_second: 1e7 %s }
-"""
-WORK = "send_work { point { size: 1 seconds: 1e-4 } } receive_work { point { size: 1 seconds: 2e-4 } }"
 
 
 def predicted(*traces, work=""):

@@ -7,6 +7,18 @@ from command import casync, claim, ends_with, temporary_folder
 
 EPOCH_US = 1_700_000_000_000_000
 
+# The training and the profile of such traces, with costs of links and of messages that a test adds.
+MODEL = """version: 1
+backward_seconds: 0.004
+forward_seconds: 0.002
+gradient { name: "fc.weight" shape: [8000] ready_seconds: 0.004 need_seconds: 0 }
+"""
+PROFILE = """version: 1
+memory_bytes_per_second: 1e10
+between { latency_seconds: 1e-5 bytes_per_second: 1e7 %s }
+"""
+WORK = "send_work { point { size: 1 seconds: 1e-4 } } receive_work { point { size: 1 seconds: 2e-4 } }"
+
 
 def span(rank, category, start, duration, step, **arguments):
     gradient = arguments.get("gradient")

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""casync plan within a plan: limits, rules, servers and recorded gradients."""
+import json
+import os
+import re
+
+from command import casync, claim, ends_with, run_all, temporary_folder
+from planner_files import SIGNS, Files, write_gradients
+
+# Steps of a seventh of the largest lose the small ones.
+SPIKES = [0.05 if i % 100 else 1.0 for i in range(16384)]
+
+
+def test_a_plan_of_rules_is_completed_within_them():
+    with temporary_folder() as folder:
+        files, rules = Files(folder), os.path.join(folder, "rules.txtpb")
+
+        def write(text):
+            with open(rules, "w") as file:
+                file.write("version: 1\n" + text)
+
+        def planned(*options):
+            made = casync("plan", *files.inputs, "-n", 4, "--plan", rules, "-o", files.plan, "--json", *options)
+            ends_with(0, made, "plan --plan")
+            return {one["name"]: one["decision"] for one in json.loads(made.stdout)["gradients"]}
+
+        write('rule { match: "large.*" max_error: 0.02 }\n'
+              'rule { match: "*.bias" codec { name: "onebit" } strategy: ps partitions: 2 }\n'
+              'rule { match: "nobody" max_error: 1 }\n')
+        # A budget of its own for the one; what is fixed stays; for the rest what the command line says.
+        fine = planned("--max-error", 0)
+        claim(fine["first.bias"] == "onebit, ps, 2 partitions", "fixed", fine)
+        exact = fine["first.weight"].startswith(("none", "lossless"))
+        claim(exact, "the command line's budget for what no rule speaks of", fine)
+        claim("none" not in fine["large.weight"] and "onebit" not in fine["large.weight"], "within its budget", fine)
+        coarse = planned("--max-error", 0.9)
+        claim("none" not in coarse["first.weight"], "a larger one for what no rule speaks of", coarse)
+        claim("onebit" not in coarse["large.weight"], "and still its own", coarse)
+        ends_with(0, casync("simulate", *files.inputs, "-n", 4, "--plan", files.plan), "the plan is complete")
+        write('default { allow { name: "bf16" } allow { name: "dgc" } }\nrule { match: "first.*" max_error: 1e-3 }\n')
+        listed = planned()
+        claim(all(name in ("none", "bf16", "bf16 on the way back", "none on the way back") for way in listed.values()
+                  for name in way.split(", ")[:-2]) or "dgc" in listed["large.weight"], "of the list", listed)
+        claim("dgc" not in listed["first.weight"], "and within the budget", listed)
+
+        # Rules are no plan: nobody has chosen.
+        for command in (["simulate", *files.inputs, "-n", 4, "--plan", rules],
+                        ["explain", *files.inputs, "-n", 4, "--plan", rules, "large.weight"]):
+            refused = casync(*command)
+            ends_with(3, refused, "what is left open is not run")
+            claim("large.weight`: its codec is left to the planner (allow in the default" in refused.stderr,
+                  "who left it", refused.stderr)
+        checked = casync("plan", "--check", rules, "--model", files.model)
+        ends_with(0, checked, "plan --check")
+        claim("left to the planner: max_error 0.001, one of bf16, dgc (rule 1 `first.*`)" in checked.stdout and
+              "3 gradients have a codec that is left to the planner" in checked.stdout, "said", checked.stdout)
+
+        write('rule { match: "*" codec { name: "onebit" } max_error: 0.02 }\n')
+        beyond = casync("plan", *files.inputs, "-n", 4, "--plan", rules)
+        ends_with(3, beyond, "a codec beyond its own budget")
+        claim("rules.txtpb: gradient `large.weight`: codec `onebit` loses 0." in beyond.stderr and
+              "max_error is 0.02 (rule 1 `*`)" in beyond.stderr, "who, and how much", beyond.stderr)
+        write('rule { match: "large.*" allow { name: "zip" } }\n')
+        unknown = casync("plan", *files.inputs, "-n", 4, "--plan", rules)
+        ends_with(3, unknown, "an unknown codec")
+        claim("zip" in unknown.stderr, "named", unknown.stderr)
+        write('rule { match: "*" max_error: -1 }\n')
+        negative = casync("plan", *files.inputs, "-n", 4, "--plan", rules)
+        ends_with(3, negative, "a negative budget")
+        claim("rules.txtpb:2:19: max_error -1" in negative.stderr, "place", negative.stderr)
+
+
+def test_servers_of_a_plan_are_checked_planned_priced_and_explained():
+    with temporary_folder() as folder:
+        files = Files(folder)
+
+        def write(text):
+            with open(files.plan, "w") as file:
+                file.write("version: 1\n" + text)
+
+        write('default { codec { name: "int8" } servers: 1 }\nrule { match: "first.*" servers: 2 dedicated: true }\n')
+        checked = casync("plan", "--check", files.plan, "--model", files.model, "-n", 4)
+        ends_with(0, checked, "plan --check")
+        claim("large.weight  int8, ps with 1 server, " in checked.stdout, "servers", checked.stdout)
+        claim("first.bias  int8, ps with 2 dedicated servers, 1 partition" in checked.stdout, "dedicated", checked.stdout)
+        many = casync("plan", "--check", files.plan, "--model", files.model, "-n", 2)
+        ends_with(3, many, "nobody contributes")
+        claim("plan.txtpb: gradient `first.weight`: 2 dedicated servers in a group of 2 ranks, expected 1 to 1" in many.stderr,
+              "which", many.stderr)
+
+        made = casync("plan", *files.inputs, "-n", 4, "--goal", "step", "--plan", files.plan, "--json")
+        ends_with(0, made, "plan")
+        for name, decision in decisions_of(made).items():
+            wanted = "ps with 2 dedicated servers" if name.startswith("first.") else "ps with 1 server"
+            claim(wanted in decision, "kept", name, decision)
+        whole = casync("plan", *files.inputs, "-n", 4, "--goal", "step", "--plan", files.plan)
+        claim("servers: 2 dedicated: true" in whole.stdout and "servers: 1" in whole.stdout, "written", whole.stdout)
+
+        def step(*options):
+            simulated = casync("simulate", *files.inputs, "-n", 4, "--plan", files.plan, "--json", *options)
+            ends_with(0, simulated, "simulate")
+            return json.loads(simulated.stdout)
+
+        served = step()
+        claim({one["name"]: one["servers"] for one in served["gradients"]}["large.weight"] == 1, "told", served)
+        write('default { codec { name: "int8" } }\n')
+        claim(served["step_ms"] > step()["step_ms"], "one server is a narrow place", served)
+
+        write('default { codec { name: "int8" } servers: 1 }\n')
+        listed = casync("explain", *files.inputs, "-n", 4, "--plan", files.plan, "large.weight")
+        ends_with(0, listed, "explain")
+        claim("ps with 1 server" in listed.stdout, "shown", listed.stdout)
+        write('default { strategy: ring servers: 1 }\n')
+        refused = casync("plan", "--check", files.plan)
+        ends_with(3, refused, "a ring has no servers")
+        claim("plan.txtpb:2:26: servers beside strategy ring, expected strategy ps" in refused.stderr, "place", refused.stderr)
+
+
+def decisions_of(made):
+    return {one["name"]: one["decision"] for one in json.loads(made.stdout)["gradients"]}
+
+
+def test_recorded_gradients_decide_what_is_within_a_budget():
+    with temporary_folder() as folder:
+        files, rules = Files(folder), os.path.join(folder, "rules.txtpb")
+        recorded = ["--gradients", write_gradients(os.path.join(folder, "g"), large_weight=SIGNS, first_weight=SPIKES)]
+
+        def planned(text, *options):
+            with open(rules, "w") as file:
+                file.write("version: 1\n" + text)
+            return casync("plan", *files.inputs, "-n", 4, "--goal", "step", "--plan", rules, "--json", *options)
+
+        budget = 'default { max_error: 0.03 allow { name: "int4" } allow { name: "onebit" } }\n'
+        typical, measured = (decisions_of(planned(budget, *options)) for options in ([], recorded))
+        claim("int4" in typical["large.weight"] and "int4" in typical["first.weight"], "typical values", typical)
+        claim(measured["large.weight"].startswith("onebit"), "loses nothing of this one", measured)
+        claim(measured["first.weight"].startswith("none,") and "back" not in measured["first.weight"],
+              "all of these lose too much of this one", measured)
+        claim("onebit" not in measured["first.bias"], "not recorded: as typical values", typical, measured)
+
+        fixed = 'rule { match: "first.weight" codec { name: "int4" } max_error: 0.03 }\n'
+        ends_with(0, planned(fixed), "of typical values it loses less")
+        refused = planned(fixed, *recorded)
+        ends_with(3, refused, "what is fixed loses too much of what was recorded")
+        claim("gradient `first.weight`: codec `int4` loses 0.198 of" in refused.stderr, "how much", refused.stderr)
+
+        # And without rules.
+        made = casync("plan", *files.inputs, "-n", 4, "--goal", "step", *recorded, "--json")
+        ends_with(0, made, "plan --gradients")
+        claim("1 gradient has no sample, as `first.bias`" in made.stderr, "which are not recorded", made.stderr)
+        for one in json.loads(made.stdout)["gradients"]:
+            losses = re.findall("loses (\\S+) of it(?:, (\\S+) back)?$", one["reason"])
+            coded = not one["decision"].startswith("none,") or "back" in one["decision"]
+            claim(bool(losses) == (coded and one["name"] != "first.bias"), "how much each loses", one)
+            claim(all(float(loss) <= 0.0301 for pair in losses for loss in pair if loss), "within the budget", one)
+        claim(decisions_of(made)["large.weight"].split(",")[0] not in ("none", "int4", "int8"),
+              "coarser where that loses nothing", made.stdout)
+
+        listed = casync("explain", *files.inputs, "-n", 4, "--goal", "step", *recorded, "large.weight", "--json")
+        ends_with(0, listed, "explain --gradients")
+        claim("onebit" in listed.stdout, "an alternative for this one", listed.stdout)
+        listed = casync("explain", *files.inputs, "-n", 4, "--goal", "step", *recorded, "first.weight", "--json")
+        claim("onebit" not in listed.stdout and "int4" not in listed.stdout, "and not for that", listed.stdout)
+
+        odd = write_gradients(os.path.join(folder, "odd"), large_weigth=SIGNS)
+        strange = casync("plan", *files.inputs, "-n", 4, "--gradients", odd)
+        ends_with(0, strange, "a sample of no gradient")
+        claim("1 sample is of no gradient of the model: `large.weigth` (did you mean `large.weight`?)" in strange.stderr,
+              "said", strange.stderr)
+        with open(odd, "r+b") as file:
+            file.truncate(1000)
+        broken = casync("plan", *files.inputs, "-n", 4, "--gradients", odd)
+        ends_with(3, broken, "a file that was cut off")
+        claim("odd: tensor `large.weigth`: data_offsets are [0,65536]" in broken.stderr, "named", broken.stderr)
+
+
+run_all(globals())
