@@ -16,6 +16,7 @@
 
 namespace casync::compll {
 
+extern "C" const GeneratedCodec* generated_block_results();
 extern "C" const GeneratedCodec* generated_published_dgc();
 extern "C" const GeneratedCodec* generated_published_graddrop();
 extern "C" const GeneratedCodec* generated_repeated_places();
@@ -88,6 +89,13 @@ TEST_CASE("whole forms: doubles, picked elements, two sizes of blocks, several r
     REQUIRE(generated.status().text() == "OK");
     check_same(**generated, *meaning, "blocks of " + std::to_string(static_cast<int>(small)));
   }
+}
+
+TEST_CASE("whole forms: several results for each block, computed in the loop that has the blocks' statistics") {
+  const std::unique_ptr<Codec> meaning = from_text("block_results", source_text("block_results")).codec;
+  const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_block_results());
+  REQUIRE(generated.status().text() == "OK");
+  check_same(**generated, *meaning, "block_results");
 }
 
 TEST_CASE("whole forms: selections of as many elements as a condition holds for") {

@@ -99,7 +99,11 @@ void Arrays::define_parts(const Step& step) {
     fusion_.add(Part{from, all, i, sixteen});
     fusion_.loop.set_level(from, fusion_.loop.level(all));
     plan.values[from].one_by_one = one_by_one;
-    if (is_kept) keep(to, from);
+    if (is_kept) {
+      // Statistics of blocks may be there only in the loop that is put off.
+      term.type().is_over(Extent::Kind::kBlocks) ? fusion_.operators.define_block_values(to, from, term)
+                                                 : keep(to, from);
+    }
     if (term.type().is_over(Extent::Kind::kElements)) fusion_.copies.begin(id, to);
   }
 }

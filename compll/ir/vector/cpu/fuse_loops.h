@@ -23,7 +23,7 @@ struct Fusion {
   /// The value of a variable, and a new one that no variable has.
   Id value_of(VariableId id);
   Id temporary(const std::string& word, const Type& type = {});
-  void add(Item item) { plan.items.push_back(std::move(item)); }
+  void add(Item&& item) { plan.add(std::move(item)); }
   /// Ends the loop if a term needs the whole of its results.
   void settle(const Term& term);
   [[noreturn]] static void refuse(Span at, const std::string& what);

@@ -56,8 +56,8 @@ void OpenLoop::close() {
   }
   plan_fetches();
   const int next = loop_.number + 1;
-  plan_.items.push_back(std::move(loop_));
-  for (Call& call : behind_) plan_.items.push_back(std::move(call));
+  plan_.add(std::move(loop_));
+  for (Call& call : behind_) plan_.add(std::move(call));
   loop_ = {next, 0, {}, {}, 0, {}};
   last_.clear();
   behind_.clear();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/ir/vector/cpu/plan.h"
 
+#include <utility>
+
 #include "compll/ir/cannot_plan.h"
 #include "compll/ir/vector/cpu/fuse_loops.h"
 #include "compll/ir/vector/cpu/memory_passes.h"
@@ -29,6 +31,8 @@ Result<std::optional<Constant>> shared_block(const Program& program, const Sourc
 std::string name_of(const Value& value) {
   return value.word + (value.is_temporary ? "_t" : "_") + std::to_string(value.number);
 }
+
+void Routine::add(Item&& item) { items.push_back(std::move(item)); }
 
 bool gives_list(const Program& program) {
   const Term& given = *program.decode.result;

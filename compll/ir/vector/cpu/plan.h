@@ -308,6 +308,10 @@ enum class Role : std::uint8_t { kEncode, kDecode, kList, kResult };
 
 /// A function of the program. Each pass below fills in what it decides.
 struct Routine {
+  /// Adds an item behind the others. Out of line: where it is inlined, g++ 12 takes the texts in some for
+  /// uninitialized.
+  void add(Item&& item);
+
   const Program* program = nullptr;
   const compll::Routine* routine = nullptr;
   std::string name;  ///< `encode`, `merge`, `decode`, `result`
