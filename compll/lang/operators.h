@@ -48,7 +48,7 @@ struct ArrayTraits {
   bool gives_one = false;       ///< one element of an array
   bool has_blocks = false;      ///< works on blocks of `block` elements
   bool gives_distinct = false;  ///< gives places, none of them twice
-  // Of a COMPLL_VECTOR, on a GPU:
+  // A COMPLL_VECTOR on a GPU:
   bool adds = false;      ///< its function adds to its result, which begins with zeros
   bool by_share = false;  ///< a tile reads its own share of the first array alone
 };

@@ -22,8 +22,8 @@ bool may_share_block(const GradientRun& run) {
          kept.memory() != ResidualMemory::kOneBuffer && kept.bytes() > 0 && kept.bytes() <= kSharedBlock;
 }
 
-/// Those that share a block, in the order in which it has them: first the members of each bundle, one behind the other,
-/// as their tasks go through them. In the order of declaration each would be in another page than the one ahead of it.
+/// Returns the runs that share a block, in its order: first the members of each bundle, one behind the other, as their
+/// tasks go through them. In the order of declaration each would be in another page than the one ahead of it.
 std::vector<GradientRun*> in_block(std::span<const std::unique_ptr<GradientRun>> runs) {
   std::vector<GradientRun*> sharing, order;
   for (const std::unique_ptr<GradientRun>& run : runs) {

@@ -225,7 +225,7 @@ TaskOutcome run_merge(GradientRun& run, const Merge& merge, std::uint64_t seed, 
   return outcome;
 }
 
-/// Where the elements of `slice` are decoded to: the gradient's memory, or `scratch` if it holds no floats.
+/// The memory that elements of `slice` are decoded to: the gradient's, or `scratch` if the gradient has no floats.
 float* floats_of(const TaskPart& part, Slice slice, Scratch& scratch) {
   return part.is_float32() ? reinterpret_cast<float*>(part.memory(slice).data) : scratch.values.data();
 }

@@ -40,7 +40,7 @@ class Recorder {
   double program_seconds_of_last_step() const { return last_; }
   /// Medians over steps. Nothing: no step has ended.
   std::optional<Training> training(std::span<const GradientSpec> gradients) const;
-  /// Of both passes together, in the same steps. Nothing: no step has ended.
+  /// The pace of both passes together, in the same steps. Nothing: no step has ended.
   std::optional<Pace> pace() const;
 
  private:

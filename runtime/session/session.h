@@ -44,7 +44,7 @@ struct SessionOptions {
   /// Opens the transport instead of make_transport(): a program's own, or a test's with faults in it. With "nccl": the
   /// one beside it, for the few messages that have names.
   std::function<Result<std::unique_ptr<Transport>>(const TransportOptions&)> open_transport;
-  /// Of all gradients of this rank: "cpu", "cuda:1"; "cuda": the GPU at its local rank.
+  /// The place of all gradients of this rank: "cpu", "cuda:1"; "cuda": the GPU at its local rank.
   std::string device = "cpu";
   /// Opens the device instead of its name: a test's.
   std::function<Result<std::unique_ptr<Device>>(const std::string&)> open_device;

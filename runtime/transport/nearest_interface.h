@@ -14,8 +14,8 @@ struct Neighbourhood {
 
 /// Returns the one of several interfaces that a rank uses: the nearest to its GPU in the tree of PCI buses; of those
 /// that share no bus with it, one on its NUMA node. Ranks take equally near ones by turns, and without a GPU all of
-/// them. An interface without a PCI device, such as a bond, is the farthest. `system`: where the kernel shows its
-/// devices. `interfaces` is not empty.
+/// them. An interface without a PCI device, such as a bond, is the farthest. "": there is none. `system`: the folder in
+/// which the kernel shows its devices.
 std::string nearest_interface(std::span<const std::string> interfaces, const Neighbourhood& rank,
                               const std::string& system = "/sys");
 

@@ -55,10 +55,8 @@ Result<std::unique_ptr<Transport>> open_bare(const std::string& name, const Tran
 // Fills the options that the program left open from the environment.
 Result<TransportOptions> with_environment(TransportOptions options) {
   if (options.interface_name.empty()) options.interface_name = env_text("CASYNC_INTERFACE").value_or("");
-  const std::vector<std::string> interfaces = listed_interfaces(options.interface_name);
-  if (!interfaces.empty()) {
-    options.interface_name = nearest_interface(interfaces, {options.device_address, options.local_rank});
-  }
+  options.interface_name =
+      nearest_interface(listed_interfaces(options.interface_name), {options.device_address, options.local_rank});
   const Result<bool> checksum = env_flag("CASYNC_CHECKSUM", options.checksum);
   if (!checksum) return checksum.status();
   options.checksum = options.checksum && *checksum;

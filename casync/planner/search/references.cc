@@ -70,14 +70,15 @@ class Writer {
     return Status::ok();
   }
 
-  /// With the partitions that a plan has which doesn't say.
+  /// A decision with the usual number of partitions,
   Decision decision(std::size_t at, const CodecChoice& codec, StrategyKind strategy) const {
     Decision made{codec, codec, strategy, 1, request_.training.gradients[at].spec.priority, 0};
-    made.servers = evaluator_.limits(at).servers.value_or(Servers{});
-    made.partitions = usual_partitions(evaluator_, at, made);
-    made.servers = {};
+    Decision served = made;  // servers count for the partitions; within_limits() adds them
+    served.servers = evaluator_.limits(at).servers.value_or(Servers{});
+    made.partitions = usual_partitions(evaluator_, at, served);
     return made;
   }
+  /// and one for uncompressed gradients with partitions of this size.
   Decision decision(std::size_t at, StrategyKind strategy, Bytes partition_bytes) const {
     const GradientSpec& spec = request_.training.gradients[at].spec;
     const int ranks = request_.topology.ranks;

@@ -69,6 +69,7 @@ TEST_CASE("nearest interface: ranks take equally near ones by turns") {
     CHECK(machine.nearest(all, "", rank) == all[static_cast<std::size_t>(rank % 3)]);
     CHECK(machine.nearest(all, "0000:ff:00.0", rank) == all[static_cast<std::size_t>(rank % 3)]);  // no such GPU
   }
+  CHECK(machine.nearest({}, "0000:02:00.0").empty());
 }
 
 }  // namespace casync::test

@@ -9,7 +9,9 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/network_interface.h"
 #include "runtime/control/join_job.h"
+#include "runtime/transport/nearest_interface.h"
 #include "tools/casync/profile/processors.h"
 
 namespace casync::tools {
@@ -86,8 +88,13 @@ std::vector<std::pair<Rank, Rank>> ProfileJob::between() const {
   return pairs;
 }
 
+std::string ProfileJob::own_interface() const {
+  return runtime::nearest_interface(listed_interfaces(runtime::interface_for(launch_, group_->local_ranks())),
+                                    {"", launch_.local_rank});
+}
+
 Result<TransportBench> ProfileJob::measure(TransportBenchOptions options, std::pair<Rank, Rank> pair) {
-  options.interface_name = runtime::interface_for(launch_, group_->local_ranks());
+  options.interface_name = own_interface();
   const auto swap = [&](const std::string& mine) -> Result<std::string> {
     Result<std::vector<std::string>> all = gather("addresses", mine);
     CASYNC_RETURN_IF_ERROR(all.status());
@@ -123,7 +130,7 @@ std::vector<Rank> ProfileJob::peers_of(Rank root, bool same_node) const {
 }
 
 Result<std::vector<double>> ProfileJob::measure(FanOptions options, const std::vector<FanRun>& runs) {
-  options.interface_name = runtime::interface_for(launch_, group_->local_ranks());
+  options.interface_name = own_interface();
   const FanSide side{launch_.rank, launch_.ranks, group_->epoch() + ++measured_,
                      [&](const std::string& what, const std::string& mine) { return gather(what, mine); }};
   const Result<std::vector<double>> mine = measure_fans(options, side, runs);

@@ -48,6 +48,8 @@ class ProfileJob {
  private:
   explicit ProfileJob(runtime::Launch launch) : launch_(std::move(launch)) {}
   Result<std::vector<std::string>> gather(const std::string& what, const std::string& mine);
+  /// The interface that a session of this rank takes; "": the transport chooses.
+  std::string own_interface() const;
 
   runtime::Launch launch_;
   std::unique_ptr<runtime::Group> group_;
