@@ -25,7 +25,16 @@ import time
 import traceback
 
 # Variables that nothing reads while it is imported.
-_READ_LATE = ("CASYNC_", "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PYTEST_", "TORCHINDUCTOR_")
+_READ_LATE = (
+    "CASYNC_",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "PYTEST_",
+    "RANK",
+    "TORCHINDUCTOR_",
+    "TORCH_DIST_INIT_BARRIER",
+    "WORLD_SIZE",
+)
 _MESSAGE = 1 << 20  # bytes, at most
 
 
