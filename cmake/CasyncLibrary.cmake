@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # casync_library(NAME SOURCES ... HEADERS ... DEPS ... [PRIVATE_DEPS ...] [SHARED | OBJECT])
 # The only way a library is made: static unless said otherwise, position independent, C++20, includes from the
-# repository root, and each header checked to compile alone.
+# repository root, and each header checked to compile alone: a source includes its own header first, and
+# all_verify_interface_header_sets compiles the headers that have no source.
 #
 # casync_program(NAME SOURCES ... DEPS ...)
 # The only way a program is made. casync_test (CasyncTest.cmake) makes the tests.
@@ -29,8 +30,18 @@ function(casync_library name)
     CXX_EXTENSIONS OFF
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON)
+  set(alone ${ARG_HEADERS})
+  foreach(source IN LISTS ARG_SOURCES)
+    string(REGEX REPLACE "\\.cc$" ".h" header "${source}")
+    list(REMOVE_ITEM alone "${header}")
+  endforeach()
+  list(REMOVE_ITEM ARG_HEADERS ${alone})
   target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
-  set_target_properties(${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  if(alone)
+    target_sources(${name} PUBLIC FILE_SET alone TYPE HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${alone})
+    set_target_properties(${name} PROPERTIES
+      VERIFY_INTERFACE_HEADER_SETS ON INTERFACE_HEADER_SETS_TO_VERIFY alone)
+  endif()
   target_link_libraries(${name} PUBLIC casync_options ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
 endfunction()
 

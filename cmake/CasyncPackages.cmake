@@ -9,6 +9,7 @@ macro(casync_package name debian)
 endmacro()
 
 casync_package(Threads libc6-dev)
+casync_package(fmt libfmt-dev)
 casync_package(spdlog libspdlog-dev)
 casync_package(Protobuf libprotobuf-dev)
 casync_package(hwy libhwy-dev)

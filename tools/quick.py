@@ -74,11 +74,11 @@ def belongs(name, words, parts, changed):
 
 
 def within(seconds, costs, first=()):
-    """The names of the tests that fit, and the others; `costs`: name -> seconds. Those in `first` go first, then the
-    cheapest."""
+    """The names of the tests that fit, and the others; `costs`: name -> seconds. Those in `first` go first, the cheapest of
+    them in any case, then the cheapest."""
     chosen, total = [], 0.0
     for name in sorted(costs, key=lambda name: (name not in first, costs[name], name)):
-        if total + costs[name] > seconds:
+        if total + costs[name] > seconds and (chosen or name not in first):
             break
         chosen.append(name)
         total += costs[name]

@@ -81,27 +81,27 @@ Result<SystemCompiler> find_compiler() {
 }
 
 std::vector<std::string> compiler_flags() {
-  std::vector<std::string> flags = {"-std=c++20",
-                                    "-O3",
-                                    "-fPIC",
-                                    "-shared",
-                                    "-w",
-                                    "-ffp-contract=off",
-                                    "-fwrapv",
-                                    "-fvisibility=hidden",
-                                    "-DHWY_COMPILE_ONLY_STATIC",
-                                    "-DHWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV)"};
+  std::vector<std::string> flags = {
+      "-std=c++20",
+      "-O3",
+      "-fPIC",
+      "-shared",
+      "-w",
+      "-ffp-contract=off",
+      "-fwrapv",
+      "-fvisibility=hidden",
+      "-DHWY_COMPILE_ONLY_STATIC",
+      "-DHWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV)"};
 #if HWY_ARCH_X86
   struct Row {
     std::int64_t target;
     const char* machine;
   };
   // The oldest processor that has all of what Highway takes together as one target, best first.
-  for (const Row& row : {Row{HWY_AVX3, "-march=skylake-avx512"}, Row{HWY_AVX2, "-march=haswell"},
-                         Row{HWY_SSE4, "-march=westmere"}, Row{HWY_SSSE3, "-march=core2"}}) {
+  for (const Row& row :
+       {Row{HWY_AVX3, "-march=skylake-avx512"}, Row{HWY_AVX2, "-march=haswell"}, Row{HWY_SSE4, "-march=westmere"}}) {
     if ((hwy::SupportedTargets() & row.target) == 0) continue;
-    flags.insert(flags.end(), {row.machine});
-    if (row.target != HWY_SSSE3) flags.insert(flags.end(), {"-maes", "-mpclmul"});
+    flags.insert(flags.end(), {row.machine, "-maes", "-mpclmul"});
     break;
   }
 #endif

@@ -34,7 +34,7 @@ std::string instruction_sets() {
   std::istringstream words(x86.empty() ? arm : x86);
   std::string found;
   for (std::string word; words >> word;) {
-    for (const char* known : {"ssse3", "sse4_1", "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512_bf16",
+    for (const char* known : {"sse4_1", "sse4_2", "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512_bf16",
                               "avx512vl", "asimd", "asimdhp", "sve", "sve2", "bf16"}) {
       if (word == known) found += (found.empty() ? "" : " ") + word;
     }
