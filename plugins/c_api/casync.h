@@ -86,7 +86,7 @@ typedef struct casync_session_options {
   const casync_parameter* parameters; /* of codec, besides those in its text */
   size_t parameter_count;
   const char* transport;      /* NULL: CASYNC_TRANSPORT, else "ucx" */
-  const char* op;             /* NULL or "average", "sum"; "copy": only casync_session_declare_copied, without a plan */
+  const char* op;             /* NULL or "average", "sum"; "copy": sums, and casync_session_declare_copied; no plan */
   double timeout_s;           /* 0: CASYNC_TIMEOUT_SEC, else 300 */
   const char* trace;          /* a directory, "": none; NULL: CASYNC_TRACE */
   casync_store_set store_set; /* both or neither */
@@ -174,10 +174,11 @@ casync_status casync_session_declare(casync_session* session, const char* name, 
  * count that is no multiple of the ranks is CASYNC_INVALID_ARGUMENT; docs/strategies.md says what else is refused. */
 casync_status casync_session_declare_scattered(casync_session* session, const char* name, casync_dtype dtype,
                                                const int64_t* shape, size_t dimensions, int32_t priority, uint32_t* id);
-/* In a session with op "copy", instead of declaring gradients: memory of `bytes` bytes, which is submitted like theirs
- * and whose bytes go from rank to rank as they are. root >= 0: every rank gets that rank's; -1: each gets the shards of
- * all, and its own is the rank-th of equal ones. Multiples of 4 bytes, at multiples of 4. No step of such a session
- * counts for CASYNC_STEPS, and CASYNC_RECORD and CASYNC_TRACE are not for it. Unimplemented: memory of a GPU. */
+/* In a session with op "copy", beside gradients, which it sums uncompressed: memory of `bytes` bytes, which is
+ * submitted like theirs and whose bytes go from rank to rank as they are. root >= 0: every rank gets that rank's; -1:
+ * each gets the shards of all, and its own is the rank-th of equal ones. Multiples of 4 bytes, at multiples of 4. No
+ * step of such a session counts for CASYNC_STEPS, and CASYNC_RECORD and CASYNC_TRACE are not for it. Unimplemented:
+ * memory of a GPU. */
 casync_status casync_session_declare_copied(casync_session* session, const char* name, size_t bytes, int32_t root,
                                             uint32_t* id);
 /* Starts reducing `count` gradients in place; data[i] holds bytes[i] bytes and is the session's until

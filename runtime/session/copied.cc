@@ -23,11 +23,6 @@ Status check_copies(const SessionOptions& options, const Plan& plan, const Devic
   return unimplemented("op copy on " + std::string(device.name()) + ": values are copied in the CPU's memory alone");
 }
 
-Status reduces_nothing(const GradientSpec& gradient) {
-  return invalid_argument("gradient " + gradient.name +
-                          ": this session was opened with op copy, and reduces nothing: open another one");
-}
-
 Status copies_nothing(const GradientSpec& gradient) {
   return invalid_argument(gradient.name + " is to be copied, and this session reduces: open one with op copy");
 }

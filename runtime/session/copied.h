@@ -12,8 +12,7 @@ namespace casync::runtime {
 
 /// InvalidArgument: a plan beside op `copy`. Unimplemented: memory of a device.
 Status check_copies(const SessionOptions& options, const Plan& plan, const Device& device);
-/// InvalidArgument: sessions with op `copy` reduce nothing, and others copy nothing.
-Status reduces_nothing(const GradientSpec& gradient);
+/// InvalidArgument: sessions of another op copy nothing.
 Status copies_nothing(const GradientSpec& gradient);
 
 /// Decides for memory that is copied: from `root`, or each rank's shard from itself. InvalidArgument: a type other than

@@ -100,7 +100,7 @@ Status open_executor(SessionParts& parts) {
   options.fusion_bytes = parts.plan.fusion_bytes;
   options.coordinated = parts.plan.coordinated;
   options.seed = parts.plan.seed;
-  options.streams = parts.options.op == ReduceOp::kCopy ? 0 : *streams;  // copies compute nothing
+  options.streams = *streams;
   options.timeline = parts.timeline.get();
   options.stall = std::min(options.stall, Seconds(parts.options.timeout_s / 10));
   parts.executor = std::make_unique<Executor>(options, std::move(*transport), *parts.device);

@@ -81,7 +81,6 @@ Status SessionImpl::begin_consensus() {
 
 Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   CASYNC_RETURN_IF_ERROR(usable());
-  if (parts_.options.op == ReduceOp::kCopy) return reduces_nothing(gradient);
   if (gradient.scattered && parts_.over_nccl()) return scattered_over_nccl(gradient);
   Result<Declared> declared = declare_gradient(parts_.plan, gradient, parts_.topology);
   return declared ? add(std::move(*declared)) : declared.status();

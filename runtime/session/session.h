@@ -27,8 +27,8 @@ namespace casync::runtime {
 enum class ReduceOp : std::uint8_t {
   kAverage,
   kSum,
-  kCopy,  ///< nothing is reduced: what declare_copied() has made known goes from rank to rank as it is. No plan, no
-          ///< record
+  kCopy,  ///< what declare_copied() has made known goes from rank to rank as it is, and gradients are summed. No plan,
+          ///< no codec, no record
 };
 /// "average", "sum", "copy".
 std::string_view name_of(ReduceOp op);

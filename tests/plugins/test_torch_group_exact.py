@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process group of the backend "casync": reductions of small tensors that are no gradients are exact, and its own."""
 
+import hashlib
 import itertools
 import os
 import signal
+import time
 
 import pytest
 
@@ -13,6 +15,7 @@ import torch.distributed as dist  # noqa: E402
 
 import casync.torch  # noqa: E402, F401
 from casync import errors  # noqa: E402
+from casync.torch import copies, sums  # noqa: E402
 from casync.torch.copies import REDUCED  # noqa: E402
 from test_torch_group import begin, in_backward, same_bytes  # noqa: E402
 from test_torch_group_failures import rank_1_comes_last  # noqa: E402
@@ -47,7 +50,7 @@ def steps():
 def as_gloo_does(rank):
     rank, size = begin()
     gloo = dist.new_group(backend="gloo")
-    for (operation, dtype), count in itertools.product(CASES, (0, 1001)):
+    for (operation, dtype), count in itertools.product(CASES, (0, 1001) if size > 1 else (0, 1001, REDUCED)):
         op = getattr(dist.ReduceOp, operation)
         tensor = values(dtype, count, rank)
         wanted = by_gloo(gloo, operation, dtype, tensor) if count else tensor
@@ -113,8 +116,98 @@ def test_tensors_may_have_any_strides_and_shape():
         assert output == [[2 * (first + each) for each in range(3)], [2 * (first + each) for each in range(3, 6)]]
 
 
+SUMMED = (torch.float32, torch.float16, torch.bfloat16)  # of any size through a session of ours
+
+
+def drawn(dtype, shape, rank):
+    """Sums whose bits depend on the order, and some that are not finite, or not in the type."""
+    made = torch.randn(shape, generator=torch.Generator().manual_seed(rank)).to(dtype)
+    odd = [float("inf"), float("inf") if rank else -float("inf"), 1.0 if rank else float("nan"), 60000.0, 3e38, -0.0]
+    if made.numel() >= len(odd):
+        made.view(-1)[: len(odd)] = torch.tensor(odd).to(dtype)
+    return made
+
+
+def summed(rows, op):
+    """Small ones are added in their type, and large ones in float32, which is rounded once."""
+    large = len(rows) * rows[0].numel() * rows[0].element_size() > REDUCED
+    total = rows[0].float() if large else rows[0].clone()
+    for row in rows[1:]:
+        total = total + row
+    total = total.to(rows[0].dtype)
+    return total.div_(len(rows)) if op == dist.ReduceOp.AVG else total
+
+
+def same_numbers(a, b):
+    """NaN may have other bits, and -0.0 may not."""
+    return torch.equal(a.isnan(), b.isnan()) and same_bytes(a.nan_to_num(0.0), b.nan_to_num(0.0))
+
+
+def large_sums(rank):
+    """Sizes on both sides of the limit, and of no, one or several partitions, none of them a multiple of the ranks."""
+    rank, size = begin()
+    dist.barrier()
+    seen, checked = hashlib.sha256(), 0
+
+    def check(run, result, rows, op, *what):
+        nonlocal checked
+        wanted, earlier = summed(rows, op), steps()
+        run()
+        wanted = wanted if result.shape == wanted.shape else wanted.view(size, -1)[rank]
+        assert same_numbers(result, wanted), (what, op, result, wanted)
+        assert steps() == earlier + 1, "through a session of ours"
+        checked += 1
+
+    for dtype, op in itertools.product(SUMMED, (dist.ReduceOp.SUM, dist.ReduceOp.AVG)):
+        fits = REDUCED // size // dtype.itemsize
+        for shape in (0, fits, fits + 1, 700_001, (3, 350, 200)):
+            rows = [drawn(dtype, shape, each) for each in range(size)]
+            tensor = rows[rank].clone()
+            if isinstance(shape, tuple):  # not in one piece
+                tensor, rows = tensor.transpose(0, 2), [row.transpose(0, 2) for row in rows]
+            check(lambda: dist.all_reduce(tensor, op), tensor, rows, op, dtype, shape)
+            seen.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+        for count, later in ((fits // size + 1, False), (100_003, False), (100_003, True)):
+            rows = [drawn(dtype, size * count, each) for each in range(size)]
+            whole, output = rows[rank].clone(), torch.empty(count, dtype=dtype)
+
+            def scatter():
+                work = dist.reduce_scatter_tensor(output, whole, op, async_op=later)
+                assert work.wait() if later else work is None
+
+            check(scatter, output, rows, op, dtype, count, later)
+            assert same_bytes(whole, rows[rank]), "the input belongs to the program"
+    rows = [drawn(torch.float32, 100_100 * size, each) for each in range(size)]
+    whole, kept = rows[rank].clone(), rows[rank].clone()
+    own = whole.view(size, -1)[rank]  # the output is the input's own shard
+    check(lambda: dist.reduce_scatter_tensor(own, whole), own, rows, dist.ReduceOp.SUM)
+    kept.view(size, -1)[rank] = own
+    assert same_bytes(whole, kept)
+    parameter = torch.nn.Parameter(torch.full((300, 300), rank + 1.0))
+    dist.all_reduce(parameter)
+    assert (parameter == sum(range(1, size + 1))).all()
+    return seen.hexdigest(), checked
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_large_sums_of_floats_are_ours_and_have_the_same_bits_on_every_rank(size, tmp_path):
+    """Nor do they count as steps of the training, or write its record and trace."""
+    env = {"CASYNC_STEPS": "1", "CASYNC_RECORD": str(tmp_path / "record"), "CASYNC_TRACE": str(tmp_path / "trace")}
+    values = ranks.values(__file__, "large_sums", size, torch=True, env=env)
+    assert values == [(values[0][0], 6 * 8 + 1)] * size
+    assert not list(tmp_path.glob("*/*"))
+
+
+def test_memory_in_one_piece_is_summed_in_its_place():
+    tensor, input, output = torch.zeros(4), torch.zeros(4), torch.zeros(2)
+    assert sums.reduced("sum", tensor, dist.ReduceOp.AVG, 2).memory.data_ptr() == tensor.data_ptr()
+    for asynchronous in (False, True):  # what is not waited for at once may be looked at meanwhile
+        part = sums.scattered("sum", output, input, dist.ReduceOp.SUM, (1, 2), asynchronous)
+        assert (part.memory.data_ptr() == input.data_ptr()) == (not asynchronous)
+
+
 def which_way(rank):
-    """From a size on, and for what is not an operation of ours, Gloo has them."""
+    """From a size on, for what is not an operation of ours, and beyond so many sizes, Gloo has them."""
     rank, size = begin()
     dist.barrier()
     fits = REDUCED // size // 8
@@ -133,11 +226,17 @@ def which_way(rank):
     seen.append(steps() - earlier)
     in_backward(lambda: dist.all_reduce(torch.zeros(2, dtype=torch.float64)))
     seen.append(steps() - earlier)
+    copies._MOST_NAMES = 1  # a float's first size beyond the limit is the only one that the session knows
+    for count in (REDUCED, REDUCED + 1, REDUCED):
+        earlier, tensor = steps(), torch.full((count,), float(rank))
+        dist.all_reduce(tensor)
+        assert (tensor == sum(range(size))).all()
+        seen.append(steps() - earlier)
     return seen
 
 
 def test_large_tensors_and_other_collectives_are_gloos():
-    assert ranks.values(__file__, "which_way", 2, torch=True) == [[1, 0, 0, 1]] * 2
+    assert ranks.values(__file__, "which_way", 2, torch=True) == [[1, 0, 0, 1, 1, 0, 1]] * 2
 
 
 def later(rank):
@@ -147,12 +246,14 @@ def later(rank):
     store = dist.distributed_c10d._get_default_store()
     if rank == 1:
         store.wait(["rank 0 has started them"])
-    value, order = torch.tensor([rank + 1]), []
+    value, order, large = torch.tensor([rank + 1]), [], torch.full((REDUCED,), rank + 1.0)
     works = [
         dist.all_reduce(value, async_op=True),  # 3
         dist.broadcast(value, src=1, async_op=True),
         dist.all_reduce(value, dist.ReduceOp.PRODUCT, async_op=True),  # 9
         dist.all_reduce(value, async_op=True),  # 18
+        dist.all_reduce(large, async_op=True),  # 3
+        dist.all_reduce(large, async_op=True),  # 6
     ]
     for number, work in enumerate(works):
         work.get_future().then(lambda _, number=number: order.append(number))
@@ -161,29 +262,33 @@ def later(rank):
         store.set("rank 0 has started them", "")
     dist.all_reduce(value)  # 36
     assert all(work.is_completed() and work.wait() for work in works)
-    return order, value.item()
+    return order, value.item(), large.unique().tolist()
 
 
 def test_works_end_in_the_order_of_the_calls():
-    assert ranks.values(__file__, "later", 2, torch=True) == [([0, 1, 2, 3], 36)] * 2
+    assert ranks.values(__file__, "later", 2, torch=True) == [([0, 1, 2, 3, 4, 5], 36, [6.0])] * 2
 
 
-def dies(rank, asynchronous):
+def dies(rank, asynchronous, large):
     rank, size = begin()
     rank_1_comes_last(rank, size)
     if rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    work = dist.all_reduce(torch.zeros(5, dtype=torch.int64), dist.ReduceOp.MAX, async_op=asynchronous)
+    tensor, op = torch.zeros(5, dtype=torch.int64), dist.ReduceOp.MAX
+    if large:
+        tensor, op = torch.zeros(REDUCED), dist.ReduceOp.SUM
+    work = dist.all_reduce(tensor, op, async_op=asynchronous)
     if asynchronous:
         work.wait()
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_rank_that_dies_is_named_with_the_operation(asynchronous):
-    outcomes = ranks.outcomes(__file__, "dies", 3, torch=True, asynchronous=asynchronous)
+@pytest.mark.parametrize("asynchronous, large", [(False, False), (True, False), (True, True)])
+def test_a_rank_that_dies_is_named_with_the_operation(asynchronous, large):
+    outcomes = ranks.outcomes(__file__, "dies", 3, torch=True, asynchronous=asynchronous, large=large)
+    operation = f"all_reduce SUM of {REDUCED} float32: " if large else "all_reduce MAX of 5 int64: "
     for outcome in (outcomes[0], outcomes[2]):
         assert outcome.error == "PeerFailure", outcome.message
-        assert "all_reduce MAX of 5 int64: " in outcome.message and "rank 1" in outcome.message
+        assert operation in outcome.message and "rank 1" in outcome.message
 
 
 def differs(rank, kind):
@@ -192,6 +297,58 @@ def differs(rank, kind):
     tensor = torch.zeros(6 if kind == "size" and rank else 5, dtype=torch.int32 if kind == "dtype" and rank else torch.int64)
     dist.all_reduce(tensor, dist.ReduceOp.MAX if kind == "operation" and rank else dist.ReduceOp.SUM)
     dist.barrier()
+
+
+def large_sums_differ(rank):
+    """Each pair in a group of its own: a failure is that of all later collectives there."""
+    rank, size = begin()
+    small, other = torch.zeros(5 if rank else REDUCED), torch.zeros(REDUCED, dtype=torch.float16 if rank else None)
+    tensor = torch.zeros(REDUCED)
+    calls = [
+        lambda group: dist.all_reduce(small, group=group),  # one of them is below the limit
+        lambda group: dist.all_reduce(other, group=group),
+        lambda group: dist.all_reduce(tensor, dist.ReduceOp.AVG if rank else dist.ReduceOp.SUM, group=group),
+        lambda group: dist.broadcast(tensor, 0, group=group) if rank else dist.all_reduce(tensor, group=group),
+    ]
+    said = []
+    for call in calls:
+        group = dist.new_group([0, 1], backend="casync")
+        dist.barrier(group=group)
+        with pytest.raises((errors.InvalidArgument, errors.PeerFailure)) as raised:
+            call(group)
+            dist.barrier(group=group)
+        said.append(str(raised.value))
+    return said
+
+
+def test_ranks_whose_large_sums_differ_learn_it_by_name():
+    begun = time.monotonic()
+    said = ranks.values(__file__, "large_sums_differ", 2, torch=True)
+    assert time.monotonic() - begun < 50  # and not by a time limit of a session, or of Gloo
+    others = (
+        "all_reduce SUM of 5 float32",
+        f"all_reduce SUM of {REDUCED} float16",
+        f"all_reduce AVG of {REDUCED} float32",
+        f"broadcast of {REDUCED} float32 from rank 0",
+    )
+    for by_0, by_1, other in zip(*said, others):
+        assert f"all_reduce SUM of {REDUCED} float32" in by_0 + by_1 and other in by_0 + by_1, (by_0, by_1)
+        assert "rank 1" in by_0 and "rank 0" in by_1
+
+
+def destroyed(rank):
+    """The group is destroyed while a large sum is under way, that the other rank calls later."""
+    rank, size = begin()
+    dist.barrier()
+    tensor = torch.full((REDUCED,), rank + 1.0)
+    time.sleep(rank)
+    work = dist.all_reduce(tensor, async_op=True)
+    dist.destroy_process_group()
+    return work.is_success(), tensor.unique().tolist()
+
+
+def test_destroying_a_group_waits_for_a_large_sum():
+    assert ranks.values(__file__, "destroyed", 2, torch=True) == [(True, [3.0])] * 2
 
 
 @pytest.mark.parametrize("kind", ["size", "dtype", "operation"])
@@ -210,6 +367,8 @@ def refused(rank):
         dist.group.WORLD.reduce_scatter_single(wrong, torch.zeros(4, dtype=torch.int64))
     with pytest.raises(RuntimeError, match="BAND with non-integral dtype"):
         dist.all_reduce(torch.zeros(4), dist.ReduceOp.BAND)  # Gloo says so
+    with pytest.raises(errors.Unavailable, match=f"all_reduce of {REDUCED} float32 on meta: only sums and averages of"):
+        dist.group.WORLD.allreduce([torch.empty(REDUCED, device="meta")])
     value = torch.tensor([rank])
     dist.all_reduce(value)  # nothing was started
     return value.item()

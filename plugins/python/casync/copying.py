@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session that reduces nothing: bytes of any type go from rank to rank as they are."""
+"""A session beside that of a training: bytes of any type go from rank to rank as they are, and floats are summed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 
 class CopySession(Session):
-    """Broadcasts and gathers memory of the CPU, exactly; submitted and waited for like gradients. `options` are those of
-    casync.Session, without plan, codec and op. CASYNC_TRACE, CASYNC_RECORD and CASYNC_STEPS are not for it."""
+    """Broadcasts and gathers memory of the CPU, exactly; submitted and waited for like gradients. What declare() makes known
+    is summed, uncompressed. `options` are those of casync.Session, without plan, codec and op. CASYNC_TRACE, CASYNC_RECORD
+    and CASYNC_STEPS are not for it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(codec="none", op="copy", **options)
 
     def declare_copied(self, name: str, nbytes: int, root: int | None = None) -> int:
-        """Instead of declare(): memory of so many bytes. With a root every rank gets the root's. Without one each gets the
+        """Beside declare(): memory of so many bytes. With a root every rank gets the root's. Without one each gets the
         shards of all, and its own is the `rank`-th of equal ones. InvalidArgument: no multiple of 4, or of 4 * size
         without a root; the root is no rank."""
         self._check()

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Broadcasts, all-gathers, small all-reduces and barriers of the backend "casync" beside Gloo's: turns, in the same processes.
+"""Broadcasts, all-gathers, all-reduces, reduce-scatters and barriers of the backend "casync" beside Gloo's: turns, in the same
+processes.
 
     python tests/bench/torch_plugin/collectives.py [--ranks 2 4] [--kib 0.1 64 1024 65536] [--turns 10] [--link 1gbit]
+        [--kinds sum scatter]
 
 Needs the package on PYTHONPATH. `--link`: each rank is a host of its own on a switch, with so much each way; needs root.
 Otherwise all ranks share this machine. `KiB`: of the tensor that is broadcast or reduced, and of the output of an all-gather.
+`maximum` and `sum` are all-reduces, `scatter` a reduce-scatter with SUM; all of float32.
 """
 
 import argparse
 import contextlib
-import itertools
 import json
 import os
 import pathlib
@@ -24,6 +26,7 @@ import network  # noqa: E402
 import results  # noqa: E402
 
 PORT = 29485
+KINDS = ("barrier", "broadcast", "all_gather", "maximum", "sum", "scatter")
 
 
 def rank_main(options):
@@ -44,16 +47,20 @@ def rank_main(options):
         begin = time.monotonic()
         if kind == "broadcast":
             dist.broadcast(tensor, group=group, group_src=size - 1)
-        elif kind == "all_reduce":
+        elif kind == "maximum":
             dist.all_reduce(tensor, dist.ReduceOp.MAX, group=group)
+        elif kind == "sum":
+            dist.all_reduce(tensor, group=group)
+        elif kind == "scatter":
+            dist.reduce_scatter_tensor(output[: tensor.numel() // size], tensor, group=group)
         elif kind == "all_gather":
             dist.all_gather_into_tensor(output, tensor[: tensor.numel() // size], group=group)
         else:
             dist.barrier(group=group)
         return time.monotonic() - begin
 
-    for kind, kib in [("barrier", 0), *itertools.product(("broadcast", "all_gather", "all_reduce"), options.kib)]:
-        if kind == "all_reduce" and 1024 * kib * size > REDUCED:
+    for kind, kib in [(kind, kib) for kind in options.kinds for kib in (options.kib if kind != "barrier" else [0])]:
+        if kind == "maximum" and 1024 * kib * size > REDUCED:
             continue  # Gloo's, in both groups
         elements = max(size, int(kib * 256) // size * size)
         tensor = torch.full((elements,), float(rank))
@@ -61,6 +68,7 @@ def rank_main(options):
         seconds = {way: [] for way in ways}
         for _ in range(options.turns + 2):
             for way, group in ways.items():
+                tensor.fill_(float(rank))  # else sums grow
                 dist.barrier()
                 seconds[way].append(timed(kind, group, tensor, output))
         # A collective is over when the last rank has it.
@@ -77,7 +85,7 @@ def rank_main(options):
 
 
 def rows_of(ranks, options):
-    command = [sys.executable, __file__, "--rank", "--turns", str(options.turns), "--kib", *map(str, options.kib)]
+    command = [sys.executable, __file__, "--rank", "--turns", str(options.turns), "--kib", *map(str, options.kib), "--kinds", *options.kinds]
     commands = []
     for rank in range(ranks):
         place = {"RANK": rank, "WORLD_SIZE": ranks, "MASTER_PORT": PORT, "MASTER_ADDR": "127.0.0.1"}
@@ -97,6 +105,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", nargs="+", type=int, default=[2, 4])
     parser.add_argument("--kib", nargs="+", type=float, default=[0.1, 64, 1024, 65536])
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--turns", type=int, default=10)
     parser.add_argument("--link", help="rate of each rank's link, such as 1gbit")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds of so many ranks")

@@ -161,7 +161,7 @@ TEST_CASE("c session: a scattered gradient of one rank is all its own, and no ot
         CASYNC_INVALID_ARGUMENT);
 }
 
-TEST_CASE("c session: with op copy bytes are declared, and no gradients") {
+TEST_CASE("c session: with op copy bytes are declared, and gradients, which are summed") {
   const Session session("none", 20, "copy");
   uint32_t id = 0, again = 1;
   REQUIRE(casync_session_declare_copied(session.handle, "w", 16, 0, &id) == CASYNC_OK);
@@ -181,7 +181,9 @@ TEST_CASE("c session: with op copy bytes are declared, and no gradients") {
   CHECK(refused(nullptr, 4, 0, &id) == "`name` is NULL");
   CHECK(refused("x", 4, 0, nullptr) == "`id` is NULL");
   const int64_t elements = 4;
-  CHECK(casync_session_declare(session.handle, "g", CASYNC_FLOAT32, &elements, 1, 0, &id) == CASYNC_INVALID_ARGUMENT);
+  REQUIRE(casync_session_declare(session.handle, "g", CASYNC_FLOAT32, &elements, 1, 0, &id) == CASYNC_OK);
+  CHECK(session.reduce(id, &values));
+  CHECK(values == given);  // of one rank
   const Session reduces("none");
   CHECK(casync_session_declare_copied(reduces.handle, "w", 16, 0, &id) == CASYNC_INVALID_ARGUMENT);
 }

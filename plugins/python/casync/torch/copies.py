@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from casync import errors
-from casync.torch import exact, shards
+from casync.torch import exact, shards, sums
 from casync.torch.collective import CollectiveWork, Order, done
 from casync.torch.lane import Job, Lane, Part
 from casync.torch.payloads import bytes_of, check, copy_bytes, fill, payload, put, put_all, room, size_of, text, words_of
@@ -104,24 +104,29 @@ class Copies:
             return done(named, flat)
         return self._lane.start(Job(CollectiveWork(named, flat), parts), asynchronous)
 
-    def reduces(self, tensor: torch.Tensor, op: Any) -> bool:
-        """Returns true if every rank gets the tensors of all, and reduces them itself: the same on all ranks, as all make the
+    def reduces(self, what: str, tensor: torch.Tensor, op: Any) -> bool:
+        """Returns true if it is for all_reduce() or reduce_scatter(), as `what` says: the same on all ranks, as all make the
         same calls."""
-        return (
-            tensor.device.type == "cpu"
-            and tensor.layout == torch.strided
-            and self._size * size_of(tensor) <= REDUCED
-            and exact.name_of(op, tensor.dtype) is not None
-        )
+        name = exact.name_of(op, tensor.dtype)
+        if name is None or tensor.device.type != "cpu" or tensor.layout != torch.strided:
+            return False
+        return self._is_small(tensor) or (sums.takes(op, tensor.dtype) and self._names_it(f"{what} {name} of {text(tensor)}"))
 
     def all_reduce(self, tensor: torch.Tensor, op: Any, asynchronous: bool) -> CollectiveWork:
         """In place."""
-        return self._reduce(f"all_reduce {exact.name_of(op, tensor.dtype)}", tensor, tensor, 0, op, asynchronous)
+        what = f"all_reduce {exact.name_of(op, tensor.dtype)}"
+        if self._is_small(tensor):
+            return self._reduce(what, tensor, tensor, 0, op, asynchronous)
+        return self._sum(sums.reduced(f"{what} of {text(tensor)}", tensor, op, self._size), tensor, asynchronous)
 
     def reduce_scatter(self, output: torch.Tensor, input: torch.Tensor, op: Any, asynchronous: bool) -> CollectiveWork:
         what = f"reduce_scatter {exact.name_of(op, input.dtype)}"
-        shards.check_output(f"{what} of {text(input)}", output, input, self._size)
-        return self._reduce(what, output, input, self._rank * output.numel(), op, asynchronous)
+        named = f"{what} of {text(input)}"
+        shards.check_output(named, output, input, self._size)
+        if self._is_small(input):
+            return self._reduce(what, output, input, self._rank * output.numel(), op, asynchronous)
+        part = sums.scattered(named, output, input, op, (self._rank, self._size), asynchronous)
+        return self._sum(part, output, asynchronous)
 
     def barrier(self, asynchronous: bool) -> CollectiveWork:
         """Done once every rank has called it, and all that they have called earlier here is done."""
@@ -167,6 +172,13 @@ class Copies:
             return Part(named, buffer, None, lambda: copy_bytes(own, tensor), land)
         return self._in_buffers(what, tensor, named, lambda rows: put_all(into, rows))
 
+    def _is_small(self, tensor: torch.Tensor) -> bool:
+        """Every rank gets the tensors of all, and reduces them itself."""
+        return self._size == 1 or self._size * size_of(tensor) <= REDUCED
+
+    def _sum(self, part: sums.Sum, result: torch.Tensor, asynchronous: bool) -> CollectiveWork:
+        return self._lane.start(Job(CollectiveWork(part.name, [result]), [part]), asynchronous)
+
     def _reduce(
         self, what: str, output: torch.Tensor, tensor: torch.Tensor, first: int, op: Any, asynchronous: bool
     ) -> CollectiveWork:
@@ -197,8 +209,10 @@ class Copies:
 
     def _goes_whole(self, name: str, size: int) -> bool:
         """The memory travels without a head, under its own name. The same on all ranks: all make the same calls."""
-        if size < IN_PLACE or size % (4 * self._size) != 0:
-            return False
+        return size >= IN_PLACE and size % (4 * self._size) == 0 and self._names_it(name)
+
+    def _names_it(self, name: str) -> bool:
+        """Returns false if the session would know too many names."""
         if name not in self._names and len(self._names) >= _MOST_NAMES:
             return False
         self._names.add(name)

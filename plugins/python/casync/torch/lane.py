@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread of a process group that takes copies through a session, in the order of the calls, each as a step."""
+"""The thread of a process group that takes exact collectives through a session, in the order of the calls, each as a
+step."""
 
 from __future__ import annotations
 
@@ -40,6 +41,9 @@ class Part:
     root: int | None
     fill: Callable[[], None]  # puts this rank's bytes there
     land: Callable[[], None]  # puts what has come into its place
+
+    def declare(self, session: CopySession) -> int:
+        return session.declare_copied(self.name, self.memory.numel(), self.root)
 
 
 @dataclasses.dataclass
@@ -161,7 +165,7 @@ class Lane:
     def _id_of(self, session: CopySession, part: Part) -> int:
         key = (part.name, part.memory.numel())
         if key not in self._ids:  # a submission after a declaration takes longer
-            self._ids[key] = session.declare_copied(part.name, part.memory.numel(), part.root)
+            self._ids[key] = part.declare(session)
         return self._ids[key]
 
     def _check(self, number: int) -> None:

@@ -41,6 +41,10 @@ def trained_parameters(
     return [(name, p) for name, p in named_parameters if p.requires_grad and not hasattr(p, "_ddp_ignored")]
 
 
+def is_synchronized(dtype: torch.dtype) -> bool:
+    return dtype in _DTYPES
+
+
 def dtype_name(tensor: torch.Tensor, of: str) -> str:
     """The dtype as casync calls it. InvalidArgument: one that is not synchronized."""
     if tensor.dtype not in _DTYPES:

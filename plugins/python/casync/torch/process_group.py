@@ -80,7 +80,7 @@ class ProcessGroupCasync(dist.ProcessGroup):
         options = options or dist.AllreduceOptions()
         if len(tensors) == 1 and self._reductions.takes(tensors[0], options.reduceOp):
             return self._reductions.all_reduce(tensors[0], options.reduceOp)
-        if len(tensors) == 1 and self._copies.reduces(tensors[0], options.reduceOp):
+        if len(tensors) == 1 and self._copies.reduces("all_reduce", tensors[0], options.reduceOp):
             return self._copies.all_reduce(tensors[0], options.reduceOp, _asynchronous(options))
         _check_gloo("all_reduce", tensors)
         return self._exact.allreduce(tensors, options)
@@ -89,7 +89,7 @@ class ProcessGroupCasync(dist.ProcessGroup):
         options = options or dist.ReduceScatterOptions()
         if self._reductions.takes(input, options.reduceOp):
             return self._reductions.reduce_scatter(output, input, options.reduceOp, _asynchronous(options))
-        if self._copies.reduces(input, options.reduceOp):
+        if self._copies.reduces("reduce_scatter", input, options.reduceOp):
             return self._copies.reduce_scatter(output, input, options.reduceOp, _asynchronous(options))
         _check_gloo("reduce_scatter", [output, input])
         return self._exact._reduce_scatter_base(output, input, options)
