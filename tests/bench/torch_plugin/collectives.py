@@ -85,7 +85,8 @@ def rank_main(options):
 
 
 def rows_of(ranks, options):
-    command = [sys.executable, __file__, "--rank", "--turns", str(options.turns), "--kib", *map(str, options.kib), "--kinds", *options.kinds]
+    command = [sys.executable, __file__, "--rank", "--turns", str(options.turns), "--kib", *map(str, options.kib)]
+    command += ["--kinds", *options.kinds]
     commands = []
     for rank in range(ranks):
         place = {"RANK": rank, "WORLD_SIZE": ranks, "MASTER_PORT": PORT, "MASTER_ADDR": "127.0.0.1"}

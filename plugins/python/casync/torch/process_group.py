@@ -2,8 +2,8 @@
 """A process group whose gradients CaSync averages: init_process_group("cpu:casync"), new_group(ranks, backend="casync").
 
 Sums and averages of floating point tensors inside of a backward pass are gradients: they go through a session, under the
-plan's codecs. Broadcasts, all-gathers and reductions of small tensors must arrive exactly, and go through another one.
-The rest is Gloo's.
+plan's codecs. Broadcasts, all-gathers, reductions of small tensors and sums of large ones must arrive exactly, and go
+through another one. The rest is Gloo's.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class ProcessGroupCasync(dist.ProcessGroup):
         return self._reductions.stats()
 
     def copy_stats(self) -> dict[str, Any]:
-        """The same of the session of broadcasts and all-gathers."""
+        """The same of the session of broadcasts, all-gathers and exact reductions."""
         return self._copies.stats()
 
 

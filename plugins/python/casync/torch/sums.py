@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums and averages of large tensors that are no gradients, for a process group: uncompressed, and the same bits on every
-rank. Owners of partitions add in the order of the ranks, half precision in float32, which is rounded once."""
+"""Sums and averages of large tensors outside of a backward pass, for a process group: uncompressed, and the same bits on
+every rank. Owners of partitions add in the order of the ranks, half precision in float32, which is rounded once."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 def takes(op: Any, dtype: torch.dtype) -> bool:
+    """Returns true if the session adds such values."""
     return naming.is_synchronized(dtype) and (op == dist.ReduceOp.SUM or op == dist.ReduceOp.AVG)
 
 
