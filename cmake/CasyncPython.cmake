@@ -69,7 +69,7 @@ function(casync_python_test name)
     endif()
     add_test(NAME ${test} COMMAND ${runner} ${scripts} ${ARG_ARGS})
     set_tests_properties(${test} PROPERTIES
-      LABELS "python;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+      LABELS "python;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
       ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1;CASYNC_CACHE_DIR=${CASYNC_TEST_CODECS}")
     if(NOT ARG_WAITS)
       set_tests_properties(${test} PROPERTIES PROCESSORS 2)

@@ -2,7 +2,8 @@
 # casync_test(NAME SOURCES ... DEPS ... LABELS ... [TIMEOUT seconds] [WAITS])
 # The only way a C++ test is made: one Catch2 program, one CTest entry of that name.
 # WAITS: it computes less than half of its time, as tests of ranks do, and takes one of the places that `jobs` in
-# CMakePresets.json gives. All others take two.
+# CMakePresets.json gives. All others take two. Until CTest knows how long each takes, the one with the longest timeout goes
+# first: a long one among the last would run alone.
 # Codec files that tests compile stay in CASYNC_TEST_CODECS, so that the next run compiles those that have changed. The
 # folder above is this user's alone, as the cache wants it.
 set(CASYNC_TEST_CODECS ${PROJECT_BINARY_DIR}/codec_cache/entries)
@@ -24,7 +25,8 @@ function(casync_test name)
     set(ARG_TIMEOUT 120)
   endif()
   math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * ${CASYNC_TEST_PATIENCE}")
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT}
+    SKIP_RETURN_CODE 77
     ENVIRONMENT "CASYNC_CACHE_DIR=${CASYNC_TEST_CODECS}")
   if(NOT ARG_WAITS)
     set_tests_properties(${name} PROPERTIES PROCESSORS 2)
