@@ -6,6 +6,17 @@
 #
 # casync_program(NAME SOURCES ... DEPS ...)
 # The only way a program is made. casync_test (CasyncTest.cmake) makes the tests.
+
+# Debug information makes programs large, so a quick linker saves time. Programs that are shipped have none, and are linked
+# by the compiler's own linker.
+if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=mold CASYNC_LINKS_WITH_MOLD)
+  if(CASYNC_LINKS_WITH_MOLD)
+    add_link_options($<$<LINK_LANGUAGE:C,CXX>:-fuse-ld=mold>)
+  endif()
+endif()
+
 add_library(casync_options INTERFACE)
 target_compile_features(casync_options INTERFACE cxx_std_20)
 target_compile_options(casync_options INTERFACE -Wall -Wextra -Wshadow

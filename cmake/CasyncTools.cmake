@@ -22,10 +22,3 @@ if(CASYNC_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${CASYNC_CCACHE} CACHE STRING "what runs the C compiler")
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CASYNC_CCACHE} CACHE STRING "what runs the C++ compiler")
 endif()
-
-# Debug information makes test programs large, and linking them a tenth of a build. Programs that are shipped are linked
-# by the compiler's own linker.
-find_program(CASYNC_MOLD mold)
-if(CASYNC_MOLD AND NOT CMAKE_CROSSCOMPILING AND CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
-  add_link_options(-fuse-ld=mold)
-endif()

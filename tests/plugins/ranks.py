@@ -244,6 +244,6 @@ def free_port():
 
 
 def _torch_place():
-    """Where torch's ranks meet. Each waits in init_process_group until all are in the group: Gloo's call may return on one rank
-    while another still connects, and a test that ends at once would break that connection."""
+    """The variables by which torch's ranks meet. Each waits in init_process_group until all are in the group: Gloo's call may
+    return on one rank while another still connects, and a test that ends at once would break that connection."""
     return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "TORCH_DIST_INIT_BARRIER": "1"}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process group of the backend "casync": reductions of small tensors that are no gradients are exact, and its own."""
+"""The process group of the backend "casync": reductions of tensors that are no gradients are exact, and its
+own: of small ones, and large sums of floats."""
 
 import hashlib
 import itertools

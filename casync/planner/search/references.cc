@@ -70,7 +70,7 @@ class Writer {
     return Status::ok();
   }
 
-  /// A decision with the usual number of partitions,
+  /// Decides with the usual number of partitions.
   Decision decision(std::size_t at, const CodecChoice& codec, StrategyKind strategy) const {
     Decision made{codec, codec, strategy, 1, request_.training.gradients[at].spec.priority, 0};
     Decision served = made;  // servers count for the partitions; within_limits() adds them
@@ -78,7 +78,7 @@ class Writer {
     made.partitions = usual_partitions(evaluator_, at, served);
     return made;
   }
-  /// and one for uncompressed gradients with partitions of this size.
+  /// Decides for an uncompressed gradient, with partitions of this size.
   Decision decision(std::size_t at, StrategyKind strategy, Bytes partition_bytes) const {
     const GradientSpec& spec = request_.training.gradients[at].spec;
     const int ranks = request_.topology.ranks;
