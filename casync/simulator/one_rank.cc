@@ -31,11 +31,11 @@ double OneRank::step_seconds(std::span<const Outline* const> outlines, std::span
   while (clock.go_on()) {
     // Handles all events of one moment ahead of anything that begins, as in engine::Engine.
     while (clock.has_event_now()) happen(clock.pop());
-    codec.start();
+    codec.go_on();
     if (clock.has_event_now()) continue;
     ports.start(false);
     ports.start(true);
-    if (messages_work_) codec.start();  // with what messages that leave ask of processors
+    codec.start();  // with what messages that leave ask of processors
   }
   return record.step_s();
 }

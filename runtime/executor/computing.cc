@@ -19,7 +19,7 @@ constexpr Elements kStreamElements = Elements{32} * 1024;
 
 // Small tasks run one after the other for so long, then the network is looked at again: what they made leaves
 // fused then, and a message that comes in meanwhile waits no longer than a wake-up would take.
-constexpr std::chrono::microseconds kTaskTime{50};
+constexpr std::chrono::microseconds kTaskTime{50};  // kTaskTurn in casync/simulator/task_turn.h, too
 
 // Interval at which streams that come to rest are polled.
 constexpr Seconds kRestPause{0.001};

@@ -10,38 +10,44 @@
 #include <optional>
 
 #include "base/thread.h"
-#include "base/unique_fd.h"
 
 namespace casync::runtime {
-namespace {
 
-/// Seconds for which this thread was ready to run and had no processor; nullopt: the kernel does not say.
-std::optional<double> delayed_s() {
-  const UniqueFd file(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
+/// Seconds for which the thread was ready to run and had no processor; nullopt: the kernel does not say.
+std::optional<double> ProgramClock::read_delay() const {
   char text[96] = "";
-  if (file.get() < 0 || ::read(file.get(), text, sizeof text - 1) <= 0) return std::nullopt;
+  if (!delays_.open() || ::pread(delays_.get(), text, sizeof text - 1, 0) <= 0) return std::nullopt;
   unsigned long long ran_ns = 0, delayed_ns = 0;
   if (std::sscanf(text, "%llu %llu", &ran_ns, &delayed_ns) != 2) return std::nullopt;
   return 1e-9 * static_cast<double>(delayed_ns);
 }
 
-}  // namespace
-
 double ProgramClock::lost_s(double delayed_s, double taken_s) { return std::max(0.0, std::min(delayed_s, taken_s)); }
 
-Clock::time_point ProgramClock::now() {
-  const std::optional<double> delayed = delayed_s();
+void ProgramClock::ask(pid_t thread) {
+  if (thread != thread_) {
+    delays_ = UniqueFd(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
+    delayed_s_.reset();
+    thread_ = thread;
+  }
+  const std::optional<double> delayed = read_delay();
   const double taken = seconds_of_started_threads();
-  const Clock::time_point wall = Clock::now();
-  const pid_t thread = gettid();
-  if (delayed && thread == thread_) {
-    const Seconds lost(lost_s(*delayed - delayed_s_, taken - taken_s_));
+  if (delayed && delayed_s_) {
+    const Seconds lost(lost_s(*delayed - *delayed_s_, taken - taken_s_));
     lost_ += std::chrono::duration_cast<Clock::duration>(lost);
   }
-  thread_ = delayed ? thread : 0;
-  delayed_s_ = delayed.value_or(0);
+  delayed_s_ = delayed;
   taken_s_ = taken;
-  return wall - lost_;
+}
+
+Clock::time_point ProgramClock::now() {
+  const pid_t thread = gettid();
+  Clock::time_point wall = Clock::now();
+  if (thread != thread_ || wall - asked_ >= kBetweenQuestions) {
+    ask(thread);
+    asked_ = wall = Clock::now();
+  }
+  return last_ = std::max(last_, wall - lost_);
 }
 
 }  // namespace casync::runtime

@@ -3,15 +3,23 @@
 
 #include <sys/types.h>
 
+#include <optional>
+
 #include "base/clock.h"
+#include "base/unique_fd.h"
 
 namespace casync::runtime {
 
 /// A clock that stands still while the program could run and does not, because this session's threads have its
 /// processor: what a program takes by it is what it would take alone. It sees only the thread that asks; where several
 /// compute together and one of the others is held up, that counts as theirs.
+///
+/// It asks the kernel, at 20 us a question, once in kBetweenQuestions at most: a step has thousands of moments. Lost
+/// time is seen that much later.
 class ProgramClock {
  public:
+  static constexpr Seconds kBetweenQuestions{50e-6};
+
   /// Never goes back. Calls come one at a time; what passed since another thread's call is taken as it is.
   Clock::time_point now();
 
@@ -19,9 +27,16 @@ class ProgramClock {
   static double lost_s(double delayed_s, double taken_s);
 
  private:
-  pid_t thread_ = 0;  ///< that called last
-  double delayed_s_ = 0, taken_s_ = 0;
+  std::optional<double> read_delay() const;
+  void ask(pid_t thread);
+
+  pid_t thread_ = 0;                 ///< that called last
+  UniqueFd delays_;                  ///< of that thread
+  std::optional<double> delayed_s_;  ///< as the kernel told it last; nothing: of this thread it has not
+  double taken_s_ = 0;
+  Clock::time_point asked_{};
   Clock::duration lost_{};
+  Clock::time_point last_{};  ///< that now() returned
 };
 
 }  // namespace casync::runtime

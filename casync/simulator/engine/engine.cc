@@ -65,7 +65,7 @@ void Engine::happen(const Event& event) {
 
 /// Starts messages last: messages from tasks that take no time can then join them.
 void Engine::dispatch() {
-  processors.start_all();
+  processors.go_on();
   if (clock.has_event_now()) return;
   network.start_all();
   processors.start_all();  // with what messages that leave ask of processors

@@ -14,7 +14,7 @@ void MessageProcessors::add(Rank rank, const MessageWork& work) {
 
 void MessageProcessors::start(Rank rank) {
   OfRank& own = of(rank);
-  const bool waits = engine_.scenario.profile.processors == 1 && engine_.processors.is_coding(rank);
+  const bool waits = engine_.processors.holds_messages(rank);
   if (!own.work.running() && !own.waiting.empty() && !waits) {
     own.began = engine_.clock.now();
     own.work.start(engine_.clock, rank, own.waiting.front().seconds * engine_.processors.slowness_of(rank),

@@ -19,6 +19,7 @@ std::uint64_t lane_key(Rank from, Rank to) {
 Network::Network(Engine& engine)
     : engine_(engine),
       ports_(engine.routes.ports()),
+      held_(engine.tasks.ranks()),
       fused_with_(engine.tasks.size(), kNoTask),
       since_(engine.tasks.size()),
       queued_as_(engine.tasks.size()) {
@@ -102,8 +103,18 @@ void Network::give_back_credit(std::uint32_t first, int step) {
   mark(port);
 }
 
+void Network::release(Rank rank) {
+  std::vector<std::size_t>& held = held_[static_cast<std::size_t>(rank)];
+  for (const std::size_t port : held) mark(port);
+  held.clear();
+}
+
 void Network::start_sending(std::size_t port) {
   Port& own = ports_[port];
+  if (clean(own.ready)) {
+    const Rank sender = engine_.tasks.rank_of(own.ready.top().task);
+    if (engine_.processors.holds_messages(sender)) return held_[static_cast<std::size_t>(sender)].push_back(port);
+  }
   if (!credit_.empty()) hand_over(own);
   if (own.sending) return;
   const std::optional<HandedOver> message = next_message(own);

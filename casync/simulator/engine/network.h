@@ -30,6 +30,8 @@ class Network {
   void queue_send(std::uint32_t send);
   /// Begins messages at ports that were marked.
   void start_all();
+  /// A rank's messages can leave again.
+  void release(Rank rank);
 
   // The ends of a message's parts.
   /// The port, or the sender's processors, are through with it.
@@ -76,7 +78,8 @@ class Network {
   std::vector<Port> ports_;                               // as Routes counts them
   std::unordered_map<std::uint64_t, UrgentQueue> lanes_;  // sends from one rank to another: what may fuse
   std::vector<std::size_t> marked_, starting_;
-  UnderWay under_way_;  // where ranks drift apart, but for asynchronous ones
+  std::vector<std::vector<std::size_t>> held_;  // by rank: ports whose next message is of a rank that cannot send now
+  UnderWay under_way_;                          // where ranks drift apart, but for asynchronous ones
 
   // Indexed by task.
   std::vector<std::uint32_t> fused_with_;  // the next task of the same message

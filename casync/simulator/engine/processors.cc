@@ -4,22 +4,24 @@
 #include <utility>
 
 #include "casync/simulator/engine/engine.h"
+#include "casync/simulator/task_turn.h"
 
 namespace casync::engine {
 
-Processors::Processors(Engine& engine) : engine_(engine), ranks_(engine.tasks.ranks()) {}
+Processors::Processors(Engine& engine)
+    : engine_(engine), one_thread_(engine.scenario.profile.processors == 1), ranks_(engine.tasks.ranks()) {}
 
 void Processors::mark(Rank rank) {
   if (!std::exchange(of(rank).marked, true)) marked_.push_back(rank);
 }
 
-void Processors::start_all() {
+void Processors::start_marked(bool may_begin_turn) {
   engine_.clock.begin_wave();
   starting_.swap(marked_);
   for (const Rank rank : starting_) {
     of(rank).marked = false;
     engine_.copies.start_upload(rank);
-    start_codec(rank);
+    start_codec(rank, may_begin_turn);
     engine_.copies.start_download(rank);
   }
   starting_.clear();
@@ -34,20 +36,36 @@ double Processors::slowness_of(Rank rank) const {
   return slowness.empty() ? 1 : slowness[static_cast<std::size_t>(rank)];
 }
 
-/// Also sets the rates at which training and messages go on meanwhile: another codec task may follow at once. With one
-/// processor messages go first when a task is over.
-void Processors::start_codec(Rank rank) {
+/// Returns true if a codec task that is ready can begin. Begins its turn.
+bool Processors::may_start(Rank rank, bool may_begin_turn) {
   OfRank& own = of(rank);
-  const bool one_thread = engine_.scenario.profile.processors == 1;
-  if (one_thread) engine_.messages.start(rank);
-  if (!own.codec.running() && !own.ready.empty() && !(one_thread && engine_.messages.is_busy(rank))) {
+  if (own.codec.running() || own.ready.empty()) return false;
+  if (!one_thread_) return true;
+  const double now = engine_.clock.now();
+  if (engine_.messages.is_busy(rank)) return false;
+  if (now < own.turn_ends) return true;
+  if (own.leaves_next && !may_begin_turn) {
+    mark(rank);
+    return false;
+  }
+  own.leaves_next = false;
+  engine_.messages.start(rank);
+  if (engine_.messages.is_busy(rank)) return false;
+  own.turn_ends = now + kTaskTurn;
+  return true;
+}
+
+/// Also sets the rates at which training and messages go on meanwhile: another codec task may follow at once.
+void Processors::start_codec(Rank rank, bool may_begin_turn) {
+  OfRank& own = of(rank);
+  if (may_start(rank, may_begin_turn)) {
     const UrgentTask next = own.ready.pop();
     own.task = next.task;
     own.began = engine_.clock.now();
     own.codec.start(engine_.clock, rank, seconds_of(own, next) * slowness_of(rank),
                     codec_rate(rank, engine_.tasks[next.task].verb));
   }
-  if (!one_thread) engine_.messages.start(rank);
+  engine_.messages.start(rank);
   if (own.codec.running()) {
     own.codec.change_rate(engine_.clock, rank, codec_rate(rank, engine_.tasks[own.task].verb));
   }
@@ -86,6 +104,8 @@ void Processors::end_codec(Rank rank) {
   const double now = engine_.clock.now();
   own.codec.stop();
   own.kernels.ended = now;
+  own.leaves_next = true;
+  if (one_thread_) engine_.network.release(rank);
   const std::uint32_t task = std::exchange(own.task, kNoTask);
   const double took = now - own.began, task_s = engine_.tasks.task_s(task);
   const double task_part = task_s > 0 ? took * task_s / (task_s + engine_.tasks.work_s(task)) : 0;

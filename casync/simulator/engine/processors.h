@@ -13,21 +13,26 @@ namespace casync::engine {
 struct Engine;
 
 /// The processors of each rank: its training and its codec tasks, which slow each other down. With one processor a
-/// thread does both codec tasks and messages.
+/// thread does both codec tasks and messages by turns: codec tasks for kTaskTurn, as the executor does, then the
+/// messages that wait. Its messages leave between its tasks' turns, so that those of a turn travel together.
 class Processors {
  public:
   explicit Processors(Engine& engine);
 
   /// Something may begin at `rank`.
   void mark(Rank rank);
-  /// Begins what may begin at ranks that were marked: copies, codec tasks, messages.
-  void start_all();
+  /// Begins what may begin at ranks that were marked: copies, codec tasks, messages. go_on(): but for turns of codec
+  /// tasks that follow another turn, whose messages leave first.
+  void start_all() { start_marked(true); }
+  void go_on() { start_marked(false); }
 
   /// A codec task is ready.
   void queue(std::uint32_t task);
   bool ends_codec(const Event& event) const { return of(static_cast<Rank>(event.subject)).codec.ends_with(event); }
   void end_codec(Rank rank);
   bool is_coding(Rank rank) const { return of(rank).codec.running(); }
+  /// Returns true if no message of this rank can leave now: its only thread computes.
+  bool holds_messages(Rank rank) const { return one_thread_ && is_coding(rank); }
 
   /// Training goes on for so many seconds, at the rate that codec tasks and messages leave it.
   void train(Rank rank, double seconds);
@@ -47,12 +52,16 @@ class Processors {
     Work training{Event::Kind::kTraining}, codec{Event::Kind::kCodec};
     std::uint32_t task = kNoTask;  ///< of the codec
     double began = 0;
+    double turn_ends = 0;      ///< of codec tasks
+    bool leaves_next = false;  ///< messages of the last turn may wait to leave
     SharedKernels kernels;
     UrgentQueue ready;
     bool marked = false;
   };
 
-  void start_codec(Rank rank);
+  void start_marked(bool may_begin_turn);
+  void start_codec(Rank rank, bool may_begin_turn);
+  bool may_start(Rank rank, bool may_begin_turn);
   double seconds_of(OfRank& own, const UrgentTask& next) const;
   double codec_rate(Rank rank, TaskVerb verb) const;
   double training_rate(Rank rank) const;
@@ -60,6 +69,7 @@ class Processors {
   const OfRank& of(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
 
   Engine& engine_;
+  const bool one_thread_;
   std::vector<OfRank> ranks_;
   std::vector<Rank> marked_, starting_;
 };

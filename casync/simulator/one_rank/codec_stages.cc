@@ -2,6 +2,7 @@
 #include "casync/simulator/one_rank/codec_stages.h"
 
 #include "casync/simulator/one_rank.h"
+#include "casync/simulator/task_turn.h"
 
 namespace casync::one_rank {
 namespace {
@@ -23,6 +24,8 @@ void CodecStages::reset() {
   work_ = Work(Event::Kind::kCodec);
   ready_ = {};
   kernels_ = {};
+  turn_ends_ = 0;
+  leaves_next_ = false;
 }
 
 /// The rate of a codec's stage, slowed by training if that runs: as engine::Processors.
@@ -46,14 +49,26 @@ double CodecStages::seconds_of(std::uint32_t item, std::uint64_t arrival) {
   return shares ? stage.seconds - stage.shared_s : stage.seconds;
 }
 
-void CodecStages::start() {
-  const bool one_thread = rank_.one_thread();
-  if (one_thread) rank_.messages.start();
+/// Returns true if a stage that takes time can begin. Begins its turn.
+bool CodecStages::may_start(bool may_begin_turn) {
+  if (!rank_.one_thread()) return true;
+  const double now = rank_.clock.now();
+  if (rank_.messages.is_running()) return false;
+  if (now < turn_ends_) return true;
+  if (leaves_next_ && !may_begin_turn) return false;
+  leaves_next_ = false;
+  rank_.messages.start();
+  if (rank_.messages.is_running()) return false;
+  turn_ends_ = now + kTaskTurn;
+  return true;
+}
+
+void CodecStages::start(bool may_begin_turn) {
   // Stages that take no time delay nobody: they are over at once, and may make more ready.
   while (!work_.running() && !ready_.empty()) {
     const auto [priority, hop, arrival, item] = ready_.top();
     const Stage& stage = rank_.stages.stage_of(item);
-    if (one_thread && rank_.messages.is_running() && stage.seconds > 0) break;
+    if (stage.seconds > 0 && !may_start(may_begin_turn)) break;
     ready_.pop();
     if (stage.seconds == 0 && stage.then_s == 0) {
       rank_.stages.over(item);
@@ -63,7 +78,7 @@ void CodecStages::start() {
     began_ = rank_.clock.now();
     work_.start(rank_.clock, seconds_of(item, arrival), rate(stage));
   }
-  if (!one_thread) rank_.messages.start();
+  rank_.messages.start();
   if (work_.running()) work_.change_rate(rank_.clock, rate(rank_.stages.stage_of(item_)));
   rank_.training.adjust();
 }
@@ -73,6 +88,7 @@ void CodecStages::end(const Event& event) {
   const double now = rank_.clock.now();
   work_.stop();
   kernels_.ended = now;
+  leaves_next_ = true;
   const Stage& stage = rank_.stages.stage_of(item_);
   const double took = now - began_;
   const double task_part = stage.tasks_s > 0 ? took * stage.tasks_s / stage.seconds : 0;

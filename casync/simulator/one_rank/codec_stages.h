@@ -19,18 +19,24 @@ class CodecStages {
 
   void reset();
   void queue(const UrgentTask& item) { ready_.push(item); }
-  /// Begins what may begin, and sets the rates of codec, messages and training.
-  void start();
+  /// Begins what may begin, and sets the rates of codec, messages and training. With one processor by turns, as
+  /// engine::Processors does.
+  void start() { start(true); }
+  void go_on() { start(false); }
   void end(const Event& event);
   bool is_running() const { return work_.running(); }
 
  private:
+  void start(bool may_begin_turn);
+  bool may_start(bool may_begin_turn);
   double rate(const Stage& stage) const;
   double seconds_of(std::uint32_t item, std::uint64_t arrival);
 
   OneRank& rank_;
   Work work_{Event::Kind::kCodec};
   double began_ = 0;
+  double turn_ends_ = 0;
+  bool leaves_next_ = false;  ///< messages of the last turn may wait to leave
   std::uint32_t item_ = 0;
   UrgentQueue ready_;
   SharedKernels kernels_;

@@ -16,7 +16,7 @@ void Ports::reset(Bytes fusion_bytes) {
 
 void Ports::start(bool between) {
   Port& port = ports_[between ? 1 : 0];
-  if (port.sending || port.ready.empty()) return;
+  if (port.sending || port.ready.empty() || (rank_.one_thread() && rank_.codec.is_running())) return;
   const double now = rank_.clock.now();
   std::vector<std::uint32_t> together;
   double seconds = 0, receive_s = 0, head_s = 0, latency_s = 0, bytes = 0;

@@ -42,16 +42,19 @@ def environment(rank, ranks):
     }
 
 
-def run_ranks(command, ranks, timeout, more=None, hosts=2):
+def run_ranks(command, ranks, timeout, more=None, hosts=2, pinned=False):
     """(exit code, stdout, stderr) of each rank, as many on each of the hosts; None when they take too long. `more`:
-    environment variables."""
+    environment variables. `pinned`: each host has one processor, which its ranks share."""
     processes = []
     for rank in range(ranks):
-        host = network.NAMES[rank * hosts // ranks]
-        own = ["ip", "netns", "exec", host, *command]
+        at = rank * hosts // ranks
+        own = ["ip", "netns", "exec", network.NAMES[at], *(["taskset", "-c", str(at)] if pinned else []), *command]
         variables = {**environment(rank, ranks), **(more or {})}
-        if hosts == ranks:
-            variables["CASYNC_NODE"] = host
+        if pinned:
+            each = ranks // hosts
+            variables |= {"LOCAL_RANK": str(rank % each), "LOCAL_WORLD_SIZE": str(each)}
+        if hosts == ranks or pinned:
+            variables["CASYNC_NODE"] = network.NAMES[at]
         processes.append(
             subprocess.Popen(own, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         )
@@ -65,9 +68,9 @@ def run_ranks(command, ranks, timeout, more=None, hosts=2):
     return [(process.returncode, *output) for process, output in zip(processes, outputs)]
 
 
-def run_workers(program, arguments, ranks, timeout, more=None, hosts=2):
+def run_workers(program, arguments, ranks, timeout, more=None, hosts=2, pinned=False):
     """The results of a program beside this file on all ranks, by rank; an empty list and the reason when one failed."""
-    ended = run_ranks([sys.executable, str(HERE / program), *arguments], ranks, timeout, more, hosts)
+    ended = run_ranks([sys.executable, str(HERE / program), *arguments], ranks, timeout, more, hosts, pinned)
     if ended is None:
         return [], f"no result in {timeout:.0f} s"
     results = []

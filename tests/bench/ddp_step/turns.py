@@ -29,6 +29,7 @@ class Way:
     def __init__(self, model, how):
         module, self.loss_of = models.make_model(model)
         self.ddp = DistributedDataParallel(module, bucket_cap_mb=25)
+        self.exchanges = how != "no-op"
         self.state = worker.synchronize(self.ddp, how)
         self.medians = []
         for _ in range(worker.WARM_UP):
@@ -54,9 +55,9 @@ class Way:
 
 
 def is_hopeless(way, ways):
-    """By rank 0's times."""
+    """By rank 0's times, beside the ways that exchange gradients."""
     for turn, limit in enumerate(HOPELESS):
-        known = [other.medians[turn] for other in ways if len(other.medians) > turn]
+        known = [other.medians[turn] for other in ways if len(other.medians) > turn and other.exchanges]
         if len(way.medians) > turn and way.medians[turn] > limit * min(known):
             return True
     return False

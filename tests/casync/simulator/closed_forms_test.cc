@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "casync/simulator/one_rank.h"
+#include "casync/simulator/task_turn.h"
 #include "tests/casync/simulator/scenarios.h"
 
 namespace casync {
@@ -285,6 +286,25 @@ TEST_CASE("simulator: with one processor messages wait for the task that runs, a
   CHECK(near(first_has_left(40, 2), 1));
   CHECK(near(first_has_left(40, 1), 13));
   CHECK(near(first_has_left(41, 1), 11));
+}
+
+TEST_CASE("simulator: with one processor the messages of a turn of tasks leave together") {
+  // Both ranks encode ten gradients, of which four fit into a turn, and merge them for nothing.
+  Profile profile = ideal(0);
+  profile.processors = 1;
+  profile.inside.send_work = profile.inside.receive_work = Curve::affine(1e-6, 0);
+  profile.codecs["byte"].encode = Curve::affine(0.3 * kTaskTurn, 0);
+  Scenario scenario = several(2, 2, decision(StrategyKind::kAllGather, 1, "byte"), profile, 10);
+  for (TrainedGradient& gradient : scenario.training.gradients) gradient.ready_s = scenario.training.backward_s;
+  scenario.fusion_bytes = 1 << 20;
+  CHECK(simulated(scenario).messages_per_rank == 3);  // of 4, 4 and 2
+  // A thread of their own sends the first one alone, and what has come meanwhile.
+  scenario.profile.processors = 2;
+  CHECK(simulated(scenario).messages_per_rank == 10);
+  // Tasks that take a turn each have nothing to wait for.
+  scenario.profile.processors = 1;
+  scenario.profile.codecs["byte"].encode = Curve::affine(kTaskTurn, 0);
+  CHECK(simulated(scenario).messages_per_rank == 10);
 }
 
 TEST_CASE("simulator: messages that leave as one cost processors one message") {

@@ -4,8 +4,11 @@
 #include <sched.h>
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "base/thread.h"
@@ -41,6 +44,17 @@ class OnOneProcessor {
 };
 
 double seconds(Clock::duration duration) { return Seconds(duration).count(); }
+
+/// Calls of read() so far; -1: the kernel does not say.
+long reads_of_this_thread() {
+  std::ifstream file("/proc/thread-self/io");
+  for (std::string name; file >> name;) {
+    long value = -1;
+    file >> value;
+    if (name == "syscr:") return value;
+  }
+  return -1;
+}
 
 }  // namespace
 
@@ -96,6 +110,19 @@ TEST_CASE("program clock: it goes on when another thread asks, and never back") 
     CHECK(here >= last);
     last = here;
   }
+}
+
+TEST_CASE("program clock: it asks the kernel for few of the moments of a step") {
+  ProgramClock clock;
+  clock.now();
+  const Clock::time_point wall_begin = Clock::now();
+  const long before = reads_of_this_thread();
+  if (before < 0) return;  // a kernel that does not count them
+  Clock::time_point last{};
+  for (int i = 0; i < 20000; ++i) last = std::max(last, clock.now());
+  const auto reads = static_cast<double>(reads_of_this_thread() - before);
+  CHECK(reads <= (Clock::now() - wall_begin) / ProgramClock::kBetweenQuestions + 4);
+  CHECK(last > wall_begin - std::chrono::seconds(1));
 }
 
 }  // namespace casync::runtime

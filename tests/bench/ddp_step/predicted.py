@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions of the ways that planned.py measures: training that shares its processors with codecs and messages.
+
+    python tests/bench/ddp_step/predicted.py build/release FOLDER        # of the settings that planned.py --keep has kept
+"""
+
+import argparse
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "prediction"))
+import score  # noqa: E402
+
+OTHERS = ("no-op", "ddp", "plan")  # ways that are not predicted: `plan` is one of those that are
+
+
+def keep(folder, tuned, where, times):
+    """Copies what predictions need to a folder of its own: profile, recorded model, the planner's plan, and the times
+    of each way's turns in milliseconds. `where`: model, ranks, nodes, link."""
+    setting = folder / "-".join(map(str, where.values()))
+    setting.mkdir(parents=True, exist_ok=True)
+    for name in ("profile.txtpb", "planned.txtpb", "record/model.txtpb"):
+        shutil.copy(tuned / name, setting)
+    (setting / "times.json").write_text(json.dumps({**where, "turns_ms": times}) + "\n")
+    return setting
+
+
+def simulate(casync, setting, plan, where):
+    """A step of the recorded training."""
+    command = [casync, "simulate", "--json", "--profile", str(setting / "profile.txtpb")]
+    command += ["-n", str(where["ranks"]), "--nodes", str(where["nodes"]), "--model", str(setting / "model.txtpb"), "--plan", str(plan), "--steps", "3"]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def plan_of(way, setting):
+    """The file of the planner's plan, or of one with a codec for all gradients."""
+    if way == "planned":
+        return setting / "planned.txtpb"
+    path = setting / f"only_{way}.txtpb"
+    path.write_text(f'version: 1\ndefault {{ codec {{ name: "{way}" }} }}\n')
+    return path
+
+
+def rows_of(casync, setting):
+    """A row for score.py of each way that was measured twice and more: what was given up early may have been disturbed.
+
+    The training alone is that of the way `no-op`.
+    """
+    where = json.loads((setting / "times.json").read_text())
+    times = where.pop("turns_ms")
+    rows = []
+    for way in (way for way in times if way not in OTHERS and len(times[way]) > 1):
+        step = simulate(casync, setting, plan_of(way, setting), where)
+        row = {**where, "plan": way, "step_median_ms": statistics.median(times[way])}
+        row |= {"training_ms": statistics.median(times["no-op"]), "predicted_ms": step["step_ms"]}
+        rows.append({**row, "payload_bytes": step["wire_bytes_per_rank"]})
+    return rows
+
+
+def lines(rows, each=False):
+    return score.lines(rows, each) if rows else []
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path, help="build folder with bin/casync")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--rows", action="store_true", help="print each setting, too")
+    options = parser.parse_args()
+    kept = sorted(path.parent for path in options.folder.glob("*/times.json"))
+    rows = [row for setting in kept for row in rows_of(str(options.build / "bin/casync"), setting)]
+    print(*lines(rows, options.rows), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
