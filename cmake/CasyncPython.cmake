@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # CASYNC_FRAMEWORKS: the frameworks that have a plugin, which are the folders of the Python package.
 #
-# casync_python_test(NAME script... ENVIRONMENT <framework>|plain|docs... LABELS ... [ARGS ...] [TIMEOUT seconds] [WAITS])
+# casync_python_test(NAME script... ENVIRONMENT <framework>|plain|docs... LABELS ... [ARGS ...] [IMPORTS module...]
+#                    [TIMEOUT seconds] [WAITS])
 # The only way a Python test is made: one CTest entry that runs `script` with the Python of .venv/<ENVIRONMENT>
 # and the package staged in <build>/python. Files test_*.py run under one pytest, so that they import a framework once;
-# any other is a program (exit 77 skips). `plain` has numpy and nothing of a framework. All carry the label `python`.
+# any other is a program (exit 77 skips). IMPORTS: what that pytest and its ranks have imported together, ahead of the files. `plain` has numpy and nothing of a framework. All carry the label `python`.
 # Without the environment, or with CASYNC_WITH_FRAMEWORKS=OFF for a framework's (CASYNC_WITH_TENSORFLOW=OFF for that one
 # alone), the test is left out and a STATUS line says so. WAITS: as for casync_test. ENVIRONMENT torch torch_newest runs casync.torch.ddp in the
 # second one as casync.torch_newest.ddp. No build fails without a <framework>_newest: tools/setup goes on without it, too.
@@ -45,7 +46,7 @@ function(casync_python_environment result environment)
 endfunction()
 
 function(casync_python_test name)
-  cmake_parse_arguments(ARG "WAITS" "TIMEOUT" "ENVIRONMENT;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "WAITS" "TIMEOUT" "ENVIRONMENT;LABELS;ARGS;IMPORTS" ${ARGN})
   set(scripts)
   foreach(script IN LISTS ARG_UNPARSED_ARGUMENTS)
     cmake_path(ABSOLUTE_PATH script BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
@@ -65,7 +66,12 @@ function(casync_python_test name)
     endif()
     set(runner ${python})
     if(file MATCHES "^test_.*\\.py$")
-      list(APPEND runner -m pytest -q -p no:cacheprovider)
+      if(ARG_IMPORTS)
+        list(APPEND runner ${PROJECT_SOURCE_DIR}/tests/plugins/pytest_forking.py ${ARG_IMPORTS} --)
+      else()
+        list(APPEND runner -m pytest)
+      endif()
+      list(APPEND runner -q -p no:cacheprovider)
     endif()
     add_test(NAME ${test} COMMAND ${runner} ${scripts} ${ARG_ARGS})
     set_tests_properties(${test} PROPERTIES

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "base/check.h"
 
@@ -13,8 +14,10 @@ namespace {
 Scalar of_real(float value) { return Scalar::of_float(value); }
 Scalar of_real(double value) { return Scalar::of_double(value); }
 
+// These are inlined where the operation is a constant: then a loop over elements does not ask for it. Of two NaNs the
+// first one stays; the compiler would add and multiply in either order.
 template <class Real>
-Scalar of_reals(Op op, Real a, Real b) {
+[[gnu::always_inline]] inline Scalar of_reals(Op op, Real a, Real b) {
   switch (op) {
     case Op::kNegate: return of_real(-a);
     case Op::kAbs: return of_real(std::fabs(a));
@@ -24,9 +27,9 @@ Scalar of_reals(Op op, Real a, Real b) {
     case Op::kSqrt: return of_real(std::sqrt(a));
     case Op::kBits: return of_real(a);
     case Op::kIsFinite: return Scalar::of_bool(std::isfinite(a));
-    case Op::kAdd: return of_real(a + b);
+    case Op::kAdd: return of_real(std::isnan(a) ? a + 0 : a + b);
     case Op::kSubtract: return of_real(a - b);
-    case Op::kMultiply: return of_real(a * b);
+    case Op::kMultiply: return of_real(std::isnan(a) ? a + 0 : a * b);
     case Op::kDivide: return of_real(a / b);
     case Op::kEqual: return Scalar::of_bool(a == b);
     case Op::kUnequal: return Scalar::of_bool(a != b);
@@ -41,7 +44,7 @@ Scalar of_reals(Op op, Real a, Real b) {
 }
 
 // Operations that int and uint share: their bits wrap around.
-Scalar of_bits(Op op, std::uint32_t a, std::uint32_t b) {
+[[gnu::always_inline]] inline Scalar of_bits(Op op, std::uint32_t a, std::uint32_t b) {
   switch (op) {
     case Op::kNegate: return Scalar::of_uint(0 - a);
     case Op::kComplement: return Scalar::of_uint(~a);
@@ -63,7 +66,7 @@ Scalar of_bits(Op op, std::uint32_t a, std::uint32_t b) {
 
 // The ends of int's range wrap around too: -2^31 / -1 is -2^31.
 template <class Integer>
-Scalar of_integer(Op op, Integer a, Integer b) {
+[[gnu::always_inline]] inline Scalar of_integer(Op op, Integer a, Integer b) {
   const auto bits = [](auto value) { return Scalar::of_uint(static_cast<std::uint32_t>(value)); };
   const auto wide_a = static_cast<std::int64_t>(a), wide_b = static_cast<std::int64_t>(b);
   switch (op) {
@@ -79,7 +82,7 @@ Scalar of_integer(Op op, Integer a, Integer b) {
   }
 }
 
-Scalar of_bools(Op op, bool a, bool b) {
+[[gnu::always_inline]] inline Scalar of_bools(Op op, bool a, bool b) {
   switch (op) {
     case Op::kNot: return Scalar::of_bool(!a);
     case Op::kAnd: return Scalar::of_bool(a && b);
@@ -91,6 +94,41 @@ Scalar of_bools(Op op, bool a, bool b) {
   }
   CASYNC_CHECK(false);
   return {};
+}
+
+/// Calls work with the operation as a constant.
+template <class Work>
+void with_constant(Op op, const Work& work) {
+  switch (op) {
+    case Op::kNegate: return work(std::integral_constant<Op, Op::kNegate>());
+    case Op::kAbs: return work(std::integral_constant<Op, Op::kAbs>());
+    case Op::kFloor: return work(std::integral_constant<Op, Op::kFloor>());
+    case Op::kCeil: return work(std::integral_constant<Op, Op::kCeil>());
+    case Op::kRound: return work(std::integral_constant<Op, Op::kRound>());
+    case Op::kSqrt: return work(std::integral_constant<Op, Op::kSqrt>());
+    case Op::kBits: return work(std::integral_constant<Op, Op::kBits>());
+    case Op::kFromBits: return work(std::integral_constant<Op, Op::kFromBits>());
+    case Op::kIsFinite: return work(std::integral_constant<Op, Op::kIsFinite>());
+    case Op::kNot: return work(std::integral_constant<Op, Op::kNot>());
+    case Op::kComplement: return work(std::integral_constant<Op, Op::kComplement>());
+    case Op::kAdd: return work(std::integral_constant<Op, Op::kAdd>());
+    case Op::kSubtract: return work(std::integral_constant<Op, Op::kSubtract>());
+    case Op::kMultiply: return work(std::integral_constant<Op, Op::kMultiply>());
+    case Op::kDivide: return work(std::integral_constant<Op, Op::kDivide>());
+    case Op::kRemainder: return work(std::integral_constant<Op, Op::kRemainder>());
+    case Op::kAnd: return work(std::integral_constant<Op, Op::kAnd>());
+    case Op::kOr: return work(std::integral_constant<Op, Op::kOr>());
+    case Op::kXor: return work(std::integral_constant<Op, Op::kXor>());
+    case Op::kShiftLeft: return work(std::integral_constant<Op, Op::kShiftLeft>());
+    case Op::kShiftRight: return work(std::integral_constant<Op, Op::kShiftRight>());
+    case Op::kEqual: return work(std::integral_constant<Op, Op::kEqual>());
+    case Op::kUnequal: return work(std::integral_constant<Op, Op::kUnequal>());
+    case Op::kLess: return work(std::integral_constant<Op, Op::kLess>());
+    case Op::kLessEqual: return work(std::integral_constant<Op, Op::kLessEqual>());
+    case Op::kMin: return work(std::integral_constant<Op, Op::kMin>());
+    case Op::kMax: return work(std::integral_constant<Op, Op::kMax>());
+    default: CASYNC_CHECK(false);
+  }
 }
 
 }  // namespace
@@ -145,22 +183,22 @@ Scalar computed(Op op, ScalarType type, std::span<const Scalar> operands) {
 
 void compute(Op op, ScalarType type, std::span<Scalar> first, std::span<const Scalar> second) {
   const auto for_each = [&](const auto& result) {
-    for (std::size_t i = 0; i < first.size(); ++i) first[i] = result(first[i], second[i]);
+    with_constant(op, [&](auto constant) {
+      for (std::size_t i = 0; i < first.size(); ++i) first[i] = result(constant, first[i], second[i]);
+    });
   };
   switch (type.kind) {
     case ScalarType::Kind::kFloat:
       if (type == kDoubleType) {
-        for_each([&](Scalar a, Scalar b) { return of_reals(op, a.as_double(), b.as_double()); });
-      } else {
-        for_each([&](Scalar a, Scalar b) { return of_reals(op, a.as_float(), b.as_float()); });
+        return for_each([](auto of, Scalar a, Scalar b) { return of_reals(of, a.as_double(), b.as_double()); });
       }
-      break;
+      return for_each([](auto of, Scalar a, Scalar b) { return of_reals(of, a.as_float(), b.as_float()); });
     case ScalarType::Kind::kInt:
-      return for_each([&](Scalar a, Scalar b) { return of_integer(op, a.as_int(), b.as_int()); });
+      return for_each([](auto of, Scalar a, Scalar b) { return of_integer(of, a.as_int(), b.as_int()); });
     case ScalarType::Kind::kUint:
-      return for_each([&](Scalar a, Scalar b) { return of_integer(op, a.as_uint(), b.as_uint()); });
+      return for_each([](auto of, Scalar a, Scalar b) { return of_integer(of, a.as_uint(), b.as_uint()); });
     case ScalarType::Kind::kBool:
-      return for_each([&](Scalar a, Scalar b) { return of_bools(op, a.as_bool(), b.as_bool()); });
+      return for_each([](auto of, Scalar a, Scalar b) { return of_bools(of, a.as_bool(), b.as_bool()); });
     case ScalarType::Kind::kVoid: std::fill(first.begin(), first.end(), Scalar());
   }
 }

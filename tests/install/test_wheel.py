@@ -102,12 +102,13 @@ def wheel(tmp_path_factory):
 
 def install(wheel, environment, folder):
     """A fresh environment of the Python of `environment` with the wheel. What it depends on is linked, so that pip
-    needs no network: numpy from `environment`, UCX from the folder that this tree was built with."""
-    run(environment / "bin/python", "-m", "venv", folder, cwd="/")
+    needs no network: numpy from `environment`, UCX from the folder that this tree was built with. This environment's
+    pip does it: one in each would take longer to install than the wheel."""
+    run(environment / "bin/python", "-m", "venv", "--without-pip", folder, cwd="/")
     [packages] = folder.glob("lib/python*/site-packages")
     for part in [*environment.glob("lib/python*/site-packages/numpy*"), *UCX_PACKAGES]:
         (packages / part.name).symlink_to(part)
-    run(folder / "bin/python", "-m", "pip", "install", "-q", "--no-index", wheel, cwd="/")
+    run(sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "-q", "--no-index", wheel, cwd="/")
     return folder
 
 

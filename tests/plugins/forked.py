@@ -5,7 +5,8 @@ process, and so the import.
 
 A rank is a process like any other: it has its own environment and ends as a program does, by exit code or signal. The
 even ranks come from one process and the odd ones from another, so that hashes of strings, and with them the order of
-sets, differ between neighbours as they do between programs.
+sets, differ between neighbours as they do between programs. A test that pytest_forking.py starts is that first process'
+own fork: it imports the framework once less.
 """
 
 import functools
@@ -91,15 +92,38 @@ class Process:
         self.send_signal(signal.SIGKILL)
 
 
+def born_forker(modules):
+    """Imports these here, and forks the process that the even ranks come from. Returns None, and in each rank what it
+    runs."""
+    global _born
+    os.environ["OMP_NUM_THREADS"] = "1"
+    for name in modules:
+        importlib.import_module(name)
+    gc.freeze()  # pytest collects garbage five times at its end
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        ours.close()
+        return _serve(theirs)
+    theirs.close()
+    _born = ours
+    return None
+
+
+_born = None
+
+
 class _Forker:
     """The process that forks, seen from the test."""
 
-    def __init__(self):
+    def __init__(self, born=None):
+        self._children = {}  # pid -> Process
+        if born is not None:
+            self._socket = born
+            return
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, __file__, str(theirs.fileno())]
-        self._process = subprocess.Popen(command, env=_base(), pass_fds=[theirs.fileno()], stdout=sys.stderr)
+        subprocess.Popen(command, env=_base(), pass_fds=[theirs.fileno()], stdout=sys.stderr)
         theirs.close()
-        self._children = {}  # pid -> Process
 
     def start(self, environment, arguments):
         stderr, theirs = os.pipe()
@@ -116,7 +140,7 @@ class _Forker:
         """Takes the messages that have come, or waits for one."""
         while select.select([self._socket], [], [], timeout)[0]:
             message = self._socket.recv(_MESSAGE)
-            assert message, f"the process that forks ranks ended with code {self._process.wait()}: see its output"
+            assert message, "the process that forks ranks ended: see its output"
             pid, code = pickle.loads(message)
             if code is None:
                 self._started = self._children[pid] = Process(self, pid, self._stderr)
@@ -128,7 +152,7 @@ class _Forker:
 @functools.lru_cache(maxsize=None)
 def _forker(parity, thread):
     """One for each thread of the test: messages about its ranks come to itself alone."""
-    return _Forker()
+    return _Forker(_born if parity == 0 and thread == threading.main_thread().ident else None)
 
 
 @functools.lru_cache(maxsize=None)
@@ -231,9 +255,14 @@ def load(path):
 def _main():
     requests = socket.socket(fileno=int(sys.argv[1]))
     requests.set_inheritable(False)
-    arguments, module = _serve(requests)
+    run(_serve(requests))
+
+
+def run(rank):
+    """In a rank's process: what it was started for."""
     import ranks
 
+    arguments, module = rank
     ranks.child(*arguments, module=module)
 
 

@@ -16,7 +16,7 @@ OBJECTS = temporary_folder()
 COMPILER = f"""eval "source=\\${{$(($# - 2))}} object=\\${{$#}}"
 made={OBJECTS.name}/$(sha256sum < "$source" | cut -c1-64)
 [ ! -e $made ] || exec cp $made "$object"
-{os.environ.get("CXX", "c++")} "$@" -O0 && cp "$object" $made.$$ && mv $made.$$ $made"""
+{os.environ.get("CXX", "c++")} "$@" -O1 && cp "$object" $made.$$ && mv $made.$$ $made"""
 
 
 class Place:

@@ -252,7 +252,7 @@ class Coded final : public Codec, public PayloadCoding {
   /// The bits of a Gaussian's sections, for each of its elements.
   double typical_bits() const {
     constexpr Elements kTypical = Elements{1} << 14;
-    const std::vector<float> in = typical_elements(kTypical);
+    static const std::vector<float> in = typical_elements(kTypical);  // takes longer than all else about a codec
     std::vector<std::byte> image(plain_->encoded_bound(kTypical)), section;
     plain_->encode(in.data(), kTypical, {}, {}, image.data());
     const SectionPlaces at = image_.places(kTypical);

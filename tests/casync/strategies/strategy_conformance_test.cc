@@ -19,7 +19,11 @@ void for_every_shape(const Case& which, Check check) {
   for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
     const auto n = static_cast<Elements>(ranks);
     for (int partitions = 1; partitions <= kMostPartitions; ++partitions) {
-      for (Elements elements : {Elements{0}, Elements{1}, n - 1, n, n + 1, Elements{1023}, Elements{4099}}) {
+      std::vector<Elements> sizes = {0, 1, n - 1, n, n + 1, 255};
+      // Partitions that are aligned, and elements left over.
+      const Elements aligned = static_cast<Elements>(partitions) * kAlignedPartition + 3;
+      if (partitions <= 4) sizes.push_back(aligned);
+      for (const Elements elements : sizes) {
         CAPTURE(name_of(which.strategy), which.servers.count, which.nodes, ranks, partitions, elements, seed());
         check(graphs_of(which, ranks, partitions, elements), ranks, elements, ++shape_seed);
       }

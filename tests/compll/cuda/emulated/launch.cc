@@ -26,6 +26,8 @@ namespace {
 constexpr unsigned kLanes = 32;
 /// Blocks that run at a time: the others begin as these end.
 constexpr unsigned kTogether = 7;
+/// How often the threads of a block wait until another block has its turn.
+constexpr unsigned kWaitsInTurn = 4;
 
 /// The meeting of a warp's lanes. A lane is at most one meeting ahead of another, so two sets of words are enough.
 struct Warp {
@@ -59,6 +61,7 @@ struct Block {
 struct Machine {
   std::vector<Block> blocks;
   Block* running = nullptr;
+  Block* loaded = nullptr;     ///< whose memory is in shared_quads
   Thread* thread = nullptr;    ///< the one that runs
   std::uint64_t progress = 0;  ///< arrivals and ends: nobody waits for ever
   const std::function<void()>* kernel = nullptr;
@@ -84,6 +87,7 @@ void run_threads() {
 }
 
 void start(Block& block, unsigned index) {
+  if (machine.loaded == &block) machine.loaded = nullptr;
   block.index = index;
   block.at_barrier = 0;
   block.done = 0;
@@ -97,11 +101,19 @@ void start(Block& block, unsigned index) {
   }
 }
 
-/// Runs each of the block's threads that does not wait until it does.
-void give_turn(Block& block) {
-  blockIdx.x = block.index;
-  machine.running = &block;
+/// Puts the block's shared memory where kernels have it.
+void load(Block& block) {
+  if (machine.loaded == &block) return;
+  if (machine.loaded != nullptr) {
+    std::vector<std::byte>& shared = machine.loaded->shared;
+    std::memcpy(shared.data(), static_cast<const void*>(cuda::shared_quads), shared.size());
+  }
   std::memcpy(static_cast<void*>(cuda::shared_quads), block.shared.data(), block.shared.size());
+  machine.loaded = &block;
+}
+
+/// Runs each of the block's threads that does not wait until it does.
+void run_threads_of(Block& block) {
   for (unsigned turn = 0; turn < machine.grid.threads; ++turn) {
     const unsigned t = machine.order == Order::kForward ? turn : machine.grid.threads - 1 - turn;
     Thread& thread = block.threads[t];
@@ -110,7 +122,14 @@ void give_turn(Block& block) {
     machine.thread = &thread;
     thread.fibre.enter(run_threads);
   }
-  std::memcpy(block.shared.data(), static_cast<const void*>(cuda::shared_quads), block.shared.size());
+}
+
+/// Runs the block's threads until each has waited a few times: to change blocks takes long.
+void give_turn(Block& block) {
+  blockIdx.x = block.index;
+  machine.running = &block;
+  load(block);
+  for (unsigned waits = 0; waits < kWaitsInTurn && block.done < machine.grid.threads; ++waits) run_threads_of(block);
 }
 
 /// Lets others run until a count is as large as that.
@@ -168,6 +187,7 @@ void launch(const std::function<void()>& kernel, const cuda::Grid& grid, Order o
   machine.grid = grid;
   machine.order = order;
   gridDim.x = grid.blocks;
+  machine.loaded = nullptr;
   machine.blocks.resize(std::max<std::size_t>(machine.blocks.size(), kTogether));
   unsigned begun = 0, ended = 0;
   const auto start_next = [&](Block& block) {

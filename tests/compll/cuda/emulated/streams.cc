@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace casync::compll::emulated {
 namespace {
@@ -17,24 +18,28 @@ namespace {
 using Code = DriverApi::Code;
 using Handle = DriverApi::Handle;
 
-struct Event {
-  int device = 0;
-  bool timed = false;
-  std::uint64_t recorded = 0, completed = 0;
-  double at_ms = 0;  ///< when the last record was completed
-};
-
 struct Stream {
   int device = 0;
   std::deque<std::function<void()>> queue;
   bool busy = false, ending = false;
+  std::condition_variable wake;   ///< its own thread, which waits for work or for an event
+  std::condition_variable ended;  ///< others, which wait for its work
   std::thread thread;
 };
 
-/// One for the process, and never destroyed: streams may outlive main's end.
+struct Event {
+  int device = 0;
+  bool timed = false;
+  std::uint64_t recorded = 0, completed = 0;
+  double at_ms = 0;               ///< when the last record was completed
+  std::vector<Stream*> awaiting;  ///< streams whose threads wait for it
+};
+
+/// One for the process, and never destroyed: streams may outlive main's end. Whatever happens wakes only who waits for
+/// it: sessions of several ranks have dozens of streams.
 struct State {
   std::mutex mutex;
-  std::condition_variable changed;
+  std::vector<Stream*> streams;
   Code error = 0;
   bool held = false;
   std::optional<double> time_ms;  ///< that a test has set
@@ -48,7 +53,7 @@ void run(Stream& stream) {
   State& all = state();
   std::unique_lock lock(all.mutex);
   while (true) {
-    all.changed.wait(lock, [&] { return (!stream.queue.empty() && !all.held) || stream.ending; });
+    stream.wake.wait(lock, [&] { return (!stream.queue.empty() && !all.held) || stream.ending; });
     if (stream.queue.empty()) return;
     const std::function<void()> work = std::move(stream.queue.front());
     stream.queue.pop_front();
@@ -57,7 +62,15 @@ void run(Stream& stream) {
     work();
     lock.lock();
     stream.busy = false;
-    all.changed.notify_all();
+    if (stream.queue.empty()) stream.ended.notify_all();
+  }
+}
+
+/// Under the mutex.
+void wake_all() {
+  for (Stream* const stream : state().streams) {
+    stream->wake.notify_all();
+    stream->ended.notify_all();
   }
 }
 
@@ -76,7 +89,7 @@ void set_error(Code code) {
   State& all = state();
   const std::lock_guard lock(all.mutex);
   all.error = code;
-  all.changed.notify_all();
+  wake_all();
 }
 
 Code error() {
@@ -93,12 +106,16 @@ void hold_streams() {
 void release_streams() {
   const std::lock_guard lock(state().mutex);
   state().held = false;
-  state().changed.notify_all();
+  wake_all();
 }
 
 Handle make_stream(int device) {
   auto* const stream = new Stream;
   stream->device = device;
+  {
+    const std::lock_guard lock(state().mutex);
+    state().streams.push_back(stream);
+  }
   stream->thread = std::thread([stream] { run(*stream); });
   return stream;
 }
@@ -109,9 +126,13 @@ void end_stream(Handle handle) {
     const std::lock_guard lock(state().mutex);
     stream->ending = true;
     if (state().error != 0) stream->queue.clear();
-    state().changed.notify_all();
+    stream->wake.notify_all();
   }
   stream->thread.join();
+  {
+    const std::lock_guard lock(state().mutex);
+    std::erase(state().streams, stream);
+  }
   delete stream;
 }
 
@@ -124,7 +145,7 @@ Code enqueue(Handle handle, int device, std::function<void()> work) {
   stream->queue.push_back([work = std::move(work)] {
     if (error() == 0) work();
   });
-  all.changed.notify_all();
+  stream->wake.notify_all();
   return 0;
 }
 
@@ -133,7 +154,7 @@ Code wait_for(Handle handle) {
   if (stream == nullptr) return kInvalidHandle;
   State& all = state();
   std::unique_lock lock(all.mutex);
-  all.changed.wait(lock, [&] { return all.error != 0 || (stream->queue.empty() && !stream->busy); });
+  stream->ended.wait(lock, [&] { return all.error != 0 || (stream->queue.empty() && !stream->busy); });
   return all.error;
 }
 
@@ -168,7 +189,7 @@ Code record(Handle handle, Handle stream, int device) {
     const std::lock_guard lock(state().mutex);
     event->completed = number;
     event->at_ms = time_ms();
-    state().changed.notify_all();
+    for (Stream* const waiting : event->awaiting) waiting->wake.notify_all();
   });
 }
 
@@ -193,16 +214,19 @@ Code milliseconds_between(float* milliseconds, Handle begin, Handle end) {
   return 0;
 }
 
-Code wait_in(Handle stream, Handle handle, int device) {
+Code wait_in(Handle on, Handle handle, int device) {
+  auto* const stream = static_cast<Stream*>(on);
   const std::shared_ptr<Event> event = event_of(handle);
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(state().mutex);
     number = event->recorded;
   }
-  return enqueue(stream, device, [event, number] {
+  return enqueue(stream, device, [stream, event, number] {
     std::unique_lock lock(state().mutex);
-    state().changed.wait(lock, [&] { return event->completed >= number || state().error != 0; });
+    event->awaiting.push_back(stream);
+    stream->wake.wait(lock, [&] { return event->completed >= number || state().error != 0; });
+    std::erase(event->awaiting, stream);
   });
 }
 
