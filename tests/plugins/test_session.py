@@ -3,6 +3,7 @@
 
 import hashlib
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -227,8 +228,9 @@ def test_a_rank_that_waits_for_others_says_for_whom(tmp_path):
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) for rank in (0, 2)]  # fmt: skip
     (told, first), (_, last) = (job.communicate(timeout=60) for job in jobs)
     assert "ranks 1, 2 of 3 did not come within 12" in told
-    assert first.count("still waiting for ranks 1, 2 of 3, after 10 s") == 1, first
-    assert last.count("rank 2 is still waiting for rank 0 of 3, after 10 s") == 1, last
+    # On a busy machine a thread that wakes up after 10 s does so late.
+    assert len(re.findall(r"still waiting for ranks 1, 2 of 3, after 1[0-2] s", first)) == 1, first
+    assert len(re.findall(r"rank 2 is still waiting for rank 0 of 3, after 1[0-2] s", last)) == 1, last
 
 
 def test_world_sizes_that_differ_are_refused_with_both_values():
