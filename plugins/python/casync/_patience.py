@@ -65,3 +65,35 @@ def in_thread(function: Callable[[], T], abandoned: Callable[[T], object] = lamb
     if error is not None:
         raise error
     return result
+
+
+class Aside:
+    """A call on a daemon's thread, for which nobody has to wait: it may stand still for good, as a question to a process
+    that was stopped does."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self._function, self._ended = function, threading.Event()
+        self._error: BaseException | None = None
+
+    def begin(self) -> bool:
+        """Returns false at the program's end, where Python 3.12 and later start no thread: nothing is called then."""
+        try:
+            threading.Thread(target=self._run, name="casync-aside", daemon=True).start()
+        except RuntimeError:
+            return False
+        return True
+
+    def _run(self) -> None:
+        try:
+            self._function()
+        except BaseException as error:  # raised where it is waited for
+            self._error = error
+        self._ended.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Returns false if it has not ended by then. Raises what it has raised."""
+        if not self._ended.wait(seconds):
+            return False
+        if self._error is not None:
+            raise self._error
+        return True
