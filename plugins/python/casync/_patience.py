@@ -40,15 +40,22 @@ def in_thread(function: Callable[[], T], abandoned: Callable[[T], object] = lamb
     thread was interrupted goes to `abandoned`. Off the main thread, where no signal arrives, it is a plain call."""
     if threading.current_thread() is not threading.main_thread():
         return function()
-    outcome, interrupted = [], threading.Event()
+    outcome, lock, ends = [], threading.Lock(), []
+
+    def note(end: str) -> None:
+        """A result, or an interruption: nobody takes the result once there are both."""
+        with lock:
+            ends.append(end)
+            is_abandoned = len(ends) == 2
+        if is_abandoned and outcome[0][1] is None:
+            abandoned(outcome[0][0])
 
     def run() -> None:
         try:
             outcome.append((function(), None))
         except BaseException as error:  # passed on to the thread that waits
             outcome.append((None, error))
-        if interrupted.is_set() and outcome[0][1] is None:
-            abandoned(outcome[0][0])
+        note("result")
 
     thread = threading.Thread(target=run, name="casync-call", daemon=True)
     try:
@@ -59,7 +66,7 @@ def in_thread(function: Callable[[], T], abandoned: Callable[[T], object] = lamb
         while thread.is_alive():
             thread.join(SLICE_S)
     except BaseException:
-        interrupted.set()
+        note("interruption")
         raise
     result, error = outcome[0]
     if error is not None:
