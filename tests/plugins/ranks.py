@@ -191,6 +191,7 @@ def child(path, name, report, kwargs, module=None):
     global _report_path
     _report_path = report
     faulthandler.enable()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets programs in the background ignore it
     module = module or forked.load(path)
     try:
         _save(value=getattr(module, name)(**kwargs))
