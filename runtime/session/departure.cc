@@ -57,8 +57,15 @@ LastWords Departure::words_of(const Farewell& completed) const {
   return {encode_farewell(completed), parts_.paces->words()};
 }
 
+bool Departure::is_complete() const {
+  std::lock_guard lock(tables_.mutex);
+  return tables_.is_complete();
+}
+
 Status Departure::say_goodbye(const Farewell& completed) {
   Executor& executor = *parts_.executor;
+  // What this rank has of a step may be on its way to another one.
+  if (is_complete()) static_cast<void>(executor.waits().wait_all(parts_.deadline()));
   if (const int active = executor.waits().active(); active > 0) {
     static_cast<void>(parts_.group->close(after(kLetGo), words_of(completed)));
     return aborted("the session was closed while " + std::to_string(active) + " gradients were under way");

@@ -32,6 +32,7 @@ class Departure {
 
  private:
   LastWords words_of(const Farewell& completed) const;
+  bool is_complete() const;
   Status say_goodbye(const Farewell& completed);
   Status wait_for_others(const Farewell& completed);
   Status abandon();

@@ -134,13 +134,16 @@ Status ResultWaits::wait_for_step(Clock::time_point until) {
     }
   }
   if (executor.failures().failing() && (!any || job_end_.aborted())) return executor.failures().failure();
-  if (last == nullptr) return Status::ok();
   // Waiting for one gradient first, because its Timeout says what is missing.
-  const Clock::time_point now = Clock::now();
-  const Status status = wait_for(*last, step, until, since);
-  waited(*last, step, now, Clock::now());
-  if (status.code() == StatusCode::kTimeout) return job_end_.end_late(*last, status);
-  CASYNC_RETURN_IF_ERROR(status);
+  if (last != nullptr) {
+    const Clock::time_point now = Clock::now();
+    const Status status = wait_for(*last, step, until, since);
+    waited(*last, step, now, Clock::now());
+    if (status.code() == StatusCode::kTimeout) return job_end_.end_late(*last, status);
+    CASYNC_RETURN_IF_ERROR(status);
+  }
+  // What all have may be on its way to another rank still.
+  if (executor.waits().idle()) return Status::ok();
   const Status all = executor.waits().wait_all(until);
   if (all.code() != StatusCode::kTimeout || executor.failures().failing())
     return Status::ok();  // the caller looks again
@@ -148,15 +151,9 @@ Status ResultWaits::wait_for_step(Clock::time_point until) {
 }
 
 bool ResultWaits::is_complete() const {
-  if (parts_.executor->waits().idle() && !parts_.executor->failures().failing())
-    return true;  // in this order: a failure makes it idle, too
-  const std::uint32_t step = tables_.step.number();
-  for (std::size_t i = 0; i < tables_.gradients.size(); ++i) {
-    if (!tables_.submissions.in_step(i)) continue;
-    const GradientRun* const run = tables_.gradients.run(i);
-    if (run == nullptr || run->step.completed() <= step) return false;
-  }
-  return true;
+  // In this order: a failure makes it idle, too.
+  if (parts_.executor->waits().idle() && !parts_.executor->failures().failing()) return true;
+  return tables_.is_complete();
 }
 
 }  // namespace casync::runtime

@@ -32,8 +32,9 @@ class ResultWaits {
   Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted, std::vector<Handle>* done);
   Status note_exposed(Handle handle, double seconds);
 
-  /// Ends the submissions of the step under way and waits for all of them. OK when all that had been submitted is
-  /// complete, also when the job has failed since; the caller looks at is_complete() then.
+  /// Ends the submissions of the step under way and waits for all of them, and until this rank owes nothing of them to
+  /// others. OK when all that had been submitted is complete, also when the job has failed since; the caller looks at
+  /// is_complete() then.
   Status wait_for_step(Clock::time_point until);
   /// Returns true if nothing of the step is under way. Under the session's mutex.
   bool is_complete() const;

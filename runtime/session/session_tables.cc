@@ -25,6 +25,15 @@ std::vector<std::uint64_t> SessionTables::completed() const {
   return keys;
 }
 
+bool SessionTables::is_complete() const {
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (!submissions.in_step(i)) continue;
+    const GradientRun* const run = gradients.run(i);
+    if (run == nullptr || run->step.completed() <= step.number()) return false;
+  }
+  return true;
+}
+
 StepResult SessionTables::result() const {
   constexpr std::size_t kAhead = 8;
   const std::span<GradientRun* const> runs = gradients.runs();

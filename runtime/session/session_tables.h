@@ -25,6 +25,8 @@ struct SessionTables {
   /// The keys of gradients of the step under way that have their result.
   std::vector<std::uint64_t> completed() const;
 
+  /// Returns true if all gradients of the step under way have their results.
+  bool is_complete() const;
   /// The result of the step under way, which is complete.
   StepResult result() const;
 

@@ -45,6 +45,16 @@ def can_start(environment):
     return all(name.startswith(_READ_LATE) for name in differs)
 
 
+def prepare(path, ranks):
+    """Imports the file where these ranks will come from, at once. Otherwise the first rank would wait for the others, and
+    maybe no longer, while theirs is imported."""
+    forkers = [_forker(parity, threading.get_ident()) for parity in sorted({rank % 2 for rank in ranks})]
+    for forker in forkers:
+        forker.ask_for(path)
+    for forker in forkers:
+        forker.await_import(path)
+
+
 def start(path, rank, environment, arguments):
     """A process that calls ranks.child(*arguments), whose first one is `path`."""
     return _forker(rank % 2, threading.get_ident()).start(environment, arguments)
@@ -117,6 +127,7 @@ class _Forker:
 
     def __init__(self, born=None):
         self._children = {}  # pid -> Process
+        self._imported = set()  # paths
         if born is not None:
             self._socket = born
             return
@@ -124,6 +135,14 @@ class _Forker:
         command = [sys.executable, __file__, str(theirs.fileno())]
         subprocess.Popen(command, env=_base(), pass_fds=[theirs.fileno()], stdout=sys.stderr)
         theirs.close()
+
+    def ask_for(self, path):
+        if path not in self._imported:
+            self._socket.send(pickle.dumps(path))
+
+    def await_import(self, path):
+        while path not in self._imported:
+            self.collect(None)
 
     def start(self, environment, arguments):
         stderr, theirs = os.pipe()
@@ -141,12 +160,16 @@ class _Forker:
         while select.select([self._socket], [], [], timeout)[0]:
             message = self._socket.recv(_MESSAGE)
             assert message, "the process that forks ranks ended: see its output"
-            pid, code = pickle.loads(message)
+            timeout = 0
+            said = pickle.loads(message)
+            if isinstance(said, str):
+                self._imported.add(said)
+                continue
+            pid, code = said
             if code is None:
                 self._started = self._children[pid] = Process(self, pid, self._stderr)
             else:
                 self._children.pop(pid).returncode = code
-            timeout = 0
 
 
 @functools.lru_cache(maxsize=None)
@@ -190,10 +213,14 @@ def _serve(requests):
             for pid in running:
                 os.kill(pid, signal.SIGKILL)
             os._exit(0)
-        environment, arguments = pickle.loads(request)
-        path = arguments[0]
+        wanted = pickle.loads(request)
+        path = wanted if isinstance(wanted, str) else wanted[1][0]
         if path not in modules:
             modules[path] = _imported(path)
+        if isinstance(wanted, str):
+            requests.send(pickle.dumps(path))
+            continue
+        environment, arguments = wanted
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)

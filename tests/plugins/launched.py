@@ -8,12 +8,12 @@ import subprocess
 import tempfile
 
 
-def values(launcher, program, timeout=120):
+def values(launcher, program, timeout=240):
     """Runs `launcher... program` and returns what each rank gave to report(), by rank; all have to end well."""
     return values_of_nodes([launcher], program, timeout=timeout)
 
 
-def values_of_nodes(launchers, program, timeout=120, **environment):
+def values_of_nodes(launchers, program, timeout=240, **environment):
     """Runs `program` by several launchers at once, one for each node of a job. Otherwise like values()."""
     with tempfile.TemporaryDirectory() as folder:
         variables = {k: v for k, v in os.environ.items() if not k.startswith("CASYNC_")}

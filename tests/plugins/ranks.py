@@ -75,20 +75,15 @@ class Job:
     def _start(self, path, name, size, torch, env, envs, before, pythons, kwargs):
         place = _torch_place() if torch else {"CASYNC_RENDEZVOUS": f"file:{self._folder.name}/meet"}
         os.makedirs(f"{self._folder.name}/meet", mode=0o700)
-        for rank in range(size):
-            names = ("RANK", "WORLD_SIZE") if torch else ("CASYNC_RANK", "CASYNC_SIZE")
-            environment = {
-                **{k: v for k, v in os.environ.items() if not k.startswith("CASYNC_")},
-                **place,
-                names[0]: str(rank),
-                names[1]: str(size),
-                "OMP_NUM_THREADS": "1",
-                "CASYNC_TIMEOUT_SEC": "60",
-                **(env or {}),
-                **((envs or {}).get(rank, {})),
-            }
+        environments = [self._environment_of(rank, size, torch, place, env, envs) for rank in range(size)]
+        forks = {
+            rank for rank, environment in enumerate(environments)
+            if rank not in before and pythons[rank] == [sys.executable] and forked.can_start(environment)
+        }  # fmt: skip
+        forked.prepare(str(path), forks)
+        for rank, environment in enumerate(environments):
             arguments = (str(path), name, self._report(rank), dict(rank=rank, **kwargs))
-            if rank not in before and pythons[rank] == [sys.executable] and forked.can_start(environment):
+            if rank in forks:
                 self.processes.append(forked.start(path, rank, environment, arguments))
                 continue
             program = [*pythons[rank], "-c", _CHILD.format(here=str(HERE), arguments=arguments)]
@@ -96,6 +91,20 @@ class Job:
             self.processes.append(
                 subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=sys.stderr, text=True)
             )
+
+    @staticmethod
+    def _environment_of(rank, size, torch, place, env, envs):
+        names = ("RANK", "WORLD_SIZE") if torch else ("CASYNC_RANK", "CASYNC_SIZE")
+        return {
+            **{k: v for k, v in os.environ.items() if not k.startswith("CASYNC_")},
+            **place,
+            names[0]: str(rank),
+            names[1]: str(size),
+            "OMP_NUM_THREADS": "1",
+            "CASYNC_TIMEOUT_SEC": "60",
+            **(env or {}),
+            **((envs or {}).get(rank, {})),
+        }
 
     def _report(self, rank):
         return f"{self._folder.name}/rank{rank}"
@@ -182,6 +191,7 @@ def child(path, name, report, kwargs, module=None):
     global _report_path
     _report_path = report
     faulthandler.enable()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets programs in the background ignore it
     module = module or forked.load(path)
     try:
         _save(value=getattr(module, name)(**kwargs))

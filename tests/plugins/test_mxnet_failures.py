@@ -123,7 +123,7 @@ def test_the_interpreter_exits_with_work_in_flight():
 
 def comes_late(rank):
     casync.exchange.gather([rank])  # both ranks are there
-    steps = training(timeout=3)
+    steps = training(timeout=5)
     next(steps)
     mxnet.nd.waitall()
     if rank == 1:

@@ -3,6 +3,7 @@
 
 import hashlib
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -213,6 +214,24 @@ def test_rank_0_says_where_the_record_is_and_how_to_plan_from_it(tmp_path):
     assert "recorded" not in without.stderr, without.stderr
 
 
+SLOW = """
+import time
+import casync
+
+time.sleep(5)
+
+
+def meet(rank):
+    with casync.Session() as session:
+        return session.rank
+"""
+
+
+def test_ranks_of_a_file_that_takes_long_to_import_begin_together(tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    assert ranks.values(tmp_path / "slow.py", "meet", 2, env={"CASYNC_TIMEOUT_SEC": "4"}) == [0, 1]
+
+
 LONELY = """
 import sys, casync
 try:
@@ -227,8 +246,9 @@ def test_a_rank_that_waits_for_others_says_for_whom(tmp_path):
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) for rank in (0, 2)]  # fmt: skip
     (told, first), (_, last) = (job.communicate(timeout=60) for job in jobs)
     assert "ranks 1, 2 of 3 did not come within 12" in told
-    assert first.count("still waiting for ranks 1, 2 of 3, after 10 s") == 1, first
-    assert last.count("rank 2 is still waiting for rank 0 of 3, after 10 s") == 1, last
+    # On a busy machine a thread that wakes up after 10 s does so late.
+    assert len(re.findall(r"still waiting for ranks 1, 2 of 3, after 1[0-2] s", first)) == 1, first
+    assert len(re.findall(r"rank 2 is still waiting for rank 0 of 3, after 1[0-2] s", last)) == 1, last
 
 
 def test_world_sizes_that_differ_are_refused_with_both_values():

@@ -177,7 +177,7 @@ def test_the_interpreter_exits_with_work_in_flight():
 
 def comes_late(rank):
     casync.exchange.gather([rank])  # both ranks are there
-    casync.tensorflow.init(codec="none", timeout=3)
+    casync.tensorflow.init(codec="none", timeout=5)
     value = [tensorflow.ones(10)]
     casync.tensorflow.all_reduce(value, ["weight"])
     if rank == 1:

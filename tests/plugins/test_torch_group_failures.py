@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process group of the backend "casync" when things go wrong: ranks that die, leave, raise, or never call."""
 
+import datetime
 import os
 import signal
 import time
@@ -212,3 +213,42 @@ def test_a_rank_that_leaves_without_a_gradient_is_named():
     assert outcomes[1].error is None
     assert outcomes[0].error == "PeerFailure"
     assert outcomes[0].message == "all_reduce 0 of 10 float32: rank 1 has left the process group"
+
+
+def stands_still(rank, kind, go):
+    """Rank 0's process, which has torch's store, stands still, and the others call."""
+    torch.set_num_threads(1)
+    dist.init_process_group("cpu:casync", timeout=datetime.timedelta(seconds=5 if kind == "first" else 60))
+    tensor = torch.zeros(10)
+    if kind == "backward":
+        in_backward(lambda: dist.all_reduce(tensor))
+    if kind != "first":
+        dist.barrier()
+    ranks.mark("running")
+    while rank == 0 or not os.path.exists(go):
+        time.sleep(0.01)
+    if kind == "backward":
+        in_backward(lambda: dist.all_reduce(tensor))
+    elif kind == "async":
+        dist.broadcast(tensor, src=0, async_op=True).wait()
+    else:
+        dist.broadcast(tensor, src=0)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "backward", "first"])
+def test_a_rank_that_stands_still_is_named_although_it_has_torch_s_store(kind, tmp_path):
+    go = tmp_path / "go"
+    with ranks.Job(__file__, "stands_still", 3, torch=True, env={"CASYNC_DEAD_SEC": "3"}, kind=kind, go=str(go)) as job:
+        job.wait_for_files("running")
+        job.processes[0].send_signal(signal.SIGSTOP)
+        stopped = time.time()
+        go.touch()
+        for process in job.processes[1:]:
+            process.wait(60)
+        job.processes[0].kill()
+        outcomes = job.wait()
+    for outcome in outcomes[1:]:
+        assert outcome.error == ("Timeout" if kind == "first" else "PeerFailure"), outcome.stderr
+        assert ("does not answer" if kind == "first" else "rank 0") in outcome.message, outcome.message
+        assert ("all_reduce 0 of" if kind == "backward" else "broadcast of 10 float32 from rank 0") in outcome.message
+        ranks.assert_within(7.0 if kind == "first" else 3.0, outcome.raised_at - stopped)

@@ -248,7 +248,7 @@ def never_submits(rank):
 
 
 def test_a_rank_that_never_comes_is_a_timeout_that_names_it_and_a_parameter():
-    waiting, _ = ranks.outcomes(__file__, "never_submits", 2, env={"CASYNC_TIMEOUT_SEC": "2"})
+    waiting, _ = ranks.outcomes(__file__, "never_submits", 2, env={"CASYNC_TIMEOUT_SEC": "4"})
     assert waiting.error == "Timeout", waiting.stderr
     assert "rank 1" in waiting.message and "gradient " in waiting.message
 

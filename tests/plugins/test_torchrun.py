@@ -16,6 +16,7 @@ import ranks
 
 torch = pytest.importorskip("torch")
 import casync.torch  # noqa: E402
+from casync import __main__  # noqa: E402
 
 TORCHRUN = pathlib.Path(sys.executable).with_name("torchrun")
 
@@ -65,6 +66,11 @@ def test_the_command_finds_the_ranks_of_torchrun():
     assert done.returncode == 0, done.stderr
     about, rows = json.loads(done.stdout)["about"], json.loads(done.stdout)["rows"]
     assert about[2].startswith("2 ranks") and rows[0]["wrong"] == 0
+
+
+def test_the_command_s_port_is_none_that_the_kernel_gives_to_who_connects():
+    first = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert __main__._free_port() < first or first <= 15000
 
 
 def one_after_another(rank):

@@ -12,6 +12,7 @@ import ranks
 import casync
 
 STEPS = 18
+SLOW_S = 0.25  # of a step: more than a busy machine makes of the others' 0.03
 
 
 def train(rank, seconds, ends=None):
@@ -43,7 +44,7 @@ def slow(folder):
 def test_a_slow_rank_is_found_whoever_it_is(tmp_path):
     for who in (0, 2):
         folder = tmp_path / str(who)
-        seconds = [0.1 if rank == who else 0.03 for rank in range(3)]
+        seconds = [SLOW_S if rank == who else 0.03 for rank in range(3)]
         outcomes = ranks.outcomes(__file__, "train", 3, seconds=seconds, env={"CASYNC_RECORD": str(folder)})
         assert all(one.error is None for one in outcomes), [one.stderr for one in outcomes]
         found, source = slow(folder)
@@ -55,7 +56,7 @@ def test_a_slow_rank_is_found_whoever_it_is(tmp_path):
 
 def test_ranks_without_the_variable_are_left_out_and_named(tmp_path):
     envs = {rank: {"CASYNC_RECORD": str(tmp_path)} for rank in (0, 2)}
-    outcomes = ranks.outcomes(__file__, "train", 4, seconds=[0.03, 0.1, 0.1, 0.03], envs=envs)
+    outcomes = ranks.outcomes(__file__, "train", 4, seconds=[0.03, SLOW_S, SLOW_S, 0.03], envs=envs)
     found, source = slow(tmp_path)
     # Only ranks 0 and 2 are known. The faster one is the middle one.
     assert list(found) == [2], found
@@ -67,7 +68,7 @@ def test_ranks_without_the_variable_are_left_out_and_named(tmp_path):
 
 def test_a_rank_that_left_earlier_counts_and_one_that_died_is_named(tmp_path):
     env = {"CASYNC_RECORD": str(tmp_path)}
-    seconds = [0.03, 0.1, 0.03]
+    seconds = [0.03, SLOW_S, 0.03]
     for how in ("close", "die"):
         outcomes = ranks.outcomes(__file__, "train", 3, seconds=seconds, ends={1: (how, STEPS - 1)}, env=env)
         found, source = slow(tmp_path)

@@ -42,6 +42,11 @@ for kind, pid in (('child', child.pid), ('pid', os.getpid())):
     os.rename(f'{folder}/{rank}.{kind}.new', f'{folder}/{rank}.{kind}')
 """
 
+# As that, and goes on once all ranks are up: the launcher ends those that are not when one has failed.
+RANKS_TOGETHER = LONG_RANK + """
+while not all(os.path.exists(f'{folder}/{each}.pid') for each in range(int(os.environ['CASYNC_SIZE']))): time.sleep(0.01)
+"""
+
 
 def pids(folder, ranks):
     files = [Path(folder) / f"{rank}.{kind}" for rank in range(ranks) for kind in ("pid", "child")]
@@ -87,6 +92,8 @@ def test_torch_variables_come_with_torch_only():
     ranks = environments("--torch")
     claim([e["RANK"] for e in ranks] == ["0", "1", "2"] and ranks[0]["WORLD_SIZE"] == "3", "RANK and WORLD_SIZE", ranks)
     claim(len({(e["MASTER_ADDR"], e["MASTER_PORT"]) for e in ranks}) == 1, "one master", ranks)
+    any_port = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    claim(int(ranks[0]["MASTER_PORT"]) < any_port or any_port <= 15000, "no port that the kernel gives to who connects", ranks)
 
 
 def test_a_program_without_the_separator_keeps_its_options():
@@ -115,7 +122,7 @@ def test_stdin_is_empty():
 
 def test_the_exit_code_is_that_of_the_first_rank_that_failed():
     with temporary_folder() as folder:
-        program = LONG_RANK + "\nif rank == '1': time.sleep(0.3); sys.exit(7)\ntime.sleep(300)"
+        program = RANKS_TOGETHER + "\nif rank == '1': sys.exit(7)\ntime.sleep(300)"
         job = start(folder, "-n", "3", "--grace", "0.2", program=program)
         processes = pids(folder, 3)
         _, words = job.communicate(timeout=60)
@@ -125,8 +132,8 @@ def test_the_exit_code_is_that_of_the_first_rank_that_failed():
 
 
 def test_a_rank_killed_by_a_signal_gives_128_plus_it_and_survivors_have_their_say():
-    program = LONG_RANK + """
-if rank == '2': time.sleep(0.3); os.kill(os.getpid(), 9)
+    program = RANKS_TOGETHER + """
+if rank == '2': os.kill(os.getpid(), 9)
 time.sleep(1)
 print('PeerFailure: rank 2', file=sys.stderr)
 sys.exit(4)
@@ -142,8 +149,8 @@ sys.exit(4)
 
 
 def test_ranks_that_ignore_sigterm_are_killed():
-    program = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + LONG_RANK
-    program += "\nif rank == '0': time.sleep(0.2); sys.exit(3)\ntime.sleep(300)"
+    program = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + RANKS_TOGETHER
+    program += "\nif rank == '0': sys.exit(3)\ntime.sleep(300)"
     with temporary_folder() as folder:
         job = start(folder, "-n", "2", "--grace", "0.1", program=program)
         processes = pids(folder, 2)

@@ -126,6 +126,16 @@ def test_ranks_of_mpirun_that_meet_by_pmix():
         claim("Use it: CASYNC_PLAN=" in ended.stdout, "a plan to use", ended.stdout)
 
 
+def test_folders_that_an_earlier_job_has_left_where_the_ranks_meet():
+    """Open MPI gives a job's number, by which its ranks meet, to a later job, too."""
+    with temporary_folder() as folder:
+        for phase in range(1, 10):
+            (Path(folder) / f"tune{phase}").mkdir(mode=0o700)
+        job = ["run", "-n", "2", "--rendezvous", f"file:{folder}", "--", sys.argv[1], "tune", "--steps", "6"]
+        ended = casync(*job, "-o", Path(folder) / "tuned", "--", sys.executable, "-c", "import sys; sys.exit(5)")
+        claim("ended with exit code 5" in ended.stderr, "the program was started", ended.stderr)
+
+
 def test_usage():
     for command in (["tune", "-n", "2"], ["tune", "--", "true"], ["tune", "-n", "1", "--", "true"],
                     ["tune", "-n", "2", "--steps", "2", "--", "true"]):

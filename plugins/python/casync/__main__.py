@@ -9,13 +9,16 @@ address and a token in that store, and the command finds the other ranks by them
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import socket
 import sys
 from pathlib import Path
 
-from casync import launch
+from casync import errors, launch
+
+_LEAST_PORT = 15000
 
 
 def command_path() -> str:
@@ -45,11 +48,15 @@ def export_rendezvous(store: launch.TorchStore) -> None:
 
 
 def _free_port() -> int:
-    """A port that was free a moment ago. Another program may take it before the command listens there; the command
-    then says so and ends."""
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        return probe.getsockname()[1]
+    """A port that was free a moment ago, and that the kernel gives to nobody who asks for any: the command listens there
+    once all ranks have read it. Another program may still take it; the command then says so and ends."""
+    first_of_any = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    tries = [_LEAST_PORT + secrets.randbelow(first_of_any - _LEAST_PORT) for _ in range(100) if first_of_any > _LEAST_PORT]
+    for port in [*tries, 0]:
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("", port))
+            return probe.getsockname()[1]
+    raise errors.Unavailable("no TCP port of this machine is free")
 
 
 def main() -> None:

@@ -40,15 +40,22 @@ def in_thread(function: Callable[[], T], abandoned: Callable[[T], object] = lamb
     thread was interrupted goes to `abandoned`. Off the main thread, where no signal arrives, it is a plain call."""
     if threading.current_thread() is not threading.main_thread():
         return function()
-    outcome, interrupted = [], threading.Event()
+    outcome, lock, ends = [], threading.Lock(), []
+
+    def note(end: str) -> None:
+        """A result, or an interruption: nobody takes the result once there are both."""
+        with lock:
+            ends.append(end)
+            is_abandoned = len(ends) == 2
+        if is_abandoned and outcome[0][1] is None:
+            abandoned(outcome[0][0])
 
     def run() -> None:
         try:
             outcome.append((function(), None))
         except BaseException as error:  # passed on to the thread that waits
             outcome.append((None, error))
-        if interrupted.is_set() and outcome[0][1] is None:
-            abandoned(outcome[0][0])
+        note("result")
 
     thread = threading.Thread(target=run, name="casync-call", daemon=True)
     try:
@@ -59,9 +66,41 @@ def in_thread(function: Callable[[], T], abandoned: Callable[[T], object] = lamb
         while thread.is_alive():
             thread.join(SLICE_S)
     except BaseException:
-        interrupted.set()
+        note("interruption")
         raise
     result, error = outcome[0]
     if error is not None:
         raise error
     return result
+
+
+class Aside:
+    """A call on a daemon's thread, for which nobody has to wait: it may stand still for good, as a question to a process
+    that was stopped does."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self._function, self._ended = function, threading.Event()
+        self._error: BaseException | None = None
+
+    def begin(self) -> bool:
+        """Returns false at the program's end, where Python 3.12 and later start no thread: nothing is called then."""
+        try:
+            threading.Thread(target=self._run, name="casync-aside", daemon=True).start()
+        except RuntimeError:
+            return False
+        return True
+
+    def _run(self) -> None:
+        try:
+            self._function()
+        except BaseException as error:  # raised where it is waited for
+            self._error = error
+        self._ended.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Returns false if it has not ended by then. Raises what it has raised."""
+        if not self._ended.wait(seconds):
+            return False
+        if self._error is not None:
+            raise self._error
+        return True

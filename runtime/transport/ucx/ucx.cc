@@ -59,6 +59,8 @@ class Ucx final : public Transport, private UcxEndpointObserver {
  private:
   // Time that ending broken or abandoned operations may take.
   static constexpr std::chrono::milliseconds kLastMoments{200};
+  // Rounds in which they end, if nothing is wrong. On a busy machine that time may pass within one of them.
+  static constexpr int kLastRounds = 1000;
   static constexpr int kRefusalsToYield = 16;
 
   void broken(Rank peer, ucs_status_t why) noexcept override;
@@ -262,7 +264,7 @@ bool Ucx::end_endpoints(Clock::time_point deadline) {
     worker_->disconnect(peer);
   }
   const auto ended = [&] { return worker_->disconnected() && sender_.idle() && receiver_.under_way() == 0; };
-  while (!ended() && Clock::now() < deadline) {
+  for (int round = 0; !ended() && (round < kLastRounds || Clock::now() < deadline); ++round) {
     worker_->progress();
     peers_.progress();
   }

@@ -135,7 +135,7 @@ TEST_CASE("completions: a job that ends tells each of them why") {
 TEST_CASE("completions: one that is late ends the job in the session's time, and says who is missing") {
   const std::string complaints = run_ranks(2, [&](RankContext& context) -> std::string {
     context.options.codec = CodecChoice{"none", {}};
-    context.options.timeout_s = 1;
+    context.options.timeout_s = 2;
     Result<std::unique_ptr<Session>> session = Session::open(context.options);
     if (!session) return session.status().text();
     const Result<GradientId> id = declare(**session, "weight", 100);

@@ -74,7 +74,7 @@ TEST_CASE("departure: the end of the job on the way is an error") {
 }
 
 TEST_CASE("departure: a gradient under way is an error, and the others hear of this rank's goodbye all the same") {
-  test::HeldSession session(8203);
+  test::HeldSession session(8203, 0, 0.2);
   session.parts.executor->requests().hold(1);
   CHECK(leave(session) == "Aborted: the session was closed while 1 gradients were under way");
   CHECK(goodbyes_of(session).size() == 1);

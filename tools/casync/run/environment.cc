@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <random>
 #include <string_view>
 
 #include "base/unique_fd.h"
@@ -18,6 +21,8 @@ extern char** environ;
 
 namespace casync::tools {
 namespace {
+
+constexpr int kLeastPort = 15000, kTries = 100;
 
 constexpr std::array kOtherLaunchers = {"CASYNC_RANK",
                                         "CASYNC_SIZE",
@@ -54,6 +59,26 @@ constexpr std::array kOtherLaunchers = {"CASYNC_RANK",
                                         "SLURM_NPROCS"};
 
 std::string_view name_in(std::string_view variable) { return variable.substr(0, variable.find('=')); }
+
+/// The first of the ports that the kernel gives to whoever asks for any.
+int first_of_any() {
+  std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
+  int first = 0;
+  return range >> first ? first : 32768;
+}
+
+/// Binds a socket to this port, or with 0 to any, for a moment. Returns the port; 0: it could not (errno).
+int bound_port(int wanted) {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  address.sin_port = htons(static_cast<std::uint16_t>(wanted));
+  socklen_t length = sizeof(address);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (!socket.open() || ::bind(socket.get(), generic, length) != 0) return 0;
+  return ::getsockname(socket.get(), generic, &length) == 0 ? ntohs(address.sin_port) : 0;
+}
 
 bool set_in(std::span<const std::string> variables, std::string_view name) {
   return std::any_of(variables.begin(), variables.end(), [&](const auto& v) { return name_in(v) == name; });
@@ -112,17 +137,14 @@ Result<std::string> make_token() {
 }
 
 Result<int> find_free_port() {
-  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (!socket.open() || ::bind(socket.get(), generic, length) != 0 ||
-      ::getsockname(socket.get(), generic, &length) != 0) {
-    return unavailable(std::string("no free TCP port on 127.0.0.1: ") + std::strerror(errno));
+  std::random_device random;
+  const int end = first_of_any();
+  for (int i = 0; i < kTries && end > kLeastPort; ++i) {
+    const int port = kLeastPort + static_cast<int>(random() % static_cast<unsigned>(end - kLeastPort));
+    if (bound_port(port) != 0) return port;
   }
-  return static_cast<int>(ntohs(address.sin_port));
+  if (const int port = bound_port(0); port != 0) return port;
+  return unavailable(std::string("no free TCP port: ") + std::strerror(errno));
 }
 
 }  // namespace casync::tools

@@ -33,7 +33,8 @@ std::vector<std::string> own_environment();
 /// 32 random bytes as hexadecimal digits.
 Result<std::string> make_token();
 
-/// A TCP port of 127.0.0.1 that nobody listened on a moment ago.
+/// A TCP port of this machine that nobody listened on a moment ago. The kernel gives it to nobody: a rank may take
+/// seconds to listen on it, and other programs connect meanwhile, from ports that the kernel chooses.
 Result<int> find_free_port();
 
 }  // namespace casync::tools

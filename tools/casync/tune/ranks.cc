@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/tune/ranks.h"
 
-#include <sys/stat.h>
-
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -67,8 +66,9 @@ Status TuneRanks::meet(const std::string& what) { return from_rank_0(what, "").s
 
 Result<std::string> TuneRanks::phase_rendezvous() {
   if (!is_directory(launch_.rendezvous)) return free_address();
-  const std::string path = launch_.rendezvous.substr(std::strlen(kFile)) + "/tune" + std::to_string(phases_);
-  if (::mkdir(path.c_str(), 0700) != 0) return unavailable(path + " cannot be made: " + std::strerror(errno));
+  // A name of its own: launchers give the number of a job that has ended to another one, which finds its folders.
+  std::string path = launch_.rendezvous.substr(std::strlen(kFile)) + "/tune" + std::to_string(phases_) + ".XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr) return unavailable(path + " cannot be made: " + std::strerror(errno));
   return kFile + path;
 }
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -11,11 +12,14 @@ import torch
 import torch.distributed as dist
 
 from casync import errors
+from casync._patience import SLICE_S, Aside
 
 if TYPE_CHECKING:
     import datetime
     from collections.abc import Callable
     from typing import Any
+
+_ANSWER_S = 1.0  # of a store that works, on a busy machine
 
 
 def name_failure(what: str, error: BaseException) -> BaseException:
@@ -108,23 +112,39 @@ def done(what: str, tensors: list[torch.Tensor]) -> CollectiveWork:
 
 class Order:
     """All ranks call the same collectives in the same order. A rank that has waited for a while asks what the others call
-    in this place, through the store at which the group has met."""
+    in this place, through the store at which the group has met. A process of torch's has the store, and if that stands
+    still, a question to it has no answer and no end: all of them are asked on threads for which nobody waits too long."""
 
     def __init__(self, store: dist.Store, rank: int, size: int, lane: str, timeout_s: float) -> None:
         self._store, self._rank, self._size, self._lane, self._timeout_s = store, rank, size, lane, timeout_s
 
     def meet(self, what: str, check: Callable[[], object] = lambda: None) -> None:
         """Waits until all ranks have come to their first collective; check() may raise meanwhile. PeerFailure: one has left
-        the group. Timeout: one has not come. InvalidArgument: as compare()."""
+        the group. Timeout: one has not come, or the store does not answer. InvalidArgument: as compare()."""
+        until, given_up = time.monotonic() + self._timeout_s, threading.Event()
+
+        def look() -> None:
+            check()
+            if given_up.is_set():
+                raise errors.Error("given up")
+
+        meeting = Aside(lambda: self._meet(what, look, until))
         try:
-            self._meet(what, check)
+            if not meeting.begin():
+                return self._meet(what, check, until)
+            while not meeting.wait(SLICE_S):
+                check()
+                if time.monotonic() > until + _ANSWER_S:
+                    raise errors.Timeout(f"{what}: the store at which the ranks meet does not answer")
         except errors.Error:
             raise
         except RuntimeError as error:  # of torch's store
             raise errors.PeerFailure(f"{what}: the store at which the ranks meet is gone: {error}") from None
+        finally:
+            given_up.set()
 
-    def _meet(self, what: str, check: Callable[[], object]) -> None:
-        until, pause = time.monotonic() + self._timeout_s, 0.001
+    def _meet(self, what: str, check: Callable[[], object], until: float) -> None:
+        pause = 0.001
         self.compare(1, what)
         for rank in range(self._size):
             while not self._store.check([self._key(1, rank)]):
@@ -139,10 +159,15 @@ class Order:
 
     def leave(self) -> None:
         """Tells those that wait in meet()."""
-        try:
+        def tell() -> None:
             self._store.set(f"{self._lane}/left/{self._rank}", "")
-        except RuntimeError:
-            pass  # nobody is there who could wait
+
+        telling = Aside(tell)
+        with contextlib.suppress(RuntimeError):  # nobody is there who could wait
+            if telling.begin():
+                telling.wait(_ANSWER_S)
+            else:
+                tell()
 
     def compare(self, number: int, what: str) -> None:
         """Tells the others that this rank waits in its `number`-th collective, `what`. InvalidArgument: another one is in

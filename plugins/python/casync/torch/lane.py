@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from casync import errors
+from casync._patience import Aside
 from casync.torch.collective import CollectiveWork
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("casync")
 
 _LOOK_S = 1.0  # a rank that has waited so long looks what the others do, and again after twice as long
+_ANSWER_S = 0.2  # the look takes less, unless the process that has torch's store stands still
 _GRACE_S = 10.0  # destroy_process_group() waits so long for what is under way
 
 
@@ -190,9 +192,10 @@ class Lane:
 
 
 def wait(handle: Handle, look: Callable[[], object], seconds: float | None = None) -> None:
-    """Waits for a submission, and calls look() when that takes long, again and again. Timeout: as Handle.wait(), and after
-    about so many seconds."""
+    """Waits for a submission, and calls look() when that takes long, again and again, on a thread of its own. Timeout: as
+    Handle.wait(), and after about so many seconds."""
     pause, begun = _LOOK_S, time.monotonic()
+    looking: Aside | None = None
     while True:
         begin = time.monotonic()
         try:
@@ -201,5 +204,21 @@ def wait(handle: Handle, look: Callable[[], object], seconds: float | None = Non
             # A failure of the session is told at once.
             if time.monotonic() - begin < pause / 2 or (seconds is not None and begin + pause > begun + seconds):
                 raise
-        look()
-        pause = min(2 * pause, 30.0)
+        looking = looking or _begun(look)
+        if _has_looked(looking):
+            looking, pause = None, min(2 * pause, 30.0)
+
+
+def _begun(look: Callable[[], object]) -> Aside | None:
+    looking = Aside(look)
+    return looking if looking.begin() else None
+
+
+def _has_looked(looking: Aside | None) -> bool:
+    """Returns false while the store has not answered: the process that has it may stand still, and the session tells."""
+    try:
+        return looking is None or looking.wait(_ANSWER_S)
+    except errors.Error:
+        raise
+    except RuntimeError:  # of torch's store, whose process has ended: the session tells that, too
+        return True

@@ -78,8 +78,8 @@ TEST_CASE("all_gather: a rank that does not call is named on all that did, and w
   auto again = nothing(3);
   group.each([&](Rank rank, Group& each) {
     const auto place = static_cast<std::size_t>(rank);
-    if (rank == late) std::this_thread::sleep_for(Seconds(0.8));
-    results[place] = each.all_gather("weights", "x", after(Seconds(0.3)));
+    if (rank == late) std::this_thread::sleep_for(Seconds(2));
+    results[place] = each.all_gather("weights", "x", after(Seconds(1)));
     again[place] = each.all_gather("weights", "y", after(Seconds(10)));
   });
   for (const Gathered& result : results) {

@@ -48,7 +48,7 @@ TEST_CASE("claim: a rank that does not claim in time is named on all") {
   const Rank late = GENERATE(0, 1);
   group.each([&](Rank rank, Group& each) {
     if (rank == late) return;
-    results[static_cast<std::size_t>(rank)] = each.agree(claim_of("settings", "x"), after(Seconds(0.2)));
+    results[static_cast<std::size_t>(rank)] = each.agree(claim_of("settings", "x"), after(Seconds(1)));
   });
   // The late rank waits for nothing itself, so the news may reach it after the others' agree() has returned.
   Group& idle = **group.joined[static_cast<std::size_t>(late)];

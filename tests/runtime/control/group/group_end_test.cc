@@ -159,8 +159,11 @@ TEST_CASE("group: an exception of a watcher ends the group with an internal erro
 TEST_CASE("group: close() names the ranks that stay") {
   Ranks group(3);
   require_joined(group.joined);
+  std::promise<void> rank_0_closes;
+  (*group.joined[1])->watch_leavers([&](Rank, const LastWords&) { rank_0_closes.set_value(); });
   std::vector<Status> closed(3);
   group.each([&](Rank rank, Group& each) {
+    if (rank == 1) rank_0_closes.get_future().wait();
     // Rank 0 waits longer: once it has gone, who said goodbye has nobody left to hear from, which is a good end.
     if (rank != 2) closed[static_cast<std::size_t>(rank)] = each.close(after(Seconds(rank == 0 ? 2 : 0.3)));
   });

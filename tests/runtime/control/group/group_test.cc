@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <future>
+#include <random>
 #include <sstream>
 #include <thread>
 
@@ -105,9 +106,9 @@ TEST_CASE("group: a rank that does not come is named by all that did") {
   auto options = options_of_all(4, stores, [&] { return make_file_store(directory.path()); });
   const Rank missing = GENERATE(0, 2);
   options.erase(options.begin() + missing);
-  for (GroupOptions& each : options) each.timeout = Seconds(0.5);
+  for (GroupOptions& each : options) each.timeout = Seconds(1.5);
   options.back().timeout = Seconds(20);  // it need not wait longer than the others do
-  if (missing == 0) options.back().timeout = Seconds(0.5);
+  if (missing == 0) options.back().timeout = Seconds(1.5);
   const auto joined = join_all(options);
   for (const Joined& each : joined) {
     REQUIRE(!each.is_ok());
@@ -156,8 +157,9 @@ TEST_CASE("group: ranks that disagree on the world's size are told both sizes") 
 
 TEST_CASE("group: a wrong token keeps a rank out, and rank 0 says what it saw") {
   auto options = std::vector<GroupOptions>{quick_options(0, 2, nullptr), quick_options(1, 2, nullptr)};
+  const std::string address = "127.0.0.1:" + std::to_string(15000 + std::random_device()() % 10000);
   for (GroupOptions& each : options) {
-    each.address = "127.0.0.1:23458";
+    each.address = address;
     each.token = "token of rank " + std::to_string(each.rank);
     each.timeout = Seconds(6);
   }

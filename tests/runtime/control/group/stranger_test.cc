@@ -198,7 +198,7 @@ TEST_CASE("strangers: another version, protocol or build is refused on all ranks
 TEST_CASE("strangers: a rank that comes when all are there is told who has its place, and the job goes on") {
   Ranks group(2);
   GroupOptions late = group.options[1];
-  late.timeout = Seconds(0.5);
+  late.timeout = Seconds(1.5);
   const auto store = make_file_store(group.directory.path());
   late.store = store.get();
   const Status told = Group::join(late).status();
@@ -215,7 +215,7 @@ TEST_CASE("strangers: nobody takes the place of a rank that said goodbye, and th
   group.joined[2] = internal_error("gone");
   left.get_future().wait();
   GroupOptions late = group.options[2];
-  late.timeout = Seconds(0.5);
+  late.timeout = Seconds(1.5);
   const Status told = Group::join(late).status();
   CHECK(told.code() == StatusCode::kTimeout);
   CHECK_THAT(told.message(), Contains("the job that listens here has begun without rank 2"));

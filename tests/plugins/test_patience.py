@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long waits of the main thread, and Ctrl-C at any moment of theirs."""
+
+import threading
+
+import pytest
+
+from casync import _patience
+
+
+@pytest.mark.parametrize("ends_first", [True, False])
+def test_a_result_that_nobody_takes_is_abandoned_whenever_the_interruption_comes(monkeypatch, ends_first):
+    join, go_on, given_up = threading.Thread.join, threading.Event(), threading.Event()
+
+    def interrupted(thread, timeout=None):
+        if ends_first:
+            go_on.set()
+            join(thread)
+        raise KeyboardInterrupt
+
+    def function():
+        assert go_on.wait(60)
+        return "made"
+
+    abandoned = []
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _patience.in_thread(function, lambda result: (abandoned.append(result), given_up.set()))
+    go_on.set()
+    assert given_up.wait(20) and abandoned == ["made"]
+
+
+def test_a_failure_goes_to_who_waits_and_is_not_abandoned():
+    def function():
+        raise ValueError("no")
+
+    abandoned = []
+    with pytest.raises(ValueError, match="no"):
+        _patience.in_thread(function, abandoned.append)
+    assert _patience.in_thread(lambda: 5, abandoned.append) == 5
+    assert abandoned == []
+
+
+def test_nobody_has_to_wait_for_what_runs_aside():
+    go_on = threading.Event()
+    slow = _patience.Aside(go_on.wait)
+    assert slow.begin()
+    assert not slow.wait(0.01)
+    go_on.set()
+    assert slow.wait(60)
+
+    def fails():
+        raise ValueError("no")
+
+    failing = _patience.Aside(fails)
+    assert failing.begin()
+    with pytest.raises(ValueError, match="no"):
+        failing.wait(60)

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/result_waits.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/runtime/session/held_session.h"
+
+using namespace casync;           // NOLINT(google-build-using-namespace)
+using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
+
+TEST_CASE("result waits: a step that has all results waits for what is on its way to other ranks") {
+  test::HeldSession session(8320, 0, 0.3);
+  SessionRecord record(session.parts, session.tables);
+  ResultWaits waits(session.parts, session.tables, session.openings, record, session.job_end);
+  const GradientId id = session.declare("weight");
+  session.claim();
+  session.openings.agreed({{"gradient weight"}, true});
+  const Handle handle = session.submit(id);
+  REQUIRE(waits.wait(handle, 60, Waiter::kProgram).text() == "OK");
+  CHECK(waits.wait_for_step(after(Seconds(60))).text() == "OK");
+  session.parts.executor->requests().hold(1);  // as a bundle that was dissolved while it left
+  CHECK(session.tables.is_complete());
+  CHECK(waits.wait(handle, 60, Waiter::kProgram).text() == "OK");
+  CHECK(waits.wait_for_step(after(Seconds(0.1))).text() ==
+        "Timeout: step 0: not done after 0.3 s: 1 gradients are under way");
+  CHECK(session.states.take().status().text() == "InvalidArgument: a step is under way: end it, then take the state");
+}
