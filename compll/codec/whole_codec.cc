@@ -25,13 +25,113 @@ ThreadWorkspace& workspace() { return ThreadWorkspace::of_this_thread(); }
 template <class Byte>
 using Pointers = std::array<Byte*, kMostSections>;
 
+/// The functions that were generated for a program on whole vectors, with what they are called with: the sections of a
+/// payload, the states, and memory of this thread.
+class WholeFunctions {
+ public:
+  WholeFunctions(CodecInfo info, const GeneratedCodec& generated) : info_(std::move(info)), generated_(generated) {}
+
+  const CodecInfo& info() const { return info_; }
+  const GeneratedWhole& table() const { return generated_.whole; }
+
+  /// A caller may give a residual to any codec that has no states instead.
+  bool adds_residual() const { return info_.feedback || generated_.declares.state_count == 0; }
+
+  decltype(GeneratedWhole::encode) encoder_of_sums() const {
+    return table().merge != nullptr ? table().merge : table().encode;
+  }
+  bool is_of_list(std::size_t section) const { return (table().list_sections >> section & 1) != 0; }
+
+  SectionPlaces places(Elements n) const {
+    SectionPlaces at;
+    for (std::uint32_t i = 0; i < generated_.section_count && n != 0; ++i) {
+      at.add(generated_.sections[i].bits, entries(i, n));
+    }
+    return at;
+  }
+
+  GeneratedVector vector(Elements n, const EncodeContext& context) const {
+    return {info_.values.data(), n, {context.seed, context.gradient, context.step, context.first}, &workspace()};
+  }
+
+  /// The program's own states lie after the residual, if there is one. None given: they begin anew.
+  GeneratedStates states(Residual residual, Elements n) const {
+    const std::uint32_t count = generated_.declares.state_count;
+    if (count == 0) return {};
+    const Elements first = info_.feedback ? residual.stride : 0;
+    if (residual.in != nullptr) {
+      return {residual.in + first, residual.out == nullptr ? nullptr : residual.out + first, residual.stride};
+    }
+    auto* anew = reinterpret_cast<float*>(workspace().take(count * n * sizeof(float)));
+    for (std::uint32_t i = 0; i < count; ++i) std::fill_n(anew + i * n, n, generated_.declares.state_initial[i]);
+    CASYNC_CHECK(residual.out == nullptr || residual.stride == n || count == 1);
+    return {anew, residual.out == nullptr ? nullptr : residual.out + first, n};
+  }
+
+  template <class Byte>
+  Pointers<Byte> pointers(const SectionPlaces& at, Byte* payload) const {
+    Pointers<Byte> sections{};
+    for (std::uint32_t i = 0; i < generated_.section_count; ++i) sections[i] = payload + at[i].begin;
+    return sections;
+  }
+
+  void decode(ConstView payload, Elements n, float* out, Give how, Elements listed = kAllListed) const {
+    if (n == 0) return;
+    const SectionPlaces at = places(n);
+    CASYNC_CHECK(payload.size == at.size());
+    const Pointers<const std::byte> sections = pointers(at, payload.data);
+    workspace().begin();
+    GeneratedVector vector = this->vector(n, {});
+    vector.most_listed = listed;
+    table().decode(vector, sections.data(), out, how);
+  }
+
+  /// The sum of lists, in the workspace, valid while the memory taken there is kept. Empty: codes are not sorted lists.
+  std::optional<ListedSum> sum_of_lists(std::span<const Contribution> contributions, std::span<const Elements> listed,
+                                        Elements n) const {
+    if (table().list == nullptr || n == 0) return std::nullopt;
+    workspace().begin();
+    using Term = ListedSum::Term;
+    auto* const terms = reinterpret_cast<Term*>(workspace().take(contributions.size() * sizeof(Term)));
+    ListedSum sum({terms, contributions.size()}, n, tile_memory(ListedSum::kMostMade));
+    const SectionPlaces at = places(n);
+    for (std::size_t i = 0; i < contributions.size(); ++i) {
+      const Contribution& each = contributions[i];
+      if (each.raw != nullptr) {
+        sum.add(each.raw);
+        continue;
+      }
+      CASYNC_CHECK(each.code.size == at.size());
+      const Pointers<const std::byte> sections = pointers(at, each.code.data);
+      GeneratedVector vector = this->vector(n, {});
+      if (!listed.empty()) vector.most_listed = listed[i];
+      if (!sum.add(table().list(vector, sections.data()))) return std::nullopt;
+    }
+    return sum;
+  }
+
+ private:
+  Elements entries(std::uint32_t section, Elements n) const {
+    switch (generated_.sections[section].over) {
+      case GeneratedSection::Over::kTensor: return 1;
+      case GeneratedSection::Over::kBlock: return ceil_div(n, info_.block);
+      case GeneratedSection::Over::kElement: return n;
+      case GeneratedSection::Over::kSized: break;
+    }
+    return table().sized(section, vector(n, {}));
+  }
+
+  CodecInfo info_;
+  const GeneratedCodec& generated_;
+};
+
 class Whole final : public Codec, public SectionedPayload, public HeadsCodec {
  public:
-  Whole(CodecInfo info, const GeneratedCodec& generated) : info_(std::move(info)), generated_(generated) {}
+  Whole(CodecInfo info, const GeneratedCodec& generated) : functions_(std::move(info), generated) {}
 
-  const CodecInfo& info() const override { return info_; }
+  const CodecInfo& info() const override { return functions_.info(); }
   void prepare_thread() const override {
-    if (functions().list != nullptr) tile_memory(ListedSum::kMostMade);
+    if (functions_.table().list != nullptr) tile_memory(ListedSum::kMostMade);
   }
   Bytes encoded_bound(Elements n) const override { return places(n).size(); }
 
@@ -40,26 +140,28 @@ class Whole final : public Codec, public SectionedPayload, public HeadsCodec {
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override {
     workspace().begin();
-    return encode_by(functions().encode, Scaled{in}, n, residual, context, payload, nullptr);
+    return encode_by(functions_.table().encode, Scaled{in}, n, residual, context, payload, nullptr);
   }
   Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
                      std::byte* payload) const override {
     workspace().begin();
-    return encode_by(encoder_of_sums(), Scaled{sum, scale}, n, residual, context, payload, nullptr);
+    return encode_by(functions_.encoder_of_sums(), Scaled{sum, scale}, n, residual, context, payload, nullptr);
   }
   Encoded encode_heads(const float* in, std::optional<float> scale, Elements n, Residual residual,
                        const EncodeContext& context, std::byte* payload, StoredEntries& stored) const override {
     workspace().begin();
-    return encode_by(scale ? encoder_of_sums() : functions().encode, Scaled{in, scale.value_or(1)}, n, residual,
-                     context, payload, &stored);
+    return encode_by(scale ? functions_.encoder_of_sums() : functions_.table().encode, Scaled{in, scale.value_or(1)}, n,
+                     residual, context, payload, &stored);
   }
 
-  void decode(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, out, Give::kSet); }
+  void decode(ConstView payload, Elements n, float* out) const override {
+    functions_.decode(payload, n, out, Give::kSet);
+  }
   void decode_add(ConstView payload, Elements n, float* out) const override {
-    decode_into(payload, n, out, Give::kAdd);
+    functions_.decode(payload, n, out, Give::kAdd);
   }
   void decode_heads(ConstView payload, Elements n, Elements listed, float* out, bool adds) const override {
-    decode_into(payload, n, out, adds ? Give::kAdd : Give::kSet, listed);
+    functions_.decode(payload, n, out, adds ? Give::kAdd : Give::kSet, listed);
   }
 
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
@@ -79,62 +181,29 @@ class Whole final : public Codec, public SectionedPayload, public HeadsCodec {
     const SectionPlaces at = places(n);
     Elements listed = 0;
     for (std::size_t i = 0; i < at.all().size(); ++i) {
-      if (is_of_list(i)) listed = std::max(listed, stored[i]);
+      if (functions_.is_of_list(i)) listed = std::max(listed, stored[i]);
     }
     for (std::size_t i = 0; i < at.all().size(); ++i) {
-      const Elements needed = is_of_list(i) ? listed : at[i].count;
+      const Elements needed = functions_.is_of_list(i) ? listed : at[i].count;
       if (stored[i] < needed) repeat_last_entry(at[i], stored[i], needed, payload);
       stored[i] = needed;
     }
-    return functions().list_sections == 0 ? kAllListed : listed;
+    return functions_.table().list_sections == 0 ? kAllListed : listed;
   }
 
   void result(const float* decoded, Elements n, Residual state, const EncodeContext& context,
               float* out) const override {
-    CASYNC_CHECK(functions().result != nullptr);
+    CASYNC_CHECK(functions_.table().result != nullptr);
     if (n == 0) return;
     workspace().begin();
-    functions().result(vector(n, context), decoded, states(state, n), out);
+    functions_.table().result(functions_.vector(n, context), decoded, functions_.states(state, n), out);
   }
 
-  SectionPlaces places(Elements n) const override {
-    SectionPlaces at;
-    for (std::uint32_t i = 0; i < generated_.section_count && n != 0; ++i) {
-      at.add(generated_.sections[i].bits, entries(i, n));
-    }
-    return at;
-  }
+  SectionPlaces places(Elements n) const override { return functions_.places(n); }
 
-  PayloadLayout layout(Elements n) const override { return layout_of(info_, n, info_.block, encoded_bound(n)); }
+  PayloadLayout layout(Elements n) const override { return layout_of(info(), n, info().block, encoded_bound(n)); }
 
  private:
-  const GeneratedWhole& functions() const { return generated_.whole; }
-
-  GeneratedVector vector(Elements n, const EncodeContext& context) const {
-    return {info_.values.data(), n, {context.seed, context.gradient, context.step, context.first}, &workspace()};
-  }
-
-  /// A caller may give a residual to any codec that has no states instead.
-  bool adds_residual() const { return info_.feedback || generated_.declares.state_count == 0; }
-
-  /// The program's own states lie after the residual, if there is one. None given: they begin anew.
-  GeneratedStates states(Residual residual, Elements n) const {
-    const std::uint32_t count = generated_.declares.state_count;
-    if (count == 0) return {};
-    const Elements first = info_.feedback ? residual.stride : 0;
-    if (residual.in != nullptr) {
-      return {residual.in + first, residual.out == nullptr ? nullptr : residual.out + first, residual.stride};
-    }
-    auto* anew = reinterpret_cast<float*>(workspace().take(count * n * sizeof(float)));
-    for (std::uint32_t i = 0; i < count; ++i) std::fill_n(anew + i * n, n, generated_.declares.state_initial[i]);
-    CASYNC_CHECK(residual.out == nullptr || residual.stride == n || count == 1);
-    return {anew, residual.out == nullptr ? nullptr : residual.out + first, n};
-  }
-
-  decltype(GeneratedWhole::encode) encoder_of_sums() const {
-    return functions().merge != nullptr ? functions().merge : functions().encode;
-  }
-
   /// Encodes `source` plus the residual. Memory taken from the workspace stays taken. `stored` null: all entries are.
   Encoded encode_by(decltype(GeneratedWhole::encode) encoder, Scaled source, Elements n, Residual residual,
                     const EncodeContext& context, std::byte* payload, StoredEntries* stored) const {
@@ -144,31 +213,29 @@ class Whole final : public Codec, public SectionedPayload, public HeadsCodec {
       write_header(layout(n), true, payload);
       return {kHeaderBytes, true};
     }
-    float* const left = adds_residual() ? residual.out : nullptr;
-    source.residual = adds_residual() ? residual.in : nullptr;
+    float* const left = functions_.adds_residual() ? residual.out : nullptr;
+    source.residual = functions_.adds_residual() ? residual.in : nullptr;
     // The encoder's sum lies where the residual will be, or in the workspace; null: it is the input itself.
     float* sum = left;
     if (sum == nullptr && !source.is_plain()) sum = reinterpret_cast<float*>(workspace().take(n * sizeof(float)));
     at.write_gaps(payload);
-    const Pointers<std::byte> sections = pointers(at, payload);
-    GeneratedVector vector = this->vector(n, context);
+    const Pointers<std::byte> sections = functions_.pointers(at, payload);
+    GeneratedVector vector = functions_.vector(n, context);
     vector.stored = stored == nullptr ? nullptr : stored->data();
-    const bool finite = encoder(vector, source, sum, states(residual, n), sections.data());
+    const bool finite = encoder(vector, source, sum, functions_.states(residual, n), sections.data());
     write_header(layout(n), finite, payload);
     if (left != nullptr) {
       const Elements listed = stored == nullptr ? kAllListed : complete(payload, n, *stored);
-      decode_into({payload, at.size()}, n, left, Give::kSubtract, listed);
+      functions_.decode({payload, at.size()}, n, left, Give::kSubtract, listed);
     }
     return {at.size(), finite};
   }
-
-  bool is_of_list(std::size_t section) const { return (functions().list_sections >> section & 1) != 0; }
 
   /// Merges codes that are sorted lists; `listed` empty: of complete payloads. Empty: they are none.
   std::optional<Encoded> merge_lists(std::span<const Contribution> contributions, std::span<const Elements> listed,
                                      Elements n, float scale, const Codec& second, Residual residual,
                                      const EncodeContext& context, std::byte* payload, StoredEntries* stored) const {
-    std::optional<ListedSum> sum = sum_of_lists(contributions, listed, n);
+    std::optional<ListedSum> sum = functions_.sum_of_lists(contributions, listed, n);
     if (!sum) return std::nullopt;
     if (const auto* tiles = dynamic_cast<const TileCodec*>(&second)) {
       return tiles->encode_sums(*sum, 1, n, scale, residual, context, payload);
@@ -176,63 +243,10 @@ class Whole final : public Codec, public SectionedPayload, public HeadsCodec {
     const auto* const whole = dynamic_cast<const Whole*>(&second);
     if (whole == nullptr) return std::nullopt;
     const Scaled source{nullptr, scale, nullptr, &*sum};
-    return whole->encode_by(whole->encoder_of_sums(), source, n, residual, context, payload, stored);
+    return whole->encode_by(whole->functions_.encoder_of_sums(), source, n, residual, context, payload, stored);
   }
 
-  /// The sum of lists, in the workspace, valid while the memory taken there is kept. Empty: codes are not sorted lists.
-  std::optional<ListedSum> sum_of_lists(std::span<const Contribution> contributions, std::span<const Elements> listed,
-                                        Elements n) const {
-    if (functions().list == nullptr || n == 0) return std::nullopt;
-    workspace().begin();
-    using Term = ListedSum::Term;
-    auto* const terms = reinterpret_cast<Term*>(workspace().take(contributions.size() * sizeof(Term)));
-    ListedSum sum({terms, contributions.size()}, n, tile_memory(ListedSum::kMostMade));
-    const SectionPlaces at = places(n);
-    for (std::size_t i = 0; i < contributions.size(); ++i) {
-      const Contribution& each = contributions[i];
-      if (each.raw != nullptr) {
-        sum.add(each.raw);
-        continue;
-      }
-      CASYNC_CHECK(each.code.size == at.size());
-      const Pointers<const std::byte> sections = pointers(at, each.code.data);
-      GeneratedVector vector = this->vector(n, {});
-      if (!listed.empty()) vector.most_listed = listed[i];
-      if (!sum.add(functions().list(vector, sections.data()))) return std::nullopt;
-    }
-    return sum;
-  }
-
-  void decode_into(ConstView payload, Elements n, float* out, Give how, Elements listed = kAllListed) const {
-    if (n == 0) return;
-    const SectionPlaces at = places(n);
-    CASYNC_CHECK(payload.size == at.size());
-    const Pointers<const std::byte> sections = pointers(at, payload.data);
-    workspace().begin();
-    GeneratedVector vector = this->vector(n, {});
-    vector.most_listed = listed;
-    functions().decode(vector, sections.data(), out, how);
-  }
-
-  Elements entries(std::uint32_t section, Elements n) const {
-    switch (generated_.sections[section].over) {
-      case GeneratedSection::Over::kTensor: return 1;
-      case GeneratedSection::Over::kBlock: return ceil_div(n, info_.block);
-      case GeneratedSection::Over::kElement: return n;
-      case GeneratedSection::Over::kSized: break;
-    }
-    return functions().sized(section, vector(n, {}));
-  }
-
-  template <class Byte>
-  Pointers<Byte> pointers(const SectionPlaces& at, Byte* payload) const {
-    Pointers<Byte> sections{};
-    for (std::uint32_t i = 0; i < generated_.section_count; ++i) sections[i] = payload + at[i].begin;
-    return sections;
-  }
-
-  CodecInfo info_;
-  const GeneratedCodec& generated_;
+  const WholeFunctions functions_;
 };
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "compll/interpreter/matrix.h"
 #include "compll/interpreter/reductions.h"
 #include "compll/interpreter/selection.h"
 #include "compll/lang/terms.h"
@@ -28,26 +27,7 @@ bool needs_arrays(const Body& body) {
   return found;
 }
 
-/// a + b as the program would compute it, then as an element of this type again.
-Scalar sum_of(ScalarType type, Scalar a, Scalar b) {
-  if (type.is_float()) return computed(Op::kAdd, type, std::array{a, b});
-  const ScalarType wide = type == kUintType ? kUintType : kIntType;
-  return converted(computed(Op::kAdd, wide, std::array{a, b}), wide, type);
-}
-
 }  // namespace
-
-Values values_of(std::span<const float> floats) {
-  Values values(floats.size());
-  std::transform(floats.begin(), floats.end(), values.begin(), Scalar::of_float);
-  return values;
-}
-
-std::vector<float> floats_of(const Values& values) {
-  std::vector<float> floats(values.size());
-  std::transform(values.begin(), values.end(), floats.begin(), [](Scalar value) { return value.as_float(); });
-  return floats;
-}
 
 Evaluator::Evaluator(const Program& program, std::span<const double> parameters)
     : program_(program), parameters_(parameters.begin(), parameters.end()), values_(program.variables.size()) {
@@ -78,27 +58,20 @@ Values Evaluator::evaluate(const Term& term) {
 }
 
 Values Evaluator::evaluate(const Term& term, ArrayOp op) {
-  const auto array = [&] { return evaluate(*term.arguments.front()); };
-  const auto element_type = [&] { return term.arguments.front()->type().element; };
   switch (op) {
     case ArrayOp::kMap: return std::move(map(term).front());
-    case ArrayOp::kReduce: return reduce(term);
-    case ArrayOp::kBlockReduce: return block_reduce(term);
-    case ArrayOp::kSpread: return spread(term);
-    case ArrayOp::kRange: return range(term);
-    case ArrayOp::kLargest: return largest(array(), element_type(), count(term.type()));
-    case ArrayOp::kKthLargest: return {kth_largest(array(), element_type(), element(*term.arguments[1]).as_uint())};
-    case ArrayOp::kWhere: return where(array(), count(term.type()));
-    case ArrayOp::kSort: return sort(term);
-    case ArrayOp::kScatter:
-    case ArrayOp::kScatterAdd: return scatter(term);
-    case ArrayOp::kHadamard: return hadamard(array(), constant(term.block));
-    case ArrayOp::kMatmul: return matmul(term);
-    case ArrayOp::kOrthonormalize: return orthonormalized(term);
+    case ArrayOp::kReduce: {
+      const ArrayCall call = call_of(term);
+      return {reduced(call, call.arguments.front())};
+    }
+    case ArrayOp::kKthLargest: {
+      const ArrayCall call = call_of(term);
+      return {kth_largest(call.arguments[0], call.types[0], call.arguments[1].front().as_uint())};
+    }
     case ArrayOp::kExchange: break;  // a step of its own: `synchronize` takes the routine apart there
-#define COMPLL_VECTOR(id, word, ...) \
-  case ArrayOp::k##id: {             \
-    return word(vector_call(term));  \
+#define COMPLL_ARRAY(id, word, ...) \
+  case ArrayOp::k##id: {            \
+    return word(call_of(term));     \
   }
 #include "compll/lang/operators.def"
   }
@@ -106,13 +79,21 @@ Values Evaluator::evaluate(const Term& term, ArrayOp op) {
   return {};
 }
 
-VectorCall Evaluator::vector_call(const Term& term) {
-  VectorCall call;
+ArrayCall Evaluator::call_of(const Term& term) {
+  ArrayCall call;
   for (const TermPtr& argument : term.arguments) {
     call.arguments.push_back(evaluate(*argument));
     call.types.push_back(argument->type().element);
   }
   call.count = count(term.type());
+  call.type = term.type().element;
+  call.block = constant(term.block);
+  call.shape = shape_;
+  call.form = term.form;
+  call.reducer = term.reducer;
+  if (term.function) {
+    call.apply = [&](std::span<Scalar> into, std::span<const Scalar> with) { apply(*term.function, into, with); };
+  }
   return call;
 }
 
@@ -133,86 +114,6 @@ std::vector<Values> Evaluator::map(const Term& term) {
     }
   }
   return results;
-}
-
-Scalar Evaluator::reduced(const Term& term, std::span<const Scalar> elements, ScalarType type, Scalar initial) {
-  if (term.reducer != Reducer::kUser) return reduced_by(term.reducer, type, elements);
-  const auto combine = [&](std::span<Scalar> into, std::span<const Scalar> with) { apply(*term.function, into, with); };
-  return reduced_by(combine, initial, elements);
-}
-
-Values Evaluator::reduce(const Term& term) {
-  const Values elements = evaluate(*term.arguments.front());
-  const Scalar initial = term.arguments.size() > 1 ? element(*term.arguments[1]) : Scalar();
-  return {reduced(term, elements, term.arguments.front()->type().element, initial)};
-}
-
-Values Evaluator::block_reduce(const Term& term) {
-  const Values elements = evaluate(*term.arguments.front());
-  const Scalar initial = term.arguments.size() > 1 ? element(*term.arguments[1]) : Scalar();
-  const std::size_t block = constant(term.block);
-  Values results;
-  for (std::size_t b = 0; b < count(term.type()); ++b) {
-    const std::size_t begin = std::min(b * block, elements.size()), size = std::min(block, elements.size() - begin);
-    results.push_back(
-        reduced(term, std::span(elements).subspan(begin, size), term.arguments.front()->type().element, initial));
-  }
-  return results;
-}
-
-Values Evaluator::spread(const Term& term) {
-  const Values blocks = evaluate(*term.arguments.front());
-  Values values(count(term.type()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = blocks[i / constant(term.block)];
-  return values;
-}
-
-Values Evaluator::range(const Term& term) {
-  Values values(count(term.type()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = Scalar::of_uint(static_cast<std::uint32_t>(i));
-  return values;
-}
-
-Values Evaluator::scatter(const Term& term) {
-  const Values places = evaluate(*term.arguments[0]), values = evaluate(*term.arguments[1]);
-  Values into = term.arguments.size() > 2 ? evaluate(*term.arguments[2]) : Values(count(term.type()));
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const std::uint32_t place = places[i].as_uint();
-    if (place >= into.size()) continue;
-    const Scalar value = term.arguments[1]->type().is_array() ? values[i] : values.front();
-    into[place] = term.op == Op::kScatter ? value : sum_of(term.type().element, into[place], value);
-  }
-  return into;
-}
-
-Values Evaluator::sort(const Term& term) {
-  const ScalarType type = term.type().element;
-  return sorted(evaluate(*term.arguments.front()), [&](Scalar a, Scalar b) {
-    if (term.function) {
-      apply(*term.function, {&a, 1}, {&b, 1});
-      return a.as_bool();
-    }
-    return computed(Op::kLess, type, std::array{a, b}).as_bool();
-  });
-}
-
-Values Evaluator::matmul(const Term& term) {
-  const std::vector<float> left = floats_of(evaluate(*term.arguments[0])),
-                           right = floats_of(evaluate(*term.arguments[1]));
-  std::vector<float> product(count(term.type()));
-  const Matrix matrix{shape_.rows, shape_.columns};
-  switch (term.form) {
-    case MatmulForm::kOfRows: products_of_rows(matrix, left, right, product); break;
-    case MatmulForm::kOfColumns: products_of_columns(matrix, left, right, product); break;
-    case MatmulForm::kOuter: outer_product(matrix, left, right, product); break;
-  }
-  return values_of(product);
-}
-
-Values Evaluator::orthonormalized(const Term& term) {
-  std::vector<float> vectors = floats_of(evaluate(*term.arguments.front()));
-  orthonormalize(vectors, constant(term.block));
-  return values_of(vectors);
 }
 
 void Evaluator::begin_body(const Body& body, std::span<const std::span<const Scalar>> arguments) {

@@ -7,19 +7,13 @@
 #include <vector>
 
 #include "base/units.h"
-#include "compll/interpreter/vector_operators.h"
+#include "compll/interpreter/array_operators.h"
 #include "compll/lang/arithmetic.h"
 #include "compll/lang/element_count.h"
 #include "compll/lang/program.h"
 #include "compll/ops/random.h"
 
 namespace casync::compll {
-
-/// All elements of an array, or one.
-using Values = std::vector<Scalar>;
-
-Values values_of(std::span<const float> floats);
-std::vector<float> floats_of(const Values& values);
 
 /// Computes terms, one operation at a time, from the values of variables.
 class Evaluator {
@@ -48,16 +42,7 @@ class Evaluator {
   Values evaluate(const Term& term, ArrayOp op);
   std::vector<Values> evaluate_all(const Term& term);
   std::vector<Values> map(const Term& term);
-  VectorCall vector_call(const Term& term);
-  Values reduce(const Term& term);
-  Values block_reduce(const Term& term);
-  Values spread(const Term& term);
-  Values range(const Term& term);
-  Values scatter(const Term& term);
-  Values sort(const Term& term);
-  Values matmul(const Term& term);
-  Values orthonormalized(const Term& term);
-  Scalar reduced(const Term& term, std::span<const Scalar> elements, ScalarType type, Scalar initial);
+  ArrayCall call_of(const Term& term);
 
   // Single elements: one, or inside of a body a few at once, each of which is computed as if it were alone.
   /// Gives a body's parameters and its own variables their values.

@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "compll/interpreter/array_operators.h"
+
 namespace casync::compll {
 namespace {
 
@@ -98,6 +100,24 @@ void orthonormalize(std::span<float> vectors, std::size_t length) {
       if (!std::isfinite(before) || !std::isfinite(after)) vector[i] = std::numeric_limits<float>::quiet_NaN();
     }
   }
+}
+
+Values matmul(const ArrayCall& call) {
+  const std::vector<float> left = floats_of(call.arguments[0]), right = floats_of(call.arguments[1]);
+  std::vector<float> product(call.count);
+  const Matrix matrix{call.shape.rows, call.shape.columns};
+  switch (call.form) {
+    case MatmulForm::kOfRows: products_of_rows(matrix, left, right, product); break;
+    case MatmulForm::kOfColumns: products_of_columns(matrix, left, right, product); break;
+    case MatmulForm::kOuter: outer_product(matrix, left, right, product); break;
+  }
+  return values_of(product);
+}
+
+Values orthonormalize(const ArrayCall& call) {
+  std::vector<float> vectors = floats_of(call.arguments.front());
+  orthonormalize(vectors, call.block);
+  return values_of(vectors);
 }
 
 }  // namespace casync::compll

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/interpreter/reductions.h"
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -61,6 +62,21 @@ Scalar reduced_by(Reducer reducer, ScalarType type, std::span<const Scalar> elem
   }
   CASYNC_CHECK(false);
   return {};
+}
+
+Scalar reduced(const ArrayCall& call, std::span<const Scalar> elements) {
+  if (call.reducer != Reducer::kUser) return reduced_by(call.reducer, call.types.front(), elements);
+  return reduced_by(call.apply, call.arguments.size() > 1 ? call.arguments[1].front() : Scalar(), elements);
+}
+
+std::vector<Scalar> block_reduce(const ArrayCall& call) {
+  const std::span<const Scalar> elements = call.arguments.front();
+  std::vector<Scalar> results;
+  for (std::size_t b = 0; b < call.count; ++b) {
+    const std::size_t begin = std::min(b * call.block, elements.size());
+    results.push_back(reduced(call, elements.subspan(begin, std::min(call.block, elements.size() - begin))));
+  }
+  return results;
 }
 
 }  // namespace casync::compll

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "compll/interpreter/array_operators.h"
 #include "compll/lang/arithmetic.h"
 
 namespace casync::compll {
@@ -77,5 +78,8 @@ Scalar reduced_by(const Combine& combine, Scalar initial, std::span<const Scalar
 
 /// Reduces elements of this type by one of the named reducers.
 Scalar reduced_by(Reducer reducer, ScalarType type, std::span<const Scalar> elements);
+
+/// Reduces elements as the call says: by its reducer, or by its function and the value in its second argument.
+Scalar reduced(const ArrayCall& call, std::span<const Scalar> elements);
 
 }  // namespace casync::compll

@@ -2,11 +2,12 @@
 #include "compll/interpreter/selection.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <utility>
 
-#include "compll/interpreter/vector_operators.h"
+#include "compll/interpreter/array_operators.h"
 
 namespace casync::compll {
 namespace {
@@ -37,6 +38,26 @@ void transform(float* x, std::size_t size) {
   }
   const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(size)));
   for (std::size_t i = 0; i < size; ++i) x[i] *= scale;
+}
+
+/// a + b as the program would compute it, then as an element of this type again.
+Scalar sum_of(ScalarType type, Scalar a, Scalar b) {
+  if (type.is_float()) return computed(Op::kAdd, type, std::array{a, b});
+  const ScalarType wide = type == kUintType ? kUintType : kIntType;
+  return converted(computed(Op::kAdd, wide, std::array{a, b}), wide, type);
+}
+
+/// Changes the elements at places to what `change` makes of each and of its value.
+template <class Change>
+std::vector<Scalar> scattered(const ArrayCall& call, const Change& change) {
+  const std::vector<Scalar>&places = call.arguments[0], &values = call.arguments[1];
+  const bool each_its_own = values.size() == places.size();  // else there is one for all of them
+  std::vector<Scalar> into = call.arguments.size() > 2 ? call.arguments[2] : std::vector<Scalar>(call.count);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::uint32_t place = places[i].as_uint();
+    if (place < into.size()) into[place] = change(into[place], each_its_own ? values[i] : values.front());
+  }
+  return into;
 }
 
 }  // namespace
@@ -89,7 +110,31 @@ std::vector<Scalar> sorted(std::vector<Scalar> elements, const std::function<boo
   return elements;
 }
 
-std::vector<Scalar> histogram(const VectorCall& call) {
+std::vector<Scalar> largest(const ArrayCall& call) {
+  return largest(call.arguments.front(), call.types.front(), call.count);
+}
+
+std::vector<Scalar> where(const ArrayCall& call) { return where(call.arguments.front(), call.count); }
+
+std::vector<Scalar> sort(const ArrayCall& call) {
+  return sorted(call.arguments.front(), [&](Scalar a, Scalar b) {
+    if (!call.apply) return computed(Op::kLess, call.type, std::array{a, b}).as_bool();
+    call.apply({&a, 1}, {&b, 1});
+    return a.as_bool();
+  });
+}
+
+std::vector<Scalar> scatter(const ArrayCall& call) {
+  return scattered(call, [](Scalar, Scalar value) { return value; });
+}
+
+std::vector<Scalar> scatter_add(const ArrayCall& call) {
+  return scattered(call, [&](Scalar old, Scalar value) { return sum_of(call.type, old, value); });
+}
+
+std::vector<Scalar> hadamard(const ArrayCall& call) { return hadamard(call.arguments.front(), call.block); }
+
+std::vector<Scalar> histogram(const ArrayCall& call) {
   std::vector<std::uint32_t> counts(call.count);
   for (const Scalar bin : call.arguments.front()) {
     if (bin.as_uint() < call.count) ++counts[bin.as_uint()];

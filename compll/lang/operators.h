@@ -22,6 +22,7 @@ enum class Op : std::uint8_t {
 /// The operations on arrays alone, for a switch that has to know each of them.
 enum class ArrayOp : std::uint8_t {
 #define COMPLL_ARRAY(id, ...) k##id = static_cast<std::uint8_t>(Op::k##id),
+#define COMPLL_CORE(id, ...) k##id = static_cast<std::uint8_t>(Op::k##id),
 #include "compll/lang/operators.def"
 };
 

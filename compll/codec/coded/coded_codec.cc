@@ -32,21 +32,19 @@ std::vector<float> typical_elements(Elements count) {
   return elements;
 }
 
-class Coded final : public Codec, public PayloadCoding {
+/// The sections of payloads, coded and in plain payloads, which are images of them.
+class CodedSections {
  public:
-  Coded(std::unique_ptr<Codec> plain, const SectionedPayload& image, std::vector<Coding> codings)
-      : plain_(std::move(plain)),
-        heads_(dynamic_cast<const HeadsCodec*>(plain_.get())),
-        image_(image),
-        codings_(std::move(codings)),
-        info_(plain_->info()) {
-    info_.bits_per_element = typical_bits();
-  }
+  /// Borrows `image`.
+  CodedSections(const SectionedPayload& image, std::vector<Coding> codings)
+      : image_(image), codings_(std::move(codings)) {}
 
-  const CodecInfo& info() const override { return info_; }
-  void prepare_thread() const override { plain_->prepare_thread(); }
+  SectionPlaces places(Elements n) const { return image_.places(n); }
+  PayloadLayout layout(Elements n) const { return image_.layout(n); }
+  std::span<const Coding> codings() const { return codings_; }
 
-  Bytes encoded_bound(Elements n) const override {
+  /// The most bytes of a payload.
+  Bytes bound(Elements n) const {
     const SectionPlaces at = image_.places(n);
     Bytes end = kHeaderBytes;
     for (std::size_t i = 0; i < at.all().size(); ++i) {
@@ -56,22 +54,9 @@ class Coded final : public Codec, public PayloadCoding {
     return end;
   }
 
-  Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
-                 std::byte* payload) const override {
-    return encode_image(in, std::nullopt, n, residual, context, payload);
-  }
-  Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
-                     std::byte* payload) const override {
-    return encode_image(sum, scale, n, residual, context, payload);
-  }
-  void result(const float* decoded, Elements n, Residual state, const EncodeContext& context,
-              float* out) const override {
-    plain_->result(decoded, n, state, context, out);
-  }
-
-  Status check(ConstView payload, Elements n) const override {
+  /// The part of Codec::check() behind the header.
+  Status check(ConstView payload, Elements n) const {
     const auto fault = [](const std::string& what) { return data_loss("payload: " + what); };
-    CASYNC_RETURN_IF_ERROR(check_head(payload, n));
     const SectionPlaces at = image_.places(n);
     Bytes end = kHeaderBytes;
     for (std::size_t i = 0; i < at.all().size(); ++i) {
@@ -95,72 +80,6 @@ class Coded final : public Codec, public PayloadCoding {
     }
     if (end == payload.size) return Status::ok();
     return fault(std::to_string(payload.size - end) + " bytes behind its last section");
-  }
-
-  void decode(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, out, false); }
-  void decode_add(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, out, true); }
-
-  Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
-                Residual residual, const EncodeContext& context, std::byte* payload) const override {
-    const auto* const also_coded = dynamic_cast<const Coded*>(&second);
-    const Bytes image_bytes = round_up(plain_->encoded_bound(n), kImageAlignment);
-    const Bytes merged_bytes = also_coded == nullptr ? 0 : also_coded->plain_->encoded_bound(n);
-    std::byte* const memory = image_memory(contributions.size() * image_bytes + merged_bytes);
-    std::byte* const merged = memory + contributions.size() * image_bytes;
-    const Codec& plain_second = also_coded == nullptr ? second : *also_coded->plain_;
-    std::byte* const out = also_coded == nullptr ? payload : merged;
-    thread_local std::vector<Contribution> terms;
-    thread_local std::vector<Elements> listed;
-    terms.assign(contributions.begin(), contributions.end());
-    listed.assign(terms.size(), kAllListed);
-    const auto is_code = [&](std::size_t i) {  // the raw elements of n = 0 may be null
-      return contributions[i].raw == nullptr && contributions[i].code.size != 0;
-    };
-    for (std::size_t i = 0; i < terms.size(); ++i) {
-      if (!is_code(i)) continue;
-      std::byte* const image = memory + i * image_bytes;
-      listed[i] = read_needed(terms[i].code, n, image);
-      terms[i].code = {image, plain_->encoded_bound(n)};
-    }
-    StoredEntries stored = also_coded == nullptr ? StoredEntries{} : also_coded->all_entries(n);
-    std::optional<Encoded> made;
-    if (heads_ != nullptr) {
-      made = heads_->merge_heads(terms, listed, n, scale, plain_second, residual, context, out,
-                                 also_coded == nullptr ? nullptr : &stored);
-    }
-    if (!made) {
-      for (std::size_t i = 0; i < terms.size(); ++i) {
-        if (is_code(i) && listed[i] != kAllListed) read(contributions[i].code, n, memory + i * image_bytes, nullptr);
-      }
-      made = plain_->merge(terms, n, scale, plain_second, residual, context, out);
-    }
-    return also_coded == nullptr ? *made : also_coded->coded(*made, merged, n, stored, payload);
-  }
-
-  const Codec& plain() const override { return *plain_; }
-  SectionPlaces places(Elements n) const override { return image_.places(n); }
-  std::span<const Coding> codings() const override { return codings_; }
-
-  Status check_head(ConstView payload, Elements n) const override {
-    const Bytes bound = encoded_bound(n);
-    if (payload.size < kHeaderBytes || payload.size > bound) {
-      return data_loss("payload: its size in bytes is " + std::to_string(payload.size) + ", expected " +
-                       std::to_string(kHeaderBytes) + " to " + std::to_string(bound));
-    }
-    PayloadLayout layout = image_.layout(n);
-    layout.size = payload.size;
-    return check_header(layout, payload).status();
-  }
-
- private:
-  Encoded encode_image(const float* in, std::optional<float> scale, Elements n, Residual residual,
-                       const EncodeContext& context, std::byte* payload) const {
-    std::byte* const image = image_of(n);
-    StoredEntries stored = all_entries(n);
-    const Encoded made = heads_ != nullptr ? heads_->encode_heads(in, scale, n, residual, context, image, stored)
-                         : scale           ? plain_->encode_sum(in, *scale, n, residual, context, image)
-                                           : plain_->encode(in, n, residual, context, image);
-    return coded(made, image, n, stored, payload);
   }
 
   StoredEntries all_entries(Elements n) const {
@@ -218,43 +137,12 @@ class Coded final : public Codec, public PayloadCoding {
     CASYNC_CHECK(end == payload.size);
   }
 
-  /// Reads the part of a payload that decoding needs, and returns the number of entries of its list; kAllListed: all.
-  Elements read_needed(ConstView payload, Elements n, std::byte* image) const {
-    if (heads_ == nullptr) {
-      read(payload, n, image, nullptr);
-      return kAllListed;
-    }
-    StoredEntries stored;
-    read(payload, n, image, &stored);
-    return heads_->complete(image, n, stored);
-  }
-
-  void decode_into(ConstView payload, Elements n, float* out, bool adds) const {
-    std::byte* const image = image_of(n);
-    const ConstView plain(image, plain_->encoded_bound(n));
-    const Elements listed = read_needed(payload, n, image);
-    if (heads_ != nullptr) return heads_->decode_heads(plain, n, listed, out, adds);
-    adds ? plain_->decode_add(plain, n, out) : plain_->decode(plain, n, out);
-  }
-
-  bool is_coded(std::size_t section) const { return codings_[section] != Coding::kPlain; }
-  CodedElements elements(const SectionPlace& place, std::size_t section) const {
-    return {codings_[section], place.bits, place.count};
-  }
-
-  std::byte* image_of(Elements n) const { return image_memory(plain_->encoded_bound(n)); }
-
-  Encoded coded(Encoded made, std::byte* image, Elements n, const StoredEntries& stored, std::byte* payload) const {
-    made.size = write(image, n, stored, payload);
-    return made;
-  }
-
   /// The bits of a Gaussian's sections, for each of its elements.
-  double typical_bits() const {
+  double typical_bits(const Codec& plain) const {
     constexpr Elements kTypical = Elements{1} << 14;
     static const std::vector<float> in = typical_elements(kTypical);  // takes longer than all else about a codec
-    std::vector<std::byte> image(plain_->encoded_bound(kTypical)), section;
-    plain_->encode(in.data(), kTypical, {}, {}, image.data());
+    std::vector<std::byte> image(plain.encoded_bound(kTypical)), section;
+    plain.encode(in.data(), kTypical, {}, {}, image.data());
     const SectionPlaces at = image_.places(kTypical);
     double bytes = 0;
     for (std::size_t i = 0; i < at.all().size(); ++i) {
@@ -266,10 +154,145 @@ class Coded final : public Codec, public PayloadCoding {
     return 8 * bytes / kTypical;
   }
 
-  const std::unique_ptr<Codec> plain_;
-  const HeadsCodec* const heads_;  ///< plain_, or null
+ private:
+  bool is_coded(std::size_t section) const { return codings_[section] != Coding::kPlain; }
+  CodedElements elements(const SectionPlace& place, std::size_t section) const {
+    return {codings_[section], place.bits, place.count};
+  }
+
   const SectionedPayload& image_;
   const std::vector<Coding> codings_;
+};
+
+class Coded final : public Codec, public PayloadCoding {
+ public:
+  Coded(std::unique_ptr<Codec> plain, const SectionedPayload& image, std::vector<Coding> codings)
+      : plain_(std::move(plain)),
+        heads_(dynamic_cast<const HeadsCodec*>(plain_.get())),
+        sections_(image, std::move(codings)),
+        info_(plain_->info()) {
+    info_.bits_per_element = sections_.typical_bits(*plain_);
+  }
+
+  const CodecInfo& info() const override { return info_; }
+  void prepare_thread() const override { plain_->prepare_thread(); }
+
+  Bytes encoded_bound(Elements n) const override { return sections_.bound(n); }
+
+  Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
+                 std::byte* payload) const override {
+    return encode_image(in, std::nullopt, n, residual, context, payload);
+  }
+  Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
+                     std::byte* payload) const override {
+    return encode_image(sum, scale, n, residual, context, payload);
+  }
+  void result(const float* decoded, Elements n, Residual state, const EncodeContext& context,
+              float* out) const override {
+    plain_->result(decoded, n, state, context, out);
+  }
+
+  Status check(ConstView payload, Elements n) const override {
+    CASYNC_RETURN_IF_ERROR(check_head(payload, n));
+    return sections_.check(payload, n);
+  }
+
+  void decode(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, out, false); }
+  void decode_add(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, out, true); }
+
+  Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
+                Residual residual, const EncodeContext& context, std::byte* payload) const override {
+    const auto* const also_coded = dynamic_cast<const Coded*>(&second);
+    const Bytes image_bytes = round_up(plain_->encoded_bound(n), kImageAlignment);
+    const Bytes merged_bytes = also_coded == nullptr ? 0 : also_coded->plain_->encoded_bound(n);
+    std::byte* const memory = image_memory(contributions.size() * image_bytes + merged_bytes);
+    std::byte* const merged = memory + contributions.size() * image_bytes;
+    const Codec& plain_second = also_coded == nullptr ? second : *also_coded->plain_;
+    std::byte* const out = also_coded == nullptr ? payload : merged;
+    thread_local std::vector<Contribution> terms;
+    thread_local std::vector<Elements> listed;
+    terms.assign(contributions.begin(), contributions.end());
+    listed.assign(terms.size(), kAllListed);
+    const auto is_code = [&](std::size_t i) {  // the raw elements of n = 0 may be null
+      return contributions[i].raw == nullptr && contributions[i].code.size != 0;
+    };
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      if (!is_code(i)) continue;
+      std::byte* const image = memory + i * image_bytes;
+      listed[i] = read_needed(terms[i].code, n, image);
+      terms[i].code = {image, plain_->encoded_bound(n)};
+    }
+    StoredEntries stored = also_coded == nullptr ? StoredEntries{} : also_coded->sections_.all_entries(n);
+    std::optional<Encoded> made;
+    if (heads_ != nullptr) {
+      made = heads_->merge_heads(terms, listed, n, scale, plain_second, residual, context, out,
+                                 also_coded == nullptr ? nullptr : &stored);
+    }
+    if (!made) {
+      for (std::size_t i = 0; i < terms.size(); ++i) {
+        if (is_code(i) && listed[i] != kAllListed)
+          sections_.read(contributions[i].code, n, memory + i * image_bytes, nullptr);
+      }
+      made = plain_->merge(terms, n, scale, plain_second, residual, context, out);
+    }
+    return also_coded == nullptr ? *made : also_coded->coded(*made, merged, n, stored, payload);
+  }
+
+  const Codec& plain() const override { return *plain_; }
+  SectionPlaces places(Elements n) const override { return sections_.places(n); }
+  std::span<const Coding> codings() const override { return sections_.codings(); }
+
+  Status check_head(ConstView payload, Elements n) const override {
+    const Bytes bound = encoded_bound(n);
+    if (payload.size < kHeaderBytes || payload.size > bound) {
+      return data_loss("payload: its size in bytes is " + std::to_string(payload.size) + ", expected " +
+                       std::to_string(kHeaderBytes) + " to " + std::to_string(bound));
+    }
+    PayloadLayout layout = sections_.layout(n);
+    layout.size = payload.size;
+    return check_header(layout, payload).status();
+  }
+
+ private:
+  Encoded encode_image(const float* in, std::optional<float> scale, Elements n, Residual residual,
+                       const EncodeContext& context, std::byte* payload) const {
+    std::byte* const image = image_of(n);
+    StoredEntries stored = sections_.all_entries(n);
+    const Encoded made = heads_ != nullptr ? heads_->encode_heads(in, scale, n, residual, context, image, stored)
+                         : scale           ? plain_->encode_sum(in, *scale, n, residual, context, image)
+                                           : plain_->encode(in, n, residual, context, image);
+    return coded(made, image, n, stored, payload);
+  }
+
+  /// Reads the part of a payload that decoding needs, and returns the number of entries of its list; kAllListed: all.
+  Elements read_needed(ConstView payload, Elements n, std::byte* image) const {
+    if (heads_ == nullptr) {
+      sections_.read(payload, n, image, nullptr);
+      return kAllListed;
+    }
+    StoredEntries stored;
+    sections_.read(payload, n, image, &stored);
+    return heads_->complete(image, n, stored);
+  }
+
+  void decode_into(ConstView payload, Elements n, float* out, bool adds) const {
+    std::byte* const image = image_of(n);
+    const ConstView plain(image, plain_->encoded_bound(n));
+    const Elements listed = read_needed(payload, n, image);
+    if (heads_ != nullptr) return heads_->decode_heads(plain, n, listed, out, adds);
+    adds ? plain_->decode_add(plain, n, out) : plain_->decode(plain, n, out);
+  }
+
+  std::byte* image_of(Elements n) const { return image_memory(plain_->encoded_bound(n)); }
+
+  Encoded coded(Encoded made, std::byte* image, Elements n, const StoredEntries& stored, std::byte* payload) const {
+    made.size = sections_.write(image, n, stored, payload);
+    return made;
+  }
+
+  const std::unique_ptr<Codec> plain_;
+  const HeadsCodec* const heads_;  ///< plain_, or null
+  const CodedSections sections_;
   CodecInfo info_;
 };
 

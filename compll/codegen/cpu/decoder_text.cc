@@ -35,13 +35,13 @@ class DecoderText : RoutineText {
   void write_begin() {
     out_.open("HWY_INLINE void begin(const GeneratedTile& tile, const std::byte* const* sections)");
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
-      out_.line(section(i) + " = sections[" + std::to_string(i) + "];");
+      out_.line(sections_.name(i) + " = sections[" + std::to_string(i) + "];");
     }
     for (const ValueId id : plan_.of_tensor) {
       const Value& value = graph_[id];
       const bool section_value = value.kind == Value::Kind::kSection;
       out_.line(text_.name(id) + " = " +
-                (section_value                           ? load_one(value, "0")
+                (section_value                           ? sections_.load_one(value, "0")
                  : value.kind == Value::Kind::kParameter ? parameter(value)
                  : value.kind == Value::Kind::kCount     ? count(value)
                                                          : text_.definition(id)) +
@@ -59,7 +59,7 @@ class DecoderText : RoutineText {
       const Value& value = graph_[id];
       out_.source_line(value.at);
       const std::string right =
-          value.kind == Value::Kind::kSection ? load_one(value, "entry")
+          value.kind == Value::Kind::kSection ? sections_.load_one(value, "entry")
           : value.kind == Value::Kind::kIndex
               ? "static_cast<" + ExpressionText::type(value.type, false) + ">(tile.first / block(tile) + entry)"
               : text_.definition(id);
@@ -80,7 +80,9 @@ class DecoderText : RoutineText {
   }
 
   void write_fetches(const CpuDecoderLoop& loop) {
-    for (const ValueId id : loop.sections) out_.line(fetch(graph_[id].type, section(graph_[id].section)));
+    for (const ValueId id : loop.sections) {
+      out_.line(SectionText::fetch(graph_[id].type, sections_.name(graph_[id].section)));
+    }
   }
 
   /// Writes the function that computes an element from its code only.
@@ -102,7 +104,7 @@ class DecoderText : RoutineText {
     if (!plan_.table) define_elements(plan_.loops.front());
     out_.line("static_cast<void>(tile), static_cast<void>(i), static_cast<void>(rest);");
     out_.line("return " +
-              (plan_.table ? "table.at(" + section(graph_[*plan_.table].section) + ", i, rest, *this)"
+              (plan_.table ? "table.at(" + sections_.name(graph_[*plan_.table].section) + ", i, rest, *this)"
                            : text_.use(plan_.decode->result, true)) +
               ";");
     out_.close();
@@ -113,7 +115,7 @@ class DecoderText : RoutineText {
     for (const ValueId id : loop.elements) {
       const Value& value = graph_[id];
       if (value.kind == Value::Kind::kSection)
-        define(id, load_group(value));
+        define(id, sections_.load_group(value));
       else if (value.kind == Value::Kind::kIndex)
         define(id, index(value));
       else if (value.kind == Value::Kind::kTransform)
@@ -156,7 +158,9 @@ class DecoderText : RoutineText {
   }
 
   void write_members() {
-    for (std::uint32_t i = 0; i < program_.sections.size(); ++i) out_.line("const std::byte* " + section(i) + ";");
+    for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
+      out_.line("const std::byte* " + sections_.name(i) + ";");
+    }
     std::set<ValueId> members(plan_.of_tensor.begin(), plan_.of_tensor.end());
     members.insert(plan_.of_block.begin(), plan_.of_block.end());
     for (const ValueId id : members) {

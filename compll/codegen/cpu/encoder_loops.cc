@@ -12,7 +12,7 @@ void EncoderLoops::write_loop(const CpuPass& pass, const CpuLoop& loop, const Ra
   define_elements(pass, loop.elements);
   for (const ValueId id : loop.reductions) write_take(id);
   for (const CpuStore& store : loop.sections) {
-    out_.line(store_group(element(store.section), text_.use(store.value, true), store.section));
+    out_.line(sections_.store_group(element(store.section), text_.use(store.value, true), store.section));
   }
   if (loop.residual) write_residual(pass, loop);
   if (loop.states_then) write_states(pass, *loop.states_then);
@@ -26,7 +26,9 @@ void EncoderLoops::write_loop(const CpuPass& pass, const CpuLoop& loop, const Ra
 
 void EncoderLoops::write_fetches(const CpuLoop& loop, const Range& range) {
   if (!range.fetch.empty()) out_.line(range.fetch);
-  for (const CpuStore& store : loop.sections) out_.line(fetch(element(store.section), section(store.section)));
+  for (const CpuStore& store : loop.sections) {
+    out_.line(SectionText::fetch(element(store.section), sections_.name(store.section)));
+  }
   if (range.states_ahead.empty()) return;
   for (const ValueId id : loop.states) {
     out_.line("fetch_state(" + state(graph_[id].state) + ", i + " + range.states_ahead + ");");

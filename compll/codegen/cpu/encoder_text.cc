@@ -38,7 +38,9 @@ class EncoderText : EncoderLoops {
       if (loop.waits) out_.close();
     }
     for (const ValueId id : pass.reductions) out_.line("tensor." + text_.name(id) + " = " + reduced(id) + ";");
-    for (std::uint32_t i = 0; i < program_.sections.size(); ++i) out_.line("static_cast<void>(" + section(i) + ");");
+    for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
+      out_.line("static_cast<void>(" + sections_.name(i) + ");");
+    }
     out_.line("static_cast<void>(tensor), static_cast<void>(residual), static_cast<void>(mode);");
     out_.line("return " + is_finite(pass) + ";");
     out_.close();
@@ -48,14 +50,14 @@ class EncoderText : EncoderLoops {
   /// Writes what the loops of a pass use.
   void write_begin(const CpuPass& pass) {
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
-      out_.line("std::byte* const " + section(i) + " = sections[" + std::to_string(i) + "];");
+      out_.line("std::byte* const " + sections_.name(i) + " = sections[" + std::to_string(i) + "];");
     }
     define_states(plan_.encode->states.size());
     define_tensor_values(pass.of_tensor);
     define_random(pass.random);
     for (const std::uint32_t index : pass.packed) {
-      out_.line("PackedSection<" + std::to_string(element(index).bits) + "> " + packed(index) + "(" + section(index) +
-                ");");
+      out_.line("PackedSection<" + std::to_string(element(index).bits) + "> " + sections_.packed(index) + "(" +
+                sections_.name(index) + ");");
     }
     for (const ValueId id : pass.reductions) {
       out_.line(reducer(id) + " " + reduced(id) + " = tensor." + text_.name(id) + ";");
@@ -155,8 +157,8 @@ class EncoderText : EncoderLoops {
         out_.line("finite &= " + finite_text(program_, text_.name(id)) + ";");
     }
     for (const Output& output : block.stores) {
-      out_.line(
-          store_one(element(output.index), text_.use(output.value, false), section(output.index) + ", entry + k"));
+      out_.line(SectionText::store_one(element(output.index), text_.use(output.value, false),
+                                       sections_.name(output.index) + ", entry + k"));
     }
   }
 
@@ -165,8 +167,8 @@ class EncoderText : EncoderLoops {
     out_.open("HWY_INLINE void end(const GeneratedTile& tile, Tensor& tensor, std::byte* const* sections)");
     define_tensor_values(plan_.at_end);
     for (const Output& output : plan_.end_stores) {
-      out_.line(store_one(element(output.index), text_.use(output.value, false),
-                          "sections[" + std::to_string(output.index) + "], 0"));
+      out_.line(SectionText::store_one(element(output.index), text_.use(output.value, false),
+                                       "sections[" + std::to_string(output.index) + "], 0"));
     }
     out_.line("static_cast<void>(tile), static_cast<void>(tensor), static_cast<void>(sections);");
     out_.close();

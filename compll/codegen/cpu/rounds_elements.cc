@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cpu/rounds_elements.h"
 
+#include <variant>
+
 #include "compll/codegen/cpu/addition_text.h"
 #include "compll/codegen/cpu/rounds_names.h"
 #include "compll/codegen/text/operation_text.h"
@@ -59,18 +61,20 @@ void RoundsElements::write(const cpu_turns::ReduceBlocks& reduce) {
             values_.reduction(term, "count", "elements", reduce.function) + "; });");
 }
 
-void RoundsElements::write(const cpu_turns::Largest& largest) {
-  const Term& term = *largest.term;
-  out_.line("find_largest(" + RoundsNames::size(term.arguments[0]->type()) + ", " + RoundsNames::size(term.type()) +
-            ", " + memory_.pointer(largest.from) + ", " + memory_.pointer(largest.array) + ", memory);");
+void RoundsElements::write(const cpu_turns::Apply& call) {
+  std::string arguments;
+  for (const cpu_turns::Argument& argument : call.arguments) {
+    arguments += (arguments.empty() ? "" : ", ") + std::visit([&](const auto& each) { return text(each); }, argument);
+  }
+  const std::string result =
+      call.value ? "const " + type_text(plan_.values[*call.value].type.element) + " " + name(*call.value) + " = " : "";
+  out_.line(result + call.function + "(" + arguments + ");");
 }
 
-void RoundsElements::write(const cpu_turns::KthLargest& largest) {
-  const Term& term = *largest.term;
-  out_.line("const " + type_text(term.type().element) + " " + name(largest.value) + " = find_kth_largest(" +
-            RoundsNames::size(term.arguments[0]->type()) + ", " + values_.expression(*term.arguments[1]) + ", " +
-            memory_.pointer(largest.from) + ", memory);");
-}
+std::string RoundsElements::text(const cpu_turns::SizeOf& count) { return RoundsNames::size(count.type); }
+std::string RoundsElements::text(const cpu_turns::LengthOf& length) { return RoundsNames::length(length.length); }
+std::string RoundsElements::text(const Term* value) const { return values_.expression(*value); }
+std::string RoundsElements::text(const cpu_turns::MemoryOf& memory) const { return memory_.pointer(memory.array); }
 
 void RoundsElements::write(const cpu_turns::Zeros& zeros) {
   const Type& type = plan_.values[zeros.array].type;

@@ -10,7 +10,7 @@
 
 namespace casync::compll {
 
-/// Single values, arrays whose elements are computed where they are used, and reductions, as C++.
+/// Single values, arrays whose elements are computed where they are used, reductions and calls, as C++.
 class RoundsElements {
  public:
   /// Borrows all of these.
@@ -24,12 +24,16 @@ class RoundsElements {
   void write(const cpu_turns::Function& function);
   void write(const cpu_turns::Reduce& reduce);
   void write(const cpu_turns::ReduceBlocks& reduce);
-  void write(const cpu_turns::Largest& largest);
-  void write(const cpu_turns::KthLargest& largest);
+  void write(const cpu_turns::Apply& call);
   void write(const cpu_turns::Zeros& zeros);
   void write(const cpu_turns::Scatter& scatter);
 
  private:
+  static std::string text(const cpu_turns::SizeOf& count);
+  static std::string text(const cpu_turns::LengthOf& length);
+  std::string text(const Term* value) const;
+  std::string text(const cpu_turns::MemoryOf& memory) const;
+  static std::string text(const cpu_turns::Workspace&) { return "memory"; }
   std::string name(cpu_turns::Id id) const { return values_.name(id); }
 
   const cpu_turns::Turn& plan_;

@@ -50,12 +50,6 @@ void RoundsMatrices::write(const cpu_turns::Product& product) {
             memory_.pointer(product.array) + ", " + RoundsNames::size(term.type()) + (of_rows ? ", memory);" : ");"));
 }
 
-void RoundsMatrices::write(const cpu_turns::Orthonormalize& orthonormalize) {
-  out_.line("orthonormalize(" + memory_.pointer(orthonormalize.array) + ", " +
-            RoundsNames::size(orthonormalize.term->type()) + ", " + RoundsNames::length(orthonormalize.term->block) +
-            ", memory);");
-}
-
 /// Prepares products for a piece, ahead of its elements.
 void RoundsMatrices::prepare(const std::vector<cpu_turns::Id>& outers) {
   for (const cpu_turns::Id outer : outers) out_.line(name(outer) + ".prepare(first, count);");

@@ -22,7 +22,6 @@ class RoundsMatrices {
   void write(const cpu_turns::Fill& fill);
   void write(const cpu_turns::Piece& piece);
   void write(const cpu_turns::Product& product);
-  void write(const cpu_turns::Orthonormalize& orthonormalize);
 
  private:
   void prepare(const std::vector<cpu_turns::Id>& outers);

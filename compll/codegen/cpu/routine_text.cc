@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cpu/routine_text.h"
 
-#include <algorithm>
-
 #include "compll/codegen/text/operation_text.h"
-#include "compll/ir/tiles/cpu/packing.h"
 
 namespace casync::compll {
 namespace {
@@ -35,46 +32,6 @@ std::string RoutineText::parameter(const Value& value) const {
 std::string RoutineText::count(const Value& value) const {
   if (value.over == Domain::kElement) return "static_cast<uint32_t>(tile.n)";
   return "static_cast<uint32_t>((tile.n + " + block_size() + " - 1) / " + block_size() + ")";
-}
-
-std::string RoutineText::section_word(std::uint32_t index, const std::string& what) const {
-  const std::string& name = program_.sections[index].name;
-  const auto same = [&](const Section& other) { return other.name == name; };
-  const bool once = std::count_if(program_.sections.begin(), program_.sections.end(), same) == 1;
-  return name + what + (once ? "" : std::to_string(index));
-}
-
-std::string RoutineText::load_one(const Value& value, const std::string& index) const {
-  const std::string at = "(" + section(value.section) + ", " + index + ")";
-  if (value.type == kFloatType) return "load_one_float" + at;
-  if (value.type == kTritType) return "load_one_trit" + at;
-  const std::string kind = value.type.kind == ScalarType::Kind::kInt ? "int" : "uint";
-  return "load_one_" + kind + "<" + std::to_string(value.type.bits) + ">" + at;
-}
-
-std::string RoutineText::load_group(const Value& value) const {
-  const std::string at = "(" + section(value.section) + ", i, rest)";
-  if (value.type == kTritType) return "load_trits(" + section(value.section) + ", tile.first % 5 + i, rest)";
-  if (value.type == kFloatType) return "load_float" + at;
-  if (value.type == kBoolType) return "to_bool(load_uint<1>" + at + ")";
-  const std::string kind = value.type.kind == ScalarType::Kind::kInt ? "int" : "uint";
-  return "load_" + kind + "<" + std::to_string(value.type.bits) + ">" + at;
-}
-
-std::string RoutineText::fetch(ScalarType type, const std::string& section) {
-  const std::string function = type == kTritType ? "fetch_trits" : "fetch_section<" + std::to_string(type.bits) + ">";
-  return function + "(" + section + ", i);";
-}
-
-std::string RoutineText::store_one(ScalarType type, const std::string& value, const std::string& at) {
-  const std::string function = type == kTritType ? "store_one_trit" : "store_one<" + std::to_string(type.bits) + ">";
-  return function + "(" + value + ", " + at + ");";
-}
-
-std::string RoutineText::store_group(ScalarType type, const std::string& value, std::uint32_t index) const {
-  if (is_packed(type)) return packed(index) + ".store(" + value + ", i, rest);";
-  if (type == kTritType) return "store_trits(" + value + ", " + section(index) + ", tile.first % 5 + i, rest);";
-  return "store_section<" + std::to_string(type.bits) + ">(" + value + ", " + section(index) + ", i, rest);";
 }
 
 std::string RoutineText::random_stream(const Value& value) const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compll/codegen/cpu/expression_text.h"
+#include "compll/codegen/cpu/section_text.h"
 #include "compll/codegen/text/writer.h"
 #include "compll/ir/tiles/cpu/plan.h"
 
@@ -14,7 +15,7 @@ namespace casync::compll {
 class RoutineText {
  protected:
   RoutineText(const Program& program, const RoutineValues& values, const std::optional<Constant>& block, Writer& out)
-      : program_(program), graph_(*values.graph), block_(block), out_(out), text_(values) {}
+      : program_(program), graph_(*values.graph), block_(block), out_(out), text_(values), sections_(program) {}
 
   std::string block_size() const;
   /// The number of elements that a transform takes together.
@@ -27,17 +28,6 @@ class RoutineText {
 
   std::string parameter(const Value& value) const;
   std::string count(const Value& value) const;
-  /// The pointer to a section; `concat` may name one thing twice.
-  std::string section(std::uint32_t index) const { return section_word(index, "_at"); }
-  /// The object that packs the section's codes.
-  std::string packed(std::uint32_t index) const { return section_word(index, "_packed"); }
-  std::string load_one(const Value& value, const std::string& index) const;
-  std::string load_group(const Value& value) const;
-  static std::string fetch(ScalarType type, const std::string& section);
-  static std::string store_one(ScalarType type, const std::string& value, const std::string& at);
-  /// Stores sixteen elements. Trits continue in the byte that the previous tile has begun.
-  std::string store_group(ScalarType type, const std::string& value, std::uint32_t index) const;
-
   /// The random numbers of one place in the program.
   std::string random_stream(const Value& value) const;
   std::string random(const Value& value, const std::string& stream) const;
@@ -56,9 +46,7 @@ class RoutineText {
   const std::optional<Constant> block_;
   Writer& out_;
   ExpressionText text_;
-
- private:
-  std::string section_word(std::uint32_t index, const std::string& what) const;
+  const SectionText sections_;
 };
 
 }  // namespace casync::compll

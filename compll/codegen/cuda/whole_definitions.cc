@@ -113,10 +113,10 @@ void CudaDefinitions::define(const cuda_whole::Value& value, const cuda_whole::R
   const ScalarType element = value.type.element;
   const std::string type = type_text(element);
   std::string text =
-      (reduced.by.ordered ? "out_of_slot<" + type + ">" : CudaOperators::reducer(reduced.by) + "::value_of") +
+      (reduced.by.ordered ? "out_of_slot<" + type + ">" : CudaReductions::reducer(reduced.by) + "::value_of") +
       "(load_slot(" + cuda_space(text_.plan, reduced.slot, "uint64_t") + "))";
   // Converts the result of nothing, an end of 32 bits' range, to that of the own type.
-  if (CudaOperators::is_narrowed(reduced.by)) text = cuda_conversion({element.kind, 32}, element, text);
+  if (CudaReductions::is_narrowed(reduced.by)) text = cuda_conversion({element.kind, 32}, element, text);
   text_.out.line("const " + type + " " + value.name + " = " + text + ";");
 }
 

@@ -3,6 +3,7 @@
 
 #include "compll/codegen/cuda/whole_definitions.h"
 #include "compll/codegen/cuda/whole_operators.h"
+#include "compll/codegen/cuda/whole_reductions.h"
 #include "compll/codegen/cuda/whole_selection.h"
 #include "compll/codegen/cuda/whole_stages.h"
 #include "compll/codegen/cuda/whole_values.h"
@@ -26,6 +27,7 @@ struct CudaWholeRoutine {
   CudaValues values{*this};
   CudaWorks works{*this};
   CudaOperators operators{*this};
+  CudaReductions reductions{*this};
   CudaSelection selection{*this};
   CudaStages stages{*this};
 };

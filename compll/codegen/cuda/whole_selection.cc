@@ -61,7 +61,7 @@ std::string CudaSelection::fed(const cuda_whole::ListLargest& work, const std::s
   std::vector<std::string> arrays;
   for (const cuda_whole::FedReducer& each : work.fed) {
     arrays.push_back(text_.definitions.name(each.from));
-    text_.out.line(CudaOperators::reducer(each.by) + " " + each.name + ";");
+    text_.out.line(CudaReductions::reducer(each.by) + " " + each.name + ";");
   }
   text_.out.open("const auto " + key + "_too = [&](uint64_t i)");
   for (std::size_t i = 0; i < arrays.size(); ++i) text_.out.line(work.fed[i].name + ".take(" + arrays[i] + "(i));");

@@ -16,6 +16,8 @@ template <class Kind>
 void CudaWorks::write_work(const Kind& work) {
   if constexpr (requires(CudaSelection & selection) { selection.write(work); }) {
     text_.selection.write(work);
+  } else if constexpr (requires(CudaReductions & reductions) { reductions.write(work); }) {
+    text_.reductions.write(work);
   } else {
     text_.operators.write(work);
   }

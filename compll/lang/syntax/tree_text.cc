@@ -11,35 +11,8 @@ std::string number(double value) {
   return {text, std::to_chars(text, text + sizeof(text), value).ptr};
 }
 
-/// Expressions in brackets, the sign first: (+ a (* b 2)); statements one a line, indented.
-class TreeWriter {
- public:
-  std::string take() { return std::move(text_); }
-
-  void write(const Tree& tree) {
-    if (!tree.codec.text.empty()) line("codec " + std::string(tree.codec.text));
-    for (const Property& property : tree.properties) {
-      line("  " + std::string(property.name.text) + " " + std::string(property.value) +
-           (property.second.text.empty() ? "" : " " + std::string(property.second.text)));
-    }
-    for (const ParameterList& parameters : tree.parameters) {
-      for (const Parameter& parameter : parameters.list) write(parameter);
-    }
-    for (const State& state : tree.states) {
-      line("state " + text(state.variable) + (state.size ? "[" + text(*state.size) + "]" : "") +
-           (state.initial ? " " + text(*state.initial) : ""));
-    }
-    for (const Statement& global : tree.globals) write(global);
-    for (const Function& function : tree.functions) {
-      line("function " + results(function.results) + " " + std::string(function.name.text) +
-           variables(function.parameters));
-      write(function.body);
-    }
-  }
-
- private:
-  void line(const std::string& what) { text_.append(2 * depth_, ' ').append(what).append("\n"); }
-
+/// Expressions in brackets, the sign first: (+ a (* b 2)).
+struct ExpressionText {
   static std::string text(const TypeName& type) {
     return std::string(type.name.text) + (type.width ? "<" + text(*type.width) + ">" : "") + (type.array ? "*" : "");
   }
@@ -84,13 +57,43 @@ class TreeWriter {
     return "(. " + text(*node.of) + " " + std::string(node.name.text) + ")";
   }
   static std::string text(const Tuple& node) { return "(tuple" + list(node.parts) + ")"; }
-  static std::string text(const Lambda& node) {
-    TreeWriter body;
-    body.write(node.body);
-    std::string inside = body.take();
-    for (char& c : inside) c = c == '\n' ? ';' : c;
-    return "(function " + results(node.results) + " " + variables(node.parameters) + " {" + inside + "})";
+  static std::string text(const Lambda& node);
+};
+
+/// Statements one a line, indented.
+class TreeWriter : ExpressionText {
+ public:
+  std::string take() { return std::move(text_); }
+
+  void write(const Tree& tree) {
+    if (!tree.codec.text.empty()) line("codec " + std::string(tree.codec.text));
+    for (const Property& property : tree.properties) {
+      line("  " + std::string(property.name.text) + " " + std::string(property.value) +
+           (property.second.text.empty() ? "" : " " + std::string(property.second.text)));
+    }
+    for (const ParameterList& parameters : tree.parameters) {
+      for (const Parameter& parameter : parameters.list) write(parameter);
+    }
+    for (const State& state : tree.states) {
+      line("state " + text(state.variable) + (state.size ? "[" + text(*state.size) + "]" : "") +
+           (state.initial ? " " + text(*state.initial) : ""));
+    }
+    for (const Statement& global : tree.globals) write(global);
+    for (const Function& function : tree.functions) {
+      line("function " + results(function.results) + " " + std::string(function.name.text) +
+           variables(function.parameters));
+      write(function.body);
+    }
   }
+
+  void write(const Block& block) {
+    ++depth_;
+    for (const StatementPtr& statement : block) write(*statement);
+    --depth_;
+  }
+
+ private:
+  void line(const std::string& what) { text_.append(2 * depth_, ' ').append(what).append("\n"); }
 
   void write(const Parameter& parameter) {
     std::string said = "parameter " + text(parameter.variable);
@@ -101,11 +104,6 @@ class TreeWriter {
     line(said);
   }
 
-  void write(const Block& block) {
-    ++depth_;
-    for (const StatementPtr& statement : block) write(*statement);
-    --depth_;
-  }
   void write(const Statement& statement) {
     std::visit([this](const auto& node) { write_node(node); }, statement.node);
   }
@@ -132,6 +130,14 @@ class TreeWriter {
   std::string text_;
   std::size_t depth_ = 0;
 };
+
+std::string ExpressionText::text(const Lambda& node) {
+  TreeWriter body;
+  body.write(node.body);
+  std::string inside = body.take();
+  for (char& c : inside) c = c == '\n' ? ';' : c;
+  return "(function " + results(node.results) + " " + variables(node.parameters) + " {" + inside + "})";
+}
 
 }  // namespace
 

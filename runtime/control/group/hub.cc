@@ -13,32 +13,22 @@ namespace {
 /// its time limit does not wait.
 constexpr Seconds kFarewellTime{2};
 
-Bytes size_of(const std::vector<BlobRef>& blobs) {
-  Bytes sum = 0;
-  for (const BlobRef& blob : blobs) sum += blob->size() + 4;
-  return sum;
-}
-
 }  // namespace
 
 Hub::Hub(const Options& options, std::optional<Door> door, RoleEvents& events)
     : ranks_(options.self.ranks),
-      door_(std::move(door)),
       events_(events),
+      ending_(ranks_),
       seats_(options.self, options.pulse, seat_events()),
-      assembly_(options.self, options.epoch, Clock::now(), options.join_deadline),
+      arrivals_(options.self, options.epoch, options.join_deadline, std::move(door), seats_, ending_, arrival_events()),
       left_(static_cast<std::size_t>(ranks_), false),
       leavers_(ranks_),
-      gathers_(ranks_),
-      claims_(ranks_, claim_events()),
-      ending_(ranks_) {}
+      calls_(ranks_, call_events()),
+      claims_(ranks_, claim_events()) {}
 
 void Hub::attach(PollSet& set) {
   seats_.attach(set);
-  if (!door_) return;
-  door_->attach(
-      set, [this](const Hello& hello) { return judge(hello); },
-      [this](const Identity& who, Connection connection) { admit(who, std::move(connection)); });
+  arrivals_.attach(set);
 }
 
 /// A child that is gone hears why, too: only one direction may be broken.
@@ -46,6 +36,24 @@ Seats::Events Hub::seat_events() {
   return {[this](Rank child, const Frame& frame) { return handle_from(child, frame); },
           [this](const Identity& who, const Status& why) { fail(died(who, why)); },
           [this](const Identity& who, Clock::duration quiet) { fail(silent(who, quiet)); }};
+}
+
+Arrivals::Events Hub::arrival_events() {
+  return {.complete =
+              [this](const std::vector<Identity>& roster) {
+                broadcast(FrameType::kReady, encode_roster(roster));
+                events_.joined(roster);
+              },
+          .failed =
+              [this](const Status& cause) {
+                fail({-1, cause});
+              }};
+}
+
+CallDesk::Events Hub::call_events() {
+  return {.send = [this](Rank to, FrameType type, const std::string& payload) { seats_.send_to(to, type, payload); },
+          .broadcast = [this](FrameType type, std::string payload) { broadcast(type, std::move(payload)); },
+          .gathered = [this](Result<std::vector<BlobRef>> blobs) { events_.gathered(std::move(blobs)); }};
 }
 
 ClaimDesk::Events Hub::claim_events() {
@@ -56,7 +64,7 @@ ClaimDesk::Events Hub::claim_events() {
               },
           .missed =
               [this](Rank by, const std::string& name, std::uint32_t step) {
-                if (left_[static_cast<std::size_t>(by)]) return fail(left_early(assembly_.of(by), name));
+                if (left_[static_cast<std::size_t>(by)]) return fail(left_early(arrivals_.of(by), name));
                 if (step == kNoStep) return;
                 if (by == 0) return events_.needed(name, step);
                 seats_.send_to(by, FrameType::kNeeded, encode_needs({step, {name}}));
@@ -68,62 +76,13 @@ ClaimDesk::Events Hub::claim_events() {
               }};
 }
 
-Verdict Hub::judge(const Hello& hello) {
-  const bool complete = assembly_.is_complete();
-  // A job that failed while it came together tells everyone the same; one that ran is the wrong one to ask, and
-  // the caller looks for the address of its own.
-  if (ending_.has_begun() && !complete) {
-    ending_.told(hello.who.rank);
-    return {Verdict::Kind::kRefused, 0, ending_.abort().cause};
-  }
-  if (ending_.has_begun()) return {Verdict::Kind::kTryAgain, 0, aborted("the job that listens here is over")};
-  Status refusal = assembly_.check(hello.who, seats_.find(hello.who.rank));
-  // All were here once: nobody comes in any more, not even to the place of one that has left.
-  if (complete && refusal) refusal = aborted("the job that listens here has begun without " + hello.who.text());
-  if (complete) return {Verdict::Kind::kTryAgain, 0, refusal};
-  if (refusal) return assembly_.place(hello, Clock::now());
-  ending_.told(hello.who.rank);
-  fail({-1, refusal});
-  return {Verdict::Kind::kRefused, 0, refusal};
-}
-
-void Hub::admit(const Identity& who, Connection connection) {
-  seats_.admit(who, std::move(connection));
-  if (ranks_ <= kStarRanks) take_in(who);
-}
-
-void Hub::take_in(const Identity& who) {
-  if (assembly_.is_complete() || ending_.has_begun()) return;
-  if (const Status refusal = assembly_.take_in(who); !refusal) return fail({-1, refusal});
-  if (assembly_.has_all()) complete();
-}
-
-void Hub::complete() {
-  assembly_.complete();
-  broadcast(FrameType::kReady, encode_roster(assembly_.roster()));
-  events_.joined(assembly_.roster());
-}
-
-Clock::time_point Hub::tend_joining(Clock::time_point now) {
-  if (assembly_.is_complete() || ending_.has_begun()) return Clock::time_point::max();
-  if (ranks_ == 1) {
-    complete();
-  } else if (now >= assembly_.deadline()) {
-    fail({-1, assembly_.gave_up(Clock::now(), door_->refused_summary())});
-  } else {
-    return std::min(assembly_.deadline(), assembly_.remind(now));
-  }
-  return Clock::time_point::max();
-}
-
 Clock::time_point Hub::tend(Clock::time_point now) {
-  Clock::time_point next = tend_joining(now);
+  Clock::time_point next = arrivals_.tend(now);
   next = std::min(next, report_end(now));
-  if (door_) next = std::min(next, door_->tend(now));
+  next = std::min(next, arrivals_.tend_door(now));
   if (now >= leavers_.due()) announce_leavers();
   next = std::min({next, leavers_.due(), seats_.tend(now, !ending_.has_begun())});
-  for (const GatherAnswer& answer : gathers_.expire(now)) deliver(answer);
-  return std::min(next, gathers_.next_deadline());
+  return std::min(next, calls_.tend(now));
 }
 
 Status Hub::handle_from(Rank child, const Frame& frame) {
@@ -144,7 +103,7 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
       return Status::ok();
     }
     case FrameType::kGather: {
-      if (!assembly_.is_complete() || gathers_.is_waiting(rank)) return data_loss("a collective call out of turn");
+      if (!arrivals_.is_complete() || calls_.is_waiting(rank)) return data_loss("a collective call out of turn");
       auto call = decode_gather(bytes, Clock::now());
       if (!call) return call.status();
       enter(rank, std::move(*call));
@@ -162,13 +121,12 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
     case FrameType::kNeeds:
     case FrameType::kLacks:
     case FrameType::kGiveUp:
-      return assembly_.is_complete() ? claims_.handle(rank, type, bytes) : data_loss("a claim out of turn");
+      return arrivals_.is_complete() ? claims_.handle(rank, type, bytes) : data_loss("a claim out of turn");
     case FrameType::kHere: {
       auto here = decode_here(bytes);
       if (!here) return here.status();
       if (here->who.rank != rank) return data_loss("an introduction of another rank");
-      assembly_.listens(*here);
-      take_in(here->who);
+      arrivals_.take_in(std::move(*here));
       return Status::ok();
     }
     default: return data_loss("a control frame that only rank 0 sends");
@@ -178,27 +136,12 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
 void Hub::enter(Rank rank, GatherCall call) {
   if (ending_.has_begun()) return;
   const auto gone = std::find(left_.begin(), left_.end(), true);
-  if (gone != left_.end()) return fail(left_early(assembly_.of(static_cast<Rank>(gone - left_.begin())), call.what));
-  if (auto answer = gathers_.call(rank, std::move(call))) deliver(*answer);
-}
-
-void Hub::deliver(const GatherAnswer& answer) {
-  const bool mine = std::find(answer.to.begin(), answer.to.end(), 0) != answer.to.end();
-  if (!answer.blobs) {
-    for (const Rank to : answer.to) {
-      if (to != 0) seats_.send_to(to, FrameType::kRefused, encode_abort({-1, answer.blobs.status()}));
-    }
-  } else if (size_of(*answer.blobs) <= kMostTogether) {
-    broadcast(FrameType::kAllGathered, encode_all_gathered(*answer.blobs));  // made once, hashed once
-  } else {
-    Rank from = 0;
-    for (const BlobRef& blob : *answer.blobs) broadcast(FrameType::kGathered, encode_gathered(from++, *blob));
-  }
-  if (mine) events_.gathered(answer.blobs);
+  if (gone != left_.end()) return fail(left_early(arrivals_.of(static_cast<Rank>(gone - left_.begin())), call.what));
+  calls_.enter(rank, std::move(call));
 }
 
 void Hub::say_goodbye(const LastWords& words) {
-  if (door_) door_->close();
+  arrivals_.close_door();
   leave(0, words);
 }
 
@@ -209,9 +152,9 @@ void Hub::leave(Rank rank, const LastWords& words) {
   leavers_.add(rank, words.to_all);
   if (Clock::now() >= leavers_.due()) announce_leavers();
   events_.left(rank, words);
-  std::string waiting = gathers_.waiting_for();
+  std::string waiting = calls_.waiting_for();
   if (waiting.empty()) waiting = claims_.needed_from(rank);
-  if (!waiting.empty()) fail(left_early(assembly_.of(rank), waiting));
+  if (!waiting.empty()) fail(left_early(arrivals_.of(rank), waiting));
 }
 
 void Hub::announce_leavers() {
@@ -222,11 +165,11 @@ void Hub::fail(Abort abort) {
   if (ending_.has_begun()) return;
   announce_leavers();
   claims_.close();
-  const bool waits = !assembly_.is_complete() && abort.cause.code() != StatusCode::kTimeout;
+  const bool waits = !arrivals_.is_complete() && abort.cause.code() != StatusCode::kTimeout;
   ending_.begin(std::move(abort), waits ? after(kFarewellTime) : Clock::now());
   broadcast(FrameType::kAbort, encode_abort(ending_.abort()));
   for (const Rank rank : seats_.taken()) ending_.told(rank);
-  for (const auto& [rank, who] : assembly_.here()) ending_.told(rank);
+  for (const auto& [rank, who] : arrivals_.here()) ending_.told(rank);
   report_end(Clock::now());
 }
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/control/group/assembly.h"
+#include "runtime/control/group/arrivals.h"
+#include "runtime/control/group/call_desk.h"
 #include "runtime/control/group/claim_desk.h"
 #include "runtime/control/group/ending.h"
-#include "runtime/control/group/gather_book.h"
 #include "runtime/control/group/leavers.h"
 #include "runtime/control/group/messages.h"
 #include "runtime/control/group/pulse.h"
@@ -48,20 +48,13 @@ class Hub final : public Role {
   Bytes bytes_moved() const override { return seats_.bytes_moved(); }
 
  private:
-  // Joining.
-  Verdict judge(const Hello& hello);
-  void admit(const Identity& who, Connection connection);
-  void take_in(const Identity& who);
-  void complete();
-  Clock::time_point tend_joining(Clock::time_point now);
-
-  // Running.
   Seats::Events seat_events();
+  Arrivals::Events arrival_events();
+  CallDesk::Events call_events();
   ClaimDesk::Events claim_events();
   Status handle_from(Rank child, const Frame& frame);
   Status handle(Rank rank, FrameType type, const std::string& bytes);
   void enter(Rank rank, GatherCall call);
-  void deliver(const GatherAnswer& answer);
   void leave(Rank rank, const LastWords& words);
   void announce_leavers();
   void fail(Abort abort);
@@ -69,16 +62,15 @@ class Hub final : public Role {
   void broadcast(FrameType type, std::string payload);
 
   const int ranks_;
-  std::optional<Door> door_;
   RoleEvents& events_;
+  Ending ending_;
   Seats seats_;
-  Assembly assembly_;
+  Arrivals arrivals_;
   std::vector<bool> left_;                 // by rank
   std::map<Rank, std::string> hub_words_;  // of ranks whose goodbye comes next
   Leavers leavers_;
-  GatherBook gathers_;
+  CallDesk calls_;
   ClaimDesk claims_;
-  Ending ending_;
 };
 
 }  // namespace casync::runtime

@@ -2,16 +2,16 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "runtime/control/group/call_answer.h"
+#include "runtime/control/group/hub_link.h"
 #include "runtime/control/group/messages.h"
-#include "runtime/control/group/own_claims.h"
 #include "runtime/control/group/proposal.h"
 #include "runtime/control/group/pulse.h"
 #include "runtime/control/group/relay.h"
+#include "runtime/control/group/requests.h"
 #include "runtime/control/group/role.h"
 #include "runtime/control/wire/connection.h"
 #include "runtime/control/wire/door.h"
@@ -31,48 +31,34 @@ class Member final : public Role {
   Clock::time_point tend(Clock::time_point now) override;
   void forgive(Clock::duration stalled) override;
   void gather(GatherCall call) override;
-  void claim(std::vector<Claim> claims) override;
-  void need(const std::vector<std::string>& names, std::uint32_t step) override;
-  void lack(const std::string& name) override;
-  void give_up(const std::string& name) override;
+  void claim(std::vector<Claim> claims) override { requests_.claim(std::move(claims)); }
+  void need(const std::vector<std::string>& names, std::uint32_t step) override { requests_.need(names, step); }
+  void lack(const std::string& name) override { requests_.lack(name); }
+  void give_up(const std::string& name) override { requests_.give_up(name); }
   void abort(const Status& cause) override;
   void say_goodbye(const LastWords& words) override;
-  bool has_output() const override {
-    return (connection_ && connection_->has_output()) || (relay_ && relay_->has_output());
-  }
+  bool has_output() const override { return link_.has_output() || (relay_ && relay_->has_output()); }
   void hang_up() override {
     if (relay_) relay_->hang_up();
   }
   bool has_children() const override { return relay_ && relay_->has_children(); }
-  Bytes bytes_moved() const override { return connection_ ? connection_->bytes_moved() : 0; }
+  Bytes bytes_moved() const override { return link_.bytes_moved(); }
 
  private:
-  void read();
   Clock::time_point watch_hub(Clock::time_point now);
-  Clock::time_point hub_silent_at() const;
-  void process(const std::vector<Frame>& frames, Status status);
   Status handle(FrameType type, const PayloadRef& payload);
   Status handle_down(const PayloadRef& payload);
-  Status handle_all_gathered(const std::string& bytes);
   void propose(const Abort& abort);
-  Status handle_gathered(const std::string& bytes);
-  Status handle_agreed(const std::string& bytes);
-  Status handle_ask(const std::string& bytes);
-  Status handle_needed(const std::string& bytes);
   void send(FrameType type, std::string payload);
   void lose(const Status& reason);
-  bool is_alone() const { return hub_left_ && !connection_; }
+  bool is_alone() const { return hub_left_ && !link_.is_open(); }
   void fail(const Abort& abort);
 
   Identity self_, hub_;
-  Pulse pulse_;
-  std::optional<Connection> connection_;
-  Fd hub_process_;
-  Watch hub_process_watch_;
-  std::string early_;
   RoleEvents& events_;
-  CallAnswer answer_;
-  OwnClaims own_claims_;
+  HubLink link_;
+  Requests requests_;
+  Pulse pulse_;                   // of children
   std::unique_ptr<Relay> relay_;  // in a large job
   Proposal proposal_;
   bool said_goodbye_ = false, hub_left_ = false, over_ = false;

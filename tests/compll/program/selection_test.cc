@@ -12,7 +12,7 @@
 #include <map>
 #include <random>
 
-#include "compll/interpreter/vector_operators.h"
+#include "compll/interpreter/array_operators.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/programs.h"
 

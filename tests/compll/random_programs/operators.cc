@@ -4,24 +4,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "tests/compll/random_programs/calls.h"
+
 namespace casync::compll::test {
-namespace {
-
-/// An operator that is one call, of floats that are never NaN.
-struct CallForm {
-  TypeWord type;       ///< of the result's elements
-  bool has_size;       ///< the result has $size elements, else as many as $from
-  bool of_selections;  ///< it takes as many elements as there are, too
-  const char* text;
-};
-const CallForm kCalls[] = {
-    {{"uint", Kind::kUint}, true, true, "histogram($from, $size, [&](float $x) -> int { return $x * 4 + 3; })"},
-};
-
-}  // namespace
 
 Array Operators::array_of(const std::string& extent) {
   const std::vector<Array> found = text_.arrays_of(extent);
@@ -251,7 +240,8 @@ void Operators::write_scatter() {
 }
 
 void Operators::write_call() {
-  const CallForm& form = std::size(kCalls) == 1 ? kCalls[0] : kCalls[choices_.below(std::size(kCalls))];
+  const std::span<const CallForm> forms = call_forms();
+  const CallForm& form = forms.size() == 1 ? forms[0] : forms[choices_.below(static_cast<std::uint32_t>(forms.size()))];
   Array from = finite_array(text_.any_extent());
   if (is_selection(from) && !form.of_selections) from = finite_array(kAll);
   const std::string extent = form.has_size ? std::to_string(choices_.between(0, 40)) : from.extent;

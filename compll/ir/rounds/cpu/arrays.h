@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compll/ir/rounds/cpu/plan.h"
 
@@ -25,20 +26,16 @@ class Arrays {
   Array in_memory(Array array, const Type& type, const std::optional<Place>& place, const std::string& what);
   /// Stores the array at an address.
   void fill(const Array& array, const Type& type, const Address& to, const std::string& what);
+  /// The array that has been made in the memory of `to`.
+  Array stored(Id to);
 
  private:
   Array define_map(const Term& term, Id to);
-  Array define_spread(const Term& term, Id to);
-  Array define_range(Id to);
-  Array define_block_reduction(const Term& term, Id to, const std::optional<Place>& place);
-  Array define_orthonormal(const Term& term, Id to, const std::optional<Place>& place);
-  Array define_largest(const Term& term, Id to, const std::optional<Place>& place);
-  Array define_scatter(const Term& term, Id to, const std::optional<Place>& place);
-  Array define_matmul(const Term& term, Id to, const std::optional<Place>& place);
-  Array stored(Id to);
-  Id piece(const Array& array, const Type& type);
 
   Layout& layout_;
 };
+
+/// The products to prepare ahead of the array's elements.
+std::vector<Id> outers_of(const Array& array);
 
 }  // namespace casync::compll::cpu_turns

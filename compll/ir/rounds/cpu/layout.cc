@@ -25,4 +25,6 @@ void Layout::refuse(const Term& term, const std::string& what) {
   throw CannotPlan{term.at, what + " in `synchronize`"};
 }
 
+void Layout::refuse(const Term& term) { refuse(term, "`" + std::string(name_of(term.op)) + "`"); }
+
 }  // namespace casync::compll::cpu_turns

@@ -22,6 +22,8 @@ struct Layout {
   /// Notes a loop over the array, if it has n elements, and the bytes that it writes.
   void note(const std::string& what, const Array& array, const Type& type, double written);
   [[noreturn]] static void refuse(const Term& term, const std::string& what);
+  /// Refuses the operator of the term.
+  [[noreturn]] static void refuse(const Term& term);
 
   Turn& plan;
   Singles singles{*this};

@@ -143,20 +143,27 @@ struct ReduceBlocks {
   const Term* term = nullptr;
   std::optional<Id> function;
 };
-struct Orthonormalize {
-  Id array = 0;
-  const Term* term = nullptr;
-};
 
-/// The places of the largest elements of an array in memory.
-struct Largest {
-  Id array = 0, from = 0;
-  const Term* term = nullptr;
+/// The arguments of a call: a number of elements; the length of a block or of a vector; a single value; the memory of
+/// an array; and the memory that the function takes what it needs from.
+struct SizeOf {
+  Type type;
 };
-/// The element that would be the last of them.
-struct KthLargest {
-  Id value = 0, from = 0;
-  const Term* term = nullptr;
+struct LengthOf {
+  Constant length;
+};
+struct MemoryOf {
+  Id array = 0;
+};
+struct Workspace {};
+using Argument = std::variant<SizeOf, LengthOf, const Term*, MemoryOf, Workspace>;
+
+/// A call of a function that works on arrays in memory.
+struct Apply {
+  std::string function;  ///< of compll/ops/cpu
+  std::vector<Argument> arguments;
+  std::string words;             ///< as texts of plans have it, with {i} for argument i, which is an array
+  std::optional<Id> value = {};  ///< what it returns
 };
 /// Zeros in memory.
 struct Zeros {
@@ -193,9 +200,9 @@ struct Product {
 struct MakeResult {};
 struct GiveResult {};
 
-using Item = std::variant<Statement, Take, Given, Single, Map, Range, Spread, Outer, Memory, Buffer, Stored, Fill, Copy,
-                          Function, Reduce, ReduceBlocks, Orthonormalize, Largest, KthLargest, Zeros, Scatter, Tiles,
-                          Piece, Product, MakeResult, GiveResult>;
+using Item =
+    std::variant<Statement, Take, Given, Single, Map, Range, Spread, Outer, Memory, Buffer, Stored, Fill, Copy,
+                 Function, Reduce, ReduceBlocks, Apply, Zeros, Scatter, Tiles, Piece, Product, MakeResult, GiveResult>;
 
 /// The place where the elements of an array are.
 enum class Storage : std::uint8_t {

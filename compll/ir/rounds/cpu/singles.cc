@@ -38,7 +38,10 @@ void Singles::find(const Term& selection) {
   check(*selection.arguments[1]);
   const Id to = layout_.temporary("kth_largest", selection.type());
   layout_.note("`kth_largest`", from, of.type(), 0);
-  layout_.add(KthLargest{to, *from.memory, &selection});
+  layout_.add(Apply{"find_kth_largest",
+                    {SizeOf{of.type()}, selection.arguments[1].get(), MemoryOf{*from.memory}, Workspace{}},
+                    "kth_largest of {2}",
+                    to});
   layout_.plan.of_term[&selection] = to;
 }
 

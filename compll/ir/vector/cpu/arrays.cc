@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "compll/ir/vector/cpu/fuse_loops.h"
+#include "compll/ir/vector/cpu/operators.h"
 #include "compll/ir/vector/cpu/storage.h"
 #include "compll/lang/terms.h"
 
@@ -25,30 +26,23 @@ Id Arrays::whole_array(const Term& term) {
 }
 
 void Arrays::define(Id to, const Term& term, std::optional<VariableId> id) {
-  Operators& operators = fusion_.operators;
   const std::optional<ArrayOp> op = array_op(term.op);
   CASYNC_CHECK(op.has_value());
   switch (*op) {
     case ArrayOp::kMap: return define_map(to, term);
-    case ArrayOp::kRange: return fusion_.add(Range{to});
-    case ArrayOp::kSpread: return define_spread(to, term);
-    case ArrayOp::kScatter:
-    case ArrayOp::kScatterAdd: return operators.define_scatter(to, term, id);
-    case ArrayOp::kLargest: return operators.define_largest(to, term, id);
-    case ArrayOp::kBlockReduce: return operators.define_block_reduction(to, term);
-    case ArrayOp::kHadamard: return operators.define_hadamard(to, term);
-    case ArrayOp::kWhere: return operators.define_where(to, term);
-    case ArrayOp::kSort: return operators.define_sort(to, term);
-#define COMPLL_VECTOR(id, ...) case ArrayOp::k##id:
+#define COMPLL_ARRAY(operation, word, ...)       \
+  case ArrayOp::k##operation: {                  \
+    return define_##word(fusion_, to, term, id); \
+  }
+#define COMPLL_VECTOR(operation, ...)      \
+  case ArrayOp::k##operation: {            \
+    return define_call(fusion_, to, term); \
+  }
 #include "compll/lang/operators.def"
-      return operators.define_call(to, term);
-    case ArrayOp::kMatmul:
-    case ArrayOp::kOrthonormalize:
-    case ArrayOp::kExchange: break;  // in programs that exchange: ir/rounds/cpu/arrays.cc
+    case ArrayOp::kExchange: Fusion::refuse(term);  // between two turns
     case ArrayOp::kReduce:
     case ArrayOp::kKthLargest: CASYNC_CHECK(false);  // no arrays: Singles lays them out
   }
-  Fusion::refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
 }
 
 /// Defines a map where it is used, or stores it.
@@ -58,13 +52,7 @@ void Arrays::define_map(Id to, const Term& term) {
   if (storage == Storage::kGathered) return define_gather(to, term);
   const Id from = fusion_.temporary("each", term.type());
   define_function(from, term);
-  storage == Storage::kBlocks ? fusion_.operators.define_block_values(to, from, term) : keep(to, from);
-}
-
-void Arrays::define_spread(Id to, const Term& term) {
-  const Id from = array(*term.arguments.front());
-  fusion_.add(Spread{to, from, term.block});
-  fusion_.loop.set_level(to, fusion_.loop.level(from));
+  storage == Storage::kBlocks ? define_block_values(fusion_, to, from, term) : keep(to, from);
 }
 
 void Arrays::define_gather(Id to, const Term& term) {
@@ -101,8 +89,7 @@ void Arrays::define_parts(const Step& step) {
     plan.values[from].one_by_one = one_by_one;
     if (is_kept) {
       // Statistics of blocks may be there only in the loop that is put off.
-      term.type().is_over(Extent::Kind::kBlocks) ? fusion_.operators.define_block_values(to, from, term)
-                                                 : keep(to, from);
+      term.type().is_over(Extent::Kind::kBlocks) ? define_block_values(fusion_, to, from, term) : keep(to, from);
     }
     if (term.type().is_over(Extent::Kind::kElements)) fusion_.copies.begin(id, to);
   }

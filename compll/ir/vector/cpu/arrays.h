@@ -27,7 +27,6 @@ class Arrays {
   void define_map(Id to, const Term& term);
   void define_function(Id to, const Term& term);
   void define_gather(Id to, const Term& term);
-  void define_spread(Id to, const Term& term);
   void keep(Id to, Id from);
 
   Fusion& fusion_;

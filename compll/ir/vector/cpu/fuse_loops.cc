@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compll/ir/cannot_plan.h"
+#include "compll/ir/vector/cpu/operators.h"
 #include "compll/ir/vector/cpu/uses.h"
 #include "compll/lang/terms.h"
 
@@ -144,7 +145,7 @@ class Layout {
     fusion_.add(Statement{term.at});
     if (term.op == Op::kKthLargest) {
       fusion_.singles.prepare(*term.arguments[1]);
-      return fusion_.operators.define_largest(fusion_.value_of(first), term, first);
+      return define_search(fusion_, fusion_.value_of(first), term, first);
     }
     if (!term.type().is_array()) {
       fusion_.singles.prepare(term);
@@ -181,6 +182,7 @@ Id Fusion::temporary(const std::string& word, const Type& type) {
 }
 
 void Fusion::refuse(Span at, const std::string& what) { throw CannotPlan{at, what}; }
+void Fusion::refuse(const Term& term) { refuse(term.at, "`" + std::string(name_of(term.op)) + "`"); }
 
 void Fusion::settle(const Term& term) {
   bool needs = false;

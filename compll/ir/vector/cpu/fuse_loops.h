@@ -4,7 +4,6 @@
 #include "compll/ir/vector/cpu/arrays.h"
 #include "compll/ir/vector/cpu/copies.h"
 #include "compll/ir/vector/cpu/open_loop.h"
-#include "compll/ir/vector/cpu/operators.h"
 #include "compll/ir/vector/cpu/plan.h"
 #include "compll/ir/vector/cpu/singles.h"
 
@@ -27,13 +26,14 @@ struct Fusion {
   /// Ends the loop if a term needs the whole of its results.
   void settle(const Term& term);
   [[noreturn]] static void refuse(Span at, const std::string& what);
+  /// Refuses the operator of the term.
+  [[noreturn]] static void refuse(const Term& term);
 
   Routine& plan;
   OpenLoop loop{plan};
   Copies copies{*this};
   Singles singles{*this};
   Arrays arrays{*this};
-  Operators operators{*this};
   /// True once elements of other places are read: then nothing may be overwritten until the end.
   bool picks_elements = false;
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The plans of operators that make arrays in memory, on whole vectors on a CPU: each becomes a call, a part of the loop
+// that is put off, or both. They lie in compll/ir/operators, beside those of the same operators for other targets.
 #pragma once
 
 #include <optional>
@@ -9,26 +12,17 @@ namespace casync::compll::cpu_whole {
 
 struct Fusion;
 
-/// Operators that make arrays in memory: each becomes a call, a part of the loop that is put off, or both.
-class Operators {
- public:
-  explicit Operators(Fusion& fusion) : fusion_(fusion) {}
+// For each COMPLL_ARRAY of operators.def a function that defines its array; `id`: the variable that it is given to.
+#define COMPLL_ARRAY(operation, word, ...) \
+  void define_##word(Fusion& fusion, Id to, const Term& term, std::optional<VariableId> id);
+#define COMPLL_VECTOR(...)
+#include "compll/lang/operators.def"
 
-  /// `largest` and `kth_largest`: the loop collects candidates, and they are searched after it.
-  void define_largest(Id to, const Term& term, std::optional<VariableId> id);
-  /// An operator that is one call of the function with its name.
-  void define_call(Id to, const Term& term);
-  void define_where(Id to, const Term& term);
-  void define_sort(Id to, const Term& term);
-  void define_scatter(Id to, const Term& term, std::optional<VariableId> id);
-  /// Reduces each block to one element: in the tile's loop over blocks, after the phase that has their elements.
-  void define_block_reduction(Id to, const Term& term);
-  /// Computes a function of blocks' values once for each block.
-  void define_block_values(Id to, Id from, const Term& term);
-  void define_hadamard(Id to, const Term& term);
-
- private:
-  Fusion& fusion_;
-};
+/// An operator that is one call of the function with its name.
+void define_call(Fusion& fusion, Id to, const Term& term);
+/// `largest` and `kth_largest`: the loop collects candidates, and they are searched after it.
+void define_search(Fusion& fusion, Id to, const Term& term, std::optional<VariableId> id);
+/// Computes a function of blocks' values once for each block.
+void define_block_values(Fusion& fusion, Id to, Id from, const Term& term);
 
 }  // namespace casync::compll::cpu_whole

@@ -2,6 +2,7 @@
 #include "compll/ir/vector/cpu/singles.h"
 
 #include "compll/ir/vector/cpu/fuse_loops.h"
+#include "compll/ir/vector/cpu/operators.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll::cpu_whole {
@@ -34,7 +35,7 @@ void Singles::prepare(const Term& term) {
   if (term.op == Op::kKthLargest) {
     const Id value = fusion_.temporary("kth_largest", term.type());
     fusion_.plan.of_term[&term] = value;
-    fusion_.operators.define_largest(value, term, {});
+    define_search(fusion_, value, term, {});
   }
 }
 

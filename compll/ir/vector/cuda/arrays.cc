@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compll/ir/vector/cuda/operators.h"
 #include "compll/ir/vector/cuda/places.h"
 #include "compll/ir/vector/cuda/ready.h"
 #include "compll/ir/vector/cuda/staging.h"
@@ -63,7 +64,7 @@ void Arrays::plan_term(const Term& term) {
   if (term.op == Op::kSize || term.op == Op::kVariable) return;
   plan_parts(term);
   if (term.op == Op::kReduce) return staging_.reductions.plan_reduction(term);
-  if (term.op == Op::kKthLargest) return staging_.selection.plan_kth_largest(term);
+  if (term.op == Op::kKthLargest) return plan_kth_largest(staging_, term);
   if (!term.type().is_array()) return;
   const std::string name = staging_.temporary(std::string(name_of(term.op)));
   const Id array = plan_array(term, name, {});
@@ -75,24 +76,15 @@ Id Arrays::plan_array(const Term& term, const std::string& name, std::optional<V
   CASYNC_CHECK(op.has_value());
   switch (*op) {
     case ArrayOp::kMap: return plan_map_of(term, name, id);
-    case ArrayOp::kRange: return add_value(staging_.plan, {name, term.type(), Range{}, {}});
-    case ArrayOp::kSpread: return plan_spread(term, name);
-    case ArrayOp::kBlockReduce:
-      return term.block.dimension ? staging_.matrices.plan_vector_reduction(term, name)
-                                  : staging_.reductions.plan_block_reduction(term, name);
-    case ArrayOp::kMatmul:
-      return term.form == MatmulForm::kOuter ? staging_.matrices.plan_outer_product(term, name, id)
-                                             : staging_.matrices.plan_matmul(term, name, id);
-    case ArrayOp::kOrthonormalize: return staging_.matrices.plan_orthonormalize(term, name, id);
-    case ArrayOp::kLargest: return staging_.selection.plan_largest(term, name);
-    case ArrayOp::kWhere: return staging_.selection.plan_where(term, name);
-    case ArrayOp::kSort: return staging_.operators.plan_sort(term, name);
-    case ArrayOp::kScatter:
-    case ArrayOp::kScatterAdd: return staging_.operators.plan_scatter(term, name, id);
-    case ArrayOp::kHadamard: return staging_.operators.plan_hadamard(term, name, id);
-#define COMPLL_VECTOR(id, ...) case ArrayOp::k##id:
+#define COMPLL_ARRAY(operation, word, ...)        \
+  case ArrayOp::k##operation: {                   \
+    return plan_##word(staging_, term, name, id); \
+  }
+#define COMPLL_VECTOR(operation, ...)       \
+  case ArrayOp::k##operation: {             \
+    return plan_call(staging_, term, name); \
+  }
 #include "compll/lang/operators.def"
-      return staging_.operators.plan_call(term, name);
     case ArrayOp::kExchange: break;  // between two turns
     case ArrayOp::kReduce:
     case ArrayOp::kKthLargest: CASYNC_CHECK(false);  // no arrays: plan_term() plans them
@@ -155,14 +147,6 @@ Id Arrays::keep(Id array, std::optional<VariableId> id) {
 void Arrays::keep_computed(const Term& term) {
   const Id array = value_of(staging_.plan, term);
   if (staging_.plan.values[array].is_computed()) rebind(staging_.plan, term, keep(array, {}));
-}
-
-Id Arrays::plan_spread(const Term& term, const std::string& name) {
-  Routine& plan = staging_.plan;
-  const Term& of = *term.arguments[0];
-  Ready when = ready(plan, of);
-  if (term.block.dimension) when.own = when.all;
-  return add_value(plan, {name, term.type(), Spread{value_of(plan, of), term.block}, when});
 }
 
 }  // namespace casync::compll::cuda_whole

@@ -30,7 +30,6 @@ class Arrays {
   Id plan_map(const Term& term, std::size_t result, const std::string& name);
   Id plan_map_of(const Term& term, const std::string& name, std::optional<VariableId> id);
   Id plan_kept(const Term& term, const std::string& name, std::optional<VariableId> id);
-  Id plan_spread(const Term& term, const std::string& name);
 
   Staging& staging_;
 };

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The plans of operators that make arrays in memory, on whole vectors on a GPU: their stages, and their memory. They
+// lie in compll/ir/operators, beside those of the same operators for other targets.
 #pragma once
 
 #include <optional>
@@ -10,21 +13,15 @@ namespace casync::compll::cuda_whole {
 
 struct Staging;
 
-/// Operators that make arrays in memory: their stages, and their memory.
-class Operators {
- public:
-  explicit Operators(Staging& staging) : staging_(staging) {}
+// For each COMPLL_ARRAY of operators.def a function that plans its array; `id`: the variable that it is given to.
+#define COMPLL_ARRAY(operation, word, ...) \
+  Id plan_##word(Staging& staging, const Term& term, const std::string& name, std::optional<VariableId> id);
+#define COMPLL_VECTOR(...)
+#include "compll/lang/operators.def"
 
-  /// An operator that is one call of the function with its name, in one stage.
-  Id plan_call(const Term& term, const std::string& name);
-  Id plan_sort(const Term& term, const std::string& name);
-  Id plan_scatter(const Term& term, const std::string& name, std::optional<VariableId> id);
-  Id plan_hadamard(const Term& term, const std::string& name, std::optional<VariableId> id);
-
- private:
-  Id plan_repeated(const Term& term, const std::string& name, const Address& to);
-
-  Staging& staging_;
-};
+/// An operator that is one call of the function with its name, in one stage.
+Id plan_call(Staging& staging, const Term& term, const std::string& name);
+/// `kth_largest`, which makes one element.
+void plan_kth_largest(Staging& staging, const Term& term);
 
 }  // namespace casync::compll::cuda_whole

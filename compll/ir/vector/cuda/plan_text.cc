@@ -117,8 +117,8 @@ class DefinitionText : PlanWords {
   std::string operator()(const KthLargest& each) const { return "the result of search " + search(each.search); }
 };
 
-/// The text of a stage's work.
-class WorkText : PlanWords {
+/// The text of work that moves elements: from the input, to memory, to what the launch gives.
+class MoveText : PlanWords {
  public:
   using PlanWords::PlanWords;
 
@@ -148,6 +148,13 @@ class WorkText : PlanWords {
   std::string operator()(const SubtractDecoded& each) const {
     return "take " + name(each.values) + " at " + name(each.places) + " from the residual";
   }
+};
+
+/// The text of reductions.
+class ReductionText : PlanWords {
+ public:
+  using PlanWords::PlanWords;
+
   std::string operator()(const ReduceJoined& each) const {
     return "reduce " + name(each.from) + " by " + text(each.by) + " into " + word(each.slot);
   }
@@ -163,6 +170,13 @@ class WorkText : PlanWords {
   std::string operator()(const ReduceVectors& each) const {
     return "reduce vectors of " + name(each.from) + " by " + text(each.by) + " into " + word(each.to);
   }
+};
+
+/// The text of operators that make arrays at once.
+class CallText : PlanWords {
+ public:
+  using PlanWords::PlanWords;
+
   std::string operator()(const Apply& each) const {
     return filled(each.words, [&](std::size_t i) {
       return std::visit([&](const auto& argument) { return argument_text(argument); }, each.arguments[i]);
@@ -178,17 +192,6 @@ class WorkText : PlanWords {
            " times " + name(each.vectors) + " into " + text(each.to) +
            (fills ? ", and store the matrix in " + text(*fills) : "");
   }
-  std::string operator()(const ListLargest& each) const {
-    std::string fed;
-    for (const FedReducer& reducer : each.fed) fed += ", feed " + reducer.name + " = " + name(reducer.from);
-    return "list the largest for " + search(each.search) + (each.takes_input ? ", taking the input" : "") + fed;
-  }
-  std::string operator()(const ChooseDigit& each) const { return "choose digit " + digit(each.digit, each.searches); }
-  std::string operator()(const CountDigit& each) const { return "count digit " + digit(each.digit, each.searches); }
-  std::string operator()(const PickLargest& each) const { return "write places for" + names(each.searches); }
-  std::string operator()(const PickWhere& each) const {
-    return "write places where " + name(each.from) + " into " + word(each.to);
-  }
 
  private:
   std::string argument_text(const Tile&) const { return "the tile"; }
@@ -201,6 +204,34 @@ class WorkText : PlanWords {
   std::string argument_text(const Address& each) const { return text(each); }
   std::string argument_text(const BlockOf& each) const { return block(each.size); }
   std::string argument_text(const BeforeOf& each) const { return each.name; }
+};
+
+/// The text of operators that find elements.
+class SearchText : PlanWords {
+ public:
+  using PlanWords::PlanWords;
+
+  std::string operator()(const ListLargest& each) const {
+    std::string fed;
+    for (const FedReducer& reducer : each.fed) fed += ", feed " + reducer.name + " = " + name(reducer.from);
+    return "list the largest for " + search(each.search) + (each.takes_input ? ", taking the input" : "") + fed;
+  }
+  std::string operator()(const ChooseDigit& each) const { return "choose digit " + digit(each.digit, each.searches); }
+  std::string operator()(const CountDigit& each) const { return "count digit " + digit(each.digit, each.searches); }
+  std::string operator()(const PickLargest& each) const { return "write places for" + names(each.searches); }
+  std::string operator()(const PickWhere& each) const {
+    return "write places where " + name(each.from) + " into " + word(each.to);
+  }
+};
+
+/// The text of a stage's work.
+struct WorkText : MoveText, ReductionText, CallText, SearchText {
+  explicit WorkText(const Routine& plan) : MoveText(plan), ReductionText(plan), CallText(plan), SearchText(plan) {}
+
+  using CallText::operator();
+  using MoveText::operator();
+  using ReductionText::operator();
+  using SearchText::operator();
 };
 
 /// The text of a launch, line by line.

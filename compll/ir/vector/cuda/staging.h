@@ -4,11 +4,8 @@
 #include <string>
 
 #include "compll/ir/vector/cuda/arrays.h"
-#include "compll/ir/vector/cuda/matrices.h"
-#include "compll/ir/vector/cuda/operators.h"
 #include "compll/ir/vector/cuda/plan.h"
 #include "compll/ir/vector/cuda/reductions.h"
-#include "compll/ir/vector/cuda/selection.h"
 
 namespace casync::compll::cuda_whole {
 
@@ -23,10 +20,7 @@ struct Staging {
 
   Routine& plan;
   Arrays arrays{*this};
-  Operators operators{*this};
   Reductions reductions{*this};
-  Selection selection{*this};
-  Matrices matrices{*this};
 };
 
 }  // namespace casync::compll::cuda_whole

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/control/group/requests.h"
+
+#include "runtime/control/group/faults.h"
+
+namespace casync::runtime {
+
+void Requests::gather(const GatherCall& call) {
+  answer_.expect(call.blob);
+  send_(FrameType::kGather, encode_gather(call, Clock::now()));
+}
+
+void Requests::claim(std::vector<Claim> claims) {
+  send_(FrameType::kClaim, encode_claims(claims_.keep(std::move(claims))));
+}
+
+void Requests::need(const std::vector<std::string>& names, std::uint32_t step) {
+  send_(FrameType::kNeeds, encode_needs({step, names}));
+}
+
+void Requests::lack(const std::string& name) { send_(FrameType::kLacks, encode_name(name)); }
+
+void Requests::give_up(const std::string& name) { send_(FrameType::kGiveUp, encode_name(name)); }
+
+Status Requests::handle(FrameType type, const std::string& bytes) {
+  switch (type) {
+    case FrameType::kGathered: return handle_gathered(bytes);
+    case FrameType::kAllGathered: return handle_all_gathered(bytes);
+    case FrameType::kRefused: return handle_refused(bytes);
+    case FrameType::kAgreed: return handle_agreed(bytes);
+    case FrameType::kAsk: return handle_ask(bytes);
+    case FrameType::kNeeded: return handle_needed(bytes);
+    default: return data_loss("a control frame that only members send");
+  }
+}
+
+void Requests::drop(const Identity& hub) {
+  if (answer_.is_expected()) events_.gathered(left_early(hub, "a collective call").cause);
+  answer_.drop();
+}
+
+Status Requests::handle_gathered(const std::string& bytes) {
+  auto gathered = decode_gathered(bytes, ranks_);
+  if (!gathered) return gathered.status();
+  auto all = answer_.take(*gathered);
+  if (!all) return all.status();
+  if (*all) events_.gathered(std::move(**all));
+  return Status::ok();
+}
+
+Status Requests::handle_all_gathered(const std::string& bytes) {
+  auto blobs = decode_all_gathered(bytes, ranks_);
+  if (!blobs) return blobs.status();
+  if (!answer_.is_expected()) return data_loss("blobs that nobody asked for");
+  answer_.drop();
+  events_.gathered(std::move(*blobs));
+  return Status::ok();
+}
+
+Status Requests::handle_refused(const std::string& bytes) {
+  auto refusal = decode_abort(bytes);
+  if (refusal && answer_.is_expected()) events_.gathered(refusal->cause);
+  answer_.drop();
+  return refusal.status();
+}
+
+Status Requests::handle_agreed(const std::string& bytes) {
+  const auto agreed = decode_agreement(bytes);
+  if (!agreed) return agreed.status();
+  Agreement agreement;
+  agreement.in_turn = agreed->in_turn;
+  for (const std::string_view key : agreed->keys) {
+    agreement.names.push_back(claims_.name_of(key));
+    if (agreement.names.back().empty()) return data_loss("an agreement about a name that this rank has not claimed");
+  }
+  events_.agreed(agreement);
+  return Status::ok();
+}
+
+Status Requests::handle_ask(const std::string& bytes) {
+  const auto name = decode_name(bytes);
+  if (!name) return name.status();
+  const Facts* const facts = claims_.facts_of(*name);
+  if (facts == nullptr) return data_loss("a question about a name that this rank has not claimed");
+  send_(FrameType::kTold, encode_told(*name, *facts));
+  return Status::ok();
+}
+
+Status Requests::handle_needed(const std::string& bytes) {
+  const auto needs = decode_needs(bytes);
+  if (!needs) return needs.status();
+  for (const std::string& name : needs->names) events_.needed(name, needs->step);
+  return Status::ok();
+}
+
+}  // namespace casync::runtime
