@@ -52,7 +52,7 @@ TEST_CASE("claim: a rank that does not claim in time is named on all") {
   });
   // The late rank waits for nothing itself, so the news may reach it after the others' agree() has returned.
   Group& idle = **group.joined[static_cast<std::size_t>(late)];
-  for (const auto deadline = after(Seconds(10)); idle.failure().ok() && Clock::now() < deadline;) {
+  for (const auto deadline = after(Seconds(10)); idle.failure().is_ok() && Clock::now() < deadline;) {
     std::this_thread::sleep_for(Seconds(0.001));
   }
   results[static_cast<std::size_t>(late)] = idle.failure();
