@@ -52,12 +52,13 @@ def trivial(rows):
     bandwidth = {"100mbit": 12.5e6, "1gbit": 1.25e8, "10gbit": 1.25e9}
     sent = [row for row in rows if row["link"] in bandwidth]
     wire = {id(row): 1e3 * row["payload_bytes"] / bandwidth[row["link"]] for row in sent}
-    return {
+    known = {
         "the training alone": predicted(rows, lambda row: row["training_ms"]),
         f"{ratio:.2f} times the training": predicted(rows, lambda row: ratio * row["training_ms"]),
         "the longer of training and wire": predicted(sent, lambda row: max(row["training_ms"], wire[id(row)])),
         "training and wire after each other": predicted(sent, lambda row: row["training_ms"] + wire[id(row)]),
     }
+    return {name: others for name, others in known.items() if others}
 
 
 def predicted(rows, by):
