@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from casync import _patience
+from casync import patience
 
 
 @pytest.mark.parametrize("ends_first", [True, False])
@@ -25,7 +25,7 @@ def test_a_result_that_nobody_takes_is_abandoned_whenever_the_interruption_comes
     abandoned = []
     monkeypatch.setattr(threading.Thread, "join", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        _patience.in_thread(function, lambda result: (abandoned.append(result), given_up.set()))
+        patience.in_thread(function, lambda result: (abandoned.append(result), given_up.set()))
     go_on.set()
     assert given_up.wait(20) and abandoned == ["made"]
 
@@ -36,14 +36,14 @@ def test_a_failure_goes_to_who_waits_and_is_not_abandoned():
 
     abandoned = []
     with pytest.raises(ValueError, match="no"):
-        _patience.in_thread(function, abandoned.append)
-    assert _patience.in_thread(lambda: 5, abandoned.append) == 5
+        patience.in_thread(function, abandoned.append)
+    assert patience.in_thread(lambda: 5, abandoned.append) == 5
     assert abandoned == []
 
 
 def test_nobody_has_to_wait_for_what_runs_aside():
     go_on = threading.Event()
-    slow = _patience.Aside(go_on.wait)
+    slow = patience.Aside(go_on.wait)
     assert slow.begin()
     assert not slow.wait(0.01)
     go_on.set()
@@ -52,7 +52,7 @@ def test_nobody_has_to_wait_for_what_runs_aside():
     def fails():
         raise ValueError("no")
 
-    failing = _patience.Aside(fails)
+    failing = patience.Aside(fails)
     assert failing.begin()
     with pytest.raises(ValueError, match="no"):
         failing.wait(60)

@@ -10,7 +10,7 @@ import os
 import tempfile
 from typing import Any, Protocol
 
-from casync import _library, _logging, _patience, errors, launch
+from casync import _library, _logging, patience, errors, launch
 from casync.codec import Codec
 
 _log = logging.getLogger("casync")
@@ -60,7 +60,7 @@ def open_session(request: Request) -> ctypes.c_void_p:
     for variable, folder in (("CASYNC_TRACE", request.trace), ("CASYNC_RECORD", None)):
         _probe(variable, folder or os.environ.get(variable))
     try:
-        return _patience.in_thread(lambda: _open(_options(request, store, calls)), abandoned=_drop)
+        return patience.in_thread(lambda: _open(_options(request, store, calls)), abandoned=_drop)
     except Exception as error:
         # The store's exception is the cause of the error that C then reported. The frames in between say nothing.
         raise (calls.error or error.with_traceback(None)) from None

@@ -7,7 +7,7 @@ import functools
 import os
 from typing import TYPE_CHECKING
 
-from casync import _patience, greeting, native
+from casync import patience, greeting, native
 from casync.session import Session
 
 if TYPE_CHECKING:
@@ -49,4 +49,4 @@ class AttachedSession(Session):
             if self._number is not None and self._pid == os.getpid():
                 self._number = None
                 # Waits until nothing is under way, which has ended with the session: only then may it be freed.
-                _patience.in_thread(self._detach)
+                patience.in_thread(self._detach)

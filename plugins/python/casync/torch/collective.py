@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 from casync import errors
-from casync._patience import SLICE_S, Aside
+from casync.patience import SLICE_S, Aside
 
 if TYPE_CHECKING:
     import datetime

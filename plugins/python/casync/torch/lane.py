@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from casync import errors
-from casync._patience import Aside
+from casync.patience import Aside
 from casync.torch.collective import CollectiveWork
 
 if TYPE_CHECKING:
