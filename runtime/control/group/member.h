@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "runtime/control/group/hub_link.h"
+#include "runtime/control/group/member_requests.h"
 #include "runtime/control/group/messages.h"
 #include "runtime/control/group/proposal.h"
 #include "runtime/control/group/pulse.h"
 #include "runtime/control/group/relay.h"
-#include "runtime/control/group/requests.h"
 #include "runtime/control/group/role.h"
 #include "runtime/control/wire/connection.h"
 #include "runtime/control/wire/door.h"
@@ -57,7 +57,7 @@ class Member final : public Role {
   Identity self_, hub_;
   RoleEvents& events_;
   HubLink link_;
-  Requests requests_;
+  MemberRequests requests_;
   Pulse pulse_;                   // of children
   std::unique_ptr<Relay> relay_;  // in a large job
   Proposal proposal_;

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/control/group/requests.h"
+#include "runtime/control/group/member_requests.h"
 
 #include "runtime/control/group/faults.h"
 
 namespace casync::runtime {
 
-void Requests::gather(const GatherCall& call) {
+void MemberRequests::gather(const GatherCall& call) {
   answer_.expect(call.blob);
   send_(FrameType::kGather, encode_gather(call, Clock::now()));
 }
 
-void Requests::claim(std::vector<Claim> claims) {
+void MemberRequests::claim(std::vector<Claim> claims) {
   send_(FrameType::kClaim, encode_claims(claims_.keep(std::move(claims))));
 }
 
-void Requests::need(const std::vector<std::string>& names, std::uint32_t step) {
+void MemberRequests::need(const std::vector<std::string>& names, std::uint32_t step) {
   send_(FrameType::kNeeds, encode_needs({step, names}));
 }
 
-void Requests::lack(const std::string& name) { send_(FrameType::kLacks, encode_name(name)); }
+void MemberRequests::lack(const std::string& name) { send_(FrameType::kLacks, encode_name(name)); }
 
-void Requests::give_up(const std::string& name) { send_(FrameType::kGiveUp, encode_name(name)); }
+void MemberRequests::give_up(const std::string& name) { send_(FrameType::kGiveUp, encode_name(name)); }
 
-Status Requests::handle(FrameType type, const std::string& bytes) {
+Status MemberRequests::handle(FrameType type, const std::string& bytes) {
   switch (type) {
     case FrameType::kGathered: return handle_gathered(bytes);
     case FrameType::kAllGathered: return handle_all_gathered(bytes);
@@ -34,12 +34,12 @@ Status Requests::handle(FrameType type, const std::string& bytes) {
   }
 }
 
-void Requests::drop(const Identity& hub) {
+void MemberRequests::drop(const Identity& hub) {
   if (answer_.is_expected()) events_.gathered(left_early(hub, "a collective call").cause);
   answer_.drop();
 }
 
-Status Requests::handle_gathered(const std::string& bytes) {
+Status MemberRequests::handle_gathered(const std::string& bytes) {
   auto gathered = decode_gathered(bytes, ranks_);
   if (!gathered) return gathered.status();
   auto all = answer_.take(*gathered);
@@ -48,7 +48,7 @@ Status Requests::handle_gathered(const std::string& bytes) {
   return Status::ok();
 }
 
-Status Requests::handle_all_gathered(const std::string& bytes) {
+Status MemberRequests::handle_all_gathered(const std::string& bytes) {
   auto blobs = decode_all_gathered(bytes, ranks_);
   if (!blobs) return blobs.status();
   if (!answer_.is_expected()) return data_loss("blobs that nobody asked for");
@@ -57,14 +57,14 @@ Status Requests::handle_all_gathered(const std::string& bytes) {
   return Status::ok();
 }
 
-Status Requests::handle_refused(const std::string& bytes) {
+Status MemberRequests::handle_refused(const std::string& bytes) {
   auto refusal = decode_abort(bytes);
   if (refusal && answer_.is_expected()) events_.gathered(refusal->cause);
   answer_.drop();
   return refusal.status();
 }
 
-Status Requests::handle_agreed(const std::string& bytes) {
+Status MemberRequests::handle_agreed(const std::string& bytes) {
   const auto agreed = decode_agreement(bytes);
   if (!agreed) return agreed.status();
   Agreement agreement;
@@ -77,7 +77,7 @@ Status Requests::handle_agreed(const std::string& bytes) {
   return Status::ok();
 }
 
-Status Requests::handle_ask(const std::string& bytes) {
+Status MemberRequests::handle_ask(const std::string& bytes) {
   const auto name = decode_name(bytes);
   if (!name) return name.status();
   const Facts* const facts = claims_.facts_of(*name);
@@ -86,7 +86,7 @@ Status Requests::handle_ask(const std::string& bytes) {
   return Status::ok();
 }
 
-Status Requests::handle_needed(const std::string& bytes) {
+Status MemberRequests::handle_needed(const std::string& bytes) {
   const auto needs = decode_needs(bytes);
   if (!needs) return needs.status();
   for (const std::string& name : needs->names) events_.needed(name, needs->step);

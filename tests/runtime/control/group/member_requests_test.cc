@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/control/group/requests.h"
+#include "runtime/control/group/member_requests.h"
 
 #include <catch2/catch.hpp>
 #include <memory>
@@ -41,7 +41,7 @@ struct Asking {
   void gather() { requests.gather({"call", std::make_shared<const std::string>("own"), Clock::now()}); }
   Events events;
   std::vector<std::pair<FrameType, std::string>> sent;
-  Requests requests;
+  MemberRequests requests;
 };
 
 }  // namespace

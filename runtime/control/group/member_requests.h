@@ -18,12 +18,12 @@ namespace casync::runtime {
 
 /// The requests of a member: its collective call, its claims, and the names that it waits for. Rank 0 answers them. All
 /// on the group's thread.
-class Requests {
+class MemberRequests {
  public:
   /// Sends to rank 0; nothing happens once that is impossible.
   using Send = std::function<void(FrameType type, std::string payload)>;
   /// `events` outlives the requests.
-  Requests(const Identity& self, RoleEvents& events, Send send)
+  MemberRequests(const Identity& self, RoleEvents& events, Send send)
       : ranks_(self.ranks), events_(events), send_(std::move(send)), answer_(self.rank, self.ranks) {}
 
   void gather(const GatherCall& call);
