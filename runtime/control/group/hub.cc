@@ -38,7 +38,7 @@ Seats::Events Hub::seat_events() {
           [this](const Identity& who, Clock::duration quiet) { fail(silent(who, quiet)); }};
 }
 
-Arrivals::Events Hub::arrival_events() {
+RankArrivals::Events Hub::arrival_events() {
   return {.complete =
               [this](const std::vector<Identity>& roster) {
                 broadcast(FrameType::kReady, encode_roster(roster));

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "runtime/control/group/arrivals.h"
 #include "runtime/control/group/call_desk.h"
 #include "runtime/control/group/claim_desk.h"
 #include "runtime/control/group/ending.h"
 #include "runtime/control/group/leavers.h"
 #include "runtime/control/group/messages.h"
 #include "runtime/control/group/pulse.h"
+#include "runtime/control/group/rank_arrivals.h"
 #include "runtime/control/group/role.h"
 #include "runtime/control/group/seats.h"
 #include "runtime/control/wire/door.h"
@@ -49,7 +49,7 @@ class Hub final : public Role {
 
  private:
   Seats::Events seat_events();
-  Arrivals::Events arrival_events();
+  RankArrivals::Events arrival_events();
   CallDesk::Events call_events();
   ClaimDesk::Events claim_events();
   Status handle_from(Rank child, const Frame& frame);
@@ -65,7 +65,7 @@ class Hub final : public Role {
   RoleEvents& events_;
   Ending ending_;
   Seats seats_;
-  Arrivals arrivals_;
+  RankArrivals arrivals_;
   std::vector<bool> left_;                 // by rank
   std::map<Rank, std::string> hub_words_;  // of ranks whose goodbye comes next
   Leavers leavers_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/control/group/arrivals.h"
+#include "runtime/control/group/rank_arrivals.h"
 
 #include <catch2/catch.hpp>
 #include <string>
@@ -28,7 +28,7 @@ struct Job {
   std::string said;
   Ending ending;
   Seats seats;
-  Arrivals arrivals;
+  RankArrivals arrivals;
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace casync::runtime {
 
 /// The arrival of ranks at rank 0: lets them in by the door, gives them seats, and says when all are here. All on the
 /// group's thread.
-class Arrivals {
+class RankArrivals {
  public:
   struct Events {
     /// All ranks are here. Once.
@@ -32,8 +32,8 @@ class Arrivals {
     std::function<void(const Status& cause)> failed;
   };
   /// `door` is absent in a job of one rank. Borrows the seats and the job's ending.
-  Arrivals(const Identity& self, std::uint64_t epoch, Clock::time_point deadline, std::optional<Door> door,
-           Seats& seats, Ending& ending, Events events);
+  RankArrivals(const Identity& self, std::uint64_t epoch, Clock::time_point deadline, std::optional<Door> door,
+               Seats& seats, Ending& ending, Events events);
 
   /// `set` outlives the arrivals.
   void attach(PollSet& set);

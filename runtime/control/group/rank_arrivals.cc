@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/control/group/arrivals.h"
+#include "runtime/control/group/rank_arrivals.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace casync::runtime {
 
-Arrivals::Arrivals(const Identity& self, std::uint64_t epoch, Clock::time_point deadline, std::optional<Door> door,
-                   Seats& seats, Ending& ending, Events events)
+RankArrivals::RankArrivals(const Identity& self, std::uint64_t epoch, Clock::time_point deadline,
+                           std::optional<Door> door, Seats& seats, Ending& ending, Events events)
     : ranks_(self.ranks),
       door_(std::move(door)),
       seats_(seats),
@@ -17,14 +17,14 @@ Arrivals::Arrivals(const Identity& self, std::uint64_t epoch, Clock::time_point 
       events_(std::move(events)),
       assembly_(self, epoch, Clock::now(), deadline) {}
 
-void Arrivals::attach(PollSet& set) {
+void RankArrivals::attach(PollSet& set) {
   if (!door_) return;
   door_->attach(
       set, [this](const Hello& hello) { return judge(hello); },
       [this](const Identity& who, Connection connection) { admit(who, std::move(connection)); });
 }
 
-Verdict Arrivals::judge(const Hello& hello) {
+Verdict RankArrivals::judge(const Hello& hello) {
   const bool complete = assembly_.is_complete();
   // A job that failed while it came together tells everyone the same; one that ran is the wrong one to ask, and
   // the caller looks for the address of its own.
@@ -43,29 +43,29 @@ Verdict Arrivals::judge(const Hello& hello) {
   return {Verdict::Kind::kRefused, 0, refusal};
 }
 
-void Arrivals::admit(const Identity& who, Connection connection) {
+void RankArrivals::admit(const Identity& who, Connection connection) {
   seats_.admit(who, std::move(connection));
   if (ranks_ <= kStarRanks) take_in(who);
 }
 
-void Arrivals::take_in(const Identity& who) {
+void RankArrivals::take_in(const Identity& who) {
   if (assembly_.is_complete() || ending_.has_begun()) return;
   if (const Status refusal = assembly_.take_in(who); !refusal) return events_.failed(refusal);
   if (assembly_.has_all()) complete();
 }
 
-void Arrivals::complete() {
+void RankArrivals::complete() {
   assembly_.complete();
   events_.complete(assembly_.roster());
 }
 
-void Arrivals::take_in(Here here) {
+void RankArrivals::take_in(Here here) {
   const Identity who = here.who;
   assembly_.listens(std::move(here));
   take_in(who);
 }
 
-Clock::time_point Arrivals::tend(Clock::time_point now) {
+Clock::time_point RankArrivals::tend(Clock::time_point now) {
   if (assembly_.is_complete() || ending_.has_begun()) return Clock::time_point::max();
   if (ranks_ == 1) {
     complete();
@@ -77,11 +77,11 @@ Clock::time_point Arrivals::tend(Clock::time_point now) {
   return Clock::time_point::max();
 }
 
-Clock::time_point Arrivals::tend_door(Clock::time_point now) {
+Clock::time_point RankArrivals::tend_door(Clock::time_point now) {
   return door_ ? door_->tend(now) : Clock::time_point::max();
 }
 
-void Arrivals::close_door() {
+void RankArrivals::close_door() {
   if (door_) door_->close();
 }
 
