@@ -5,10 +5,11 @@
 #                    [TIMEOUT seconds] [WAITS])
 # The only way a Python test is made: one CTest entry that runs `script` with the Python of .venv/<ENVIRONMENT>
 # and the package staged in <build>/python. Files test_*.py run under one pytest, so that they import a framework once;
-# any other is a program (exit 77 skips). IMPORTS: what that pytest and its ranks have imported together, ahead of the files. `plain` has numpy and nothing of a framework. All carry the label `python`.
-# Without the environment, or with CASYNC_WITH_FRAMEWORKS=OFF for a framework's (CASYNC_WITH_TENSORFLOW=OFF for that one
-# alone), the test is left out and a STATUS line says so. WAITS: as for casync_test. ENVIRONMENT torch torch_newest runs casync.torch.ddp in the
-# second one as casync.torch_newest.ddp. No build fails without a <framework>_newest: tools/setup goes on without it, too.
+# any other is a program (exit 77 skips). IMPORTS: modules that pytest and its ranks have imported together, ahead of the
+# files. `plain` has numpy and nothing of a framework. All carry the label `python`. Without the environment, or with
+# CASYNC_WITH_FRAMEWORKS=OFF for a framework's (CASYNC_WITH_TENSORFLOW=OFF for that one alone), the test is left out and a
+# STATUS line says so. WAITS: as for casync_test. ENVIRONMENT torch torch_newest runs casync.torch.ddp in the second one
+# as casync.torch_newest.ddp. No build fails without a <framework>_newest: tools/setup goes on without it, too.
 casync_feature(FRAMEWORKS "tests with deep learning frameworks (.venv/<framework>: tools/setup makes them)" AUTO)
 file(GLOB CASYNC_FRAMEWORKS RELATIVE ${PROJECT_SOURCE_DIR}/plugins/python/casync CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/plugins/python/casync/*/__init__.py)

@@ -64,7 +64,7 @@ bool Departure::is_complete() const {
 
 Status Departure::say_goodbye(const Farewell& completed) {
   Executor& executor = *parts_.executor;
-  // What this rank has of a step may be on its way to another one.
+  // Waits for messages of a complete step that other ranks may still need.
   if (is_complete()) static_cast<void>(executor.waits().wait_all(parts_.deadline()));
   if (const int active = executor.waits().active(); active > 0) {
     static_cast<void>(parts_.group->close(after(kLetGo), words_of(completed)));

@@ -142,7 +142,7 @@ Status ResultWaits::wait_for_step(Clock::time_point until) {
     if (status.code() == StatusCode::kTimeout) return job_end_.end_late(*last, status);
     CASYNC_RETURN_IF_ERROR(status);
   }
-  // What all have may be on its way to another rank still.
+  // Waits for messages that this rank still owes to others.
   if (executor.waits().idle()) return Status::ok();
   const Status all = executor.waits().wait_all(until);
   if (all.code() != StatusCode::kTimeout || executor.failures().failing())

@@ -214,24 +214,6 @@ def test_rank_0_says_where_the_record_is_and_how_to_plan_from_it(tmp_path):
     assert "recorded" not in without.stderr, without.stderr
 
 
-SLOW = """
-import time
-import casync
-
-time.sleep(5)
-
-
-def meet(rank):
-    with casync.Session() as session:
-        return session.rank
-"""
-
-
-def test_ranks_of_a_file_that_takes_long_to_import_begin_together(tmp_path):
-    (tmp_path / "slow.py").write_text(SLOW)
-    assert ranks.values(tmp_path / "slow.py", "meet", 2, env={"CASYNC_TIMEOUT_SEC": "4"}) == [0, 1]
-
-
 LONELY = """
 import sys, casync
 try:

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "casync/simulator/engine/engine.h"
-#include "casync/simulator/task_turn.h"
 
 namespace casync::engine {
 
@@ -41,17 +40,15 @@ bool Processors::may_start(Rank rank, bool may_begin_turn) {
   OfRank& own = of(rank);
   if (own.codec.running() || own.ready.empty()) return false;
   if (!one_thread_) return true;
-  const double now = engine_.clock.now();
   if (engine_.messages.is_busy(rank)) return false;
-  if (now < own.turn_ends) return true;
-  if (own.leaves_next && !may_begin_turn) {
+  if (own.turns.goes_on(engine_.clock.now())) return true;
+  if (own.turns.leaves_messages() && !may_begin_turn) {
     mark(rank);
     return false;
   }
-  own.leaves_next = false;
   engine_.messages.start(rank);
   if (engine_.messages.is_busy(rank)) return false;
-  own.turn_ends = now + kTaskTurn;
+  own.turns.begin(engine_.clock.now());
   return true;
 }
 
@@ -104,8 +101,10 @@ void Processors::end_codec(Rank rank) {
   const double now = engine_.clock.now();
   own.codec.stop();
   own.kernels.ended = now;
-  own.leaves_next = true;
-  if (one_thread_) engine_.network.release(rank);
+  if (one_thread_) {
+    own.turns.end_task();
+    engine_.network.release(rank);
+  }
   const std::uint32_t task = std::exchange(own.task, kNoTask);
   const double took = now - own.began, task_s = engine_.tasks.task_s(task);
   const double task_part = task_s > 0 ? took * task_s / (task_s + engine_.tasks.work_s(task)) : 0;

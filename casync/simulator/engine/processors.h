@@ -7,23 +7,23 @@
 #include "casync/simulator/engine/work.h"
 #include "casync/simulator/event_queue.h"
 #include "casync/simulator/flat_tasks.h"
+#include "casync/simulator/task_turn.h"
 
 namespace casync::engine {
 
 struct Engine;
 
 /// The processors of each rank: its training and its codec tasks, which slow each other down. With one processor a
-/// thread does both codec tasks and messages by turns: codec tasks for kTaskTurn, as the executor does, then the
-/// messages that wait. Its messages leave between its tasks' turns, so that those of a turn travel together.
+/// thread does both codec tasks and messages by turns (TaskTurns), as the executor does.
 class Processors {
  public:
   explicit Processors(Engine& engine);
 
   /// Something may begin at `rank`.
   void mark(Rank rank);
-  /// Begins what may begin at ranks that were marked: copies, codec tasks, messages. go_on(): but for turns of codec
-  /// tasks that follow another turn, whose messages leave first.
+  /// Begins what may begin at ranks that were marked: copies, codec tasks, messages.
   void start_all() { start_marked(true); }
+  /// As start_all(), without turns of codec tasks that follow another turn, whose messages leave first.
   void go_on() { start_marked(false); }
 
   /// A codec task is ready.
@@ -52,8 +52,7 @@ class Processors {
     Work training{Event::Kind::kTraining}, codec{Event::Kind::kCodec};
     std::uint32_t task = kNoTask;  ///< of the codec
     double began = 0;
-    double turn_ends = 0;      ///< of codec tasks
-    bool leaves_next = false;  ///< messages of the last turn may wait to leave
+    TaskTurns turns;
     SharedKernels kernels;
     UrgentQueue ready;
     bool marked = false;

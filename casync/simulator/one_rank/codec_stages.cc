@@ -2,7 +2,6 @@
 #include "casync/simulator/one_rank/codec_stages.h"
 
 #include "casync/simulator/one_rank.h"
-#include "casync/simulator/task_turn.h"
 
 namespace casync::one_rank {
 namespace {
@@ -24,8 +23,7 @@ void CodecStages::reset() {
   work_ = Work(Event::Kind::kCodec);
   ready_ = {};
   kernels_ = {};
-  turn_ends_ = 0;
-  leaves_next_ = false;
+  turns_ = {};
 }
 
 /// The rate of a codec's stage, slowed by training if that runs: as engine::Processors.
@@ -52,14 +50,12 @@ double CodecStages::seconds_of(std::uint32_t item, std::uint64_t arrival) {
 /// Returns true if a stage that takes time can begin. Begins its turn.
 bool CodecStages::may_start(bool may_begin_turn) {
   if (!rank_.one_thread()) return true;
-  const double now = rank_.clock.now();
   if (rank_.messages.is_running()) return false;
-  if (now < turn_ends_) return true;
-  if (leaves_next_ && !may_begin_turn) return false;
-  leaves_next_ = false;
+  if (turns_.goes_on(rank_.clock.now())) return true;
+  if (turns_.leaves_messages() && !may_begin_turn) return false;
   rank_.messages.start();
   if (rank_.messages.is_running()) return false;
-  turn_ends_ = now + kTaskTurn;
+  turns_.begin(rank_.clock.now());
   return true;
 }
 
@@ -88,7 +84,7 @@ void CodecStages::end(const Event& event) {
   const double now = rank_.clock.now();
   work_.stop();
   kernels_.ended = now;
-  leaves_next_ = true;
+  turns_.end_task();
   const Stage& stage = rank_.stages.stage_of(item_);
   const double took = now - began_;
   const double task_part = stage.tasks_s > 0 ? took * stage.tasks_s / stage.seconds : 0;

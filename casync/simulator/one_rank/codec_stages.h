@@ -5,6 +5,7 @@
 
 #include "casync/simulator/one_rank/clock.h"
 #include "casync/simulator/outline.h"
+#include "casync/simulator/task_turn.h"
 
 namespace casync {
 class OneRank;
@@ -19,9 +20,9 @@ class CodecStages {
 
   void reset();
   void queue(const UrgentTask& item) { ready_.push(item); }
-  /// Begins what may begin, and sets the rates of codec, messages and training. With one processor by turns, as
-  /// engine::Processors does.
+  /// Begins what may begin, and sets the rates of codec, messages and training.
   void start() { start(true); }
+  /// As start(), without turns that follow another one, as engine::Processors::go_on().
   void go_on() { start(false); }
   void end(const Event& event);
   bool is_running() const { return work_.running(); }
@@ -35,8 +36,7 @@ class CodecStages {
   OneRank& rank_;
   Work work_{Event::Kind::kCodec};
   double began_ = 0;
-  double turn_ends_ = 0;
-  bool leaves_next_ = false;  ///< messages of the last turn may wait to leave
+  TaskTurns turns_;
   std::uint32_t item_ = 0;
   UrgentQueue ready_;
   SharedKernels kernels_;

@@ -10,7 +10,7 @@ import os
 import tempfile
 from typing import Any, Protocol
 
-from casync import _library, _logging, patience, errors, launch
+from casync import _library, _logging, errors, launch, patience
 from casync.codec import Codec
 
 _log = logging.getLogger("casync")

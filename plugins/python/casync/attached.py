@@ -7,7 +7,7 @@ import functools
 import os
 from typing import TYPE_CHECKING
 
-from casync import patience, greeting, native
+from casync import greeting, native, patience
 from casync.session import Session
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from casync import _exit, _library, _open, patience, _state, arrays, errors, greeting
+from casync import _exit, _library, _open, _state, arrays, errors, greeting, patience
 from casync._calls import Calls
 
 if TYPE_CHECKING:

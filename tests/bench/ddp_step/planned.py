@@ -5,15 +5,15 @@
 
 Each rank lives in a network namespace of its own, all are joined by a switch whose links tbf shapes each way, and share
 this machine's processors; with `--pinned` there are two namespaces, and each has one processor for its ranks, as two
-machines would. Needs root, and the package on PYTHONPATH. For each link the ranks profile themselves (`casync profile`), `casync tune` records
-the training, plans, and chooses among what it measures, and all ways take turns in one process (turns.py): `planned` is
-the planner's plan, `plan` the one that was chosen. The last columns are the chosen plan's step beside that of the best
-other way (`beside_best`), and how far two turns of one way are apart (`scatter`). Exit code 1: some best way is more
-than 3 % faster than the plan.
+machines would. Needs root, and the package on PYTHONPATH. For each link the ranks profile themselves (`casync
+profile`), `casync tune` records the training, plans, and chooses among what it measures, and all ways take turns in one
+process (turns.py): `planned` is the planner's plan, `plan` the one that was chosen. The last columns are the chosen
+plan's step beside that of the best other way (`beside_best`), and how far two turns of one way are apart (`scatter`).
+Exit code 1: some best way is more than 3 % faster than the plan.
 
 `no-op` trains and exchanges nothing. The profile and the recording also predict each way's step (`casync simulate`);
-the errors of all follow the rows, and those of their exposed time, the step beyond `no-op`. `--keep FOLDER` keeps what
-was measured and predicted, as JSON lines.
+the errors of all follow the rows, and those of their exposed time, the step beyond `no-op`. `--keep FOLDER` keeps
+the times, and all that predictions need (predicted.py predicts them again).
 """
 
 import argparse
@@ -35,11 +35,16 @@ BOUND = 1.03
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 32)}
 
 
+def hosts_of(ranks, options):
+    return 2 if options.pinned else ranks
+
+
 def profile(casync, path, ranks, options):
     command = [casync, "profile", "--quick", "--inside", "ucx:tcp", "--between", "ucx:tcp"]
     command += ["--codecs", ",".join(["none", *CODECS])]
     meet = {"CASYNC_RENDEZVOUS": f"file:{path.parent}"}  # torch's store is Python's
-    ended = run.run_ranks([*command, "-o", str(path)], ranks, 600, meet, options.hosts(ranks), options.pinned)
+    command += ["-o", str(path)]
+    ended = run.run_ranks(command, ranks, 600, meet, hosts_of(ranks, options), options.pinned)
     if ended is None or any(code != 0 for code, _, _ in ended):
         raise SystemExit(f"casync profile: {ended[0][2].strip() if ended else 'takes too long'}")
 
@@ -51,7 +56,7 @@ def tune(casync, profiled, model, ranks, folder, options):
     command = [casync, "tune", "--json", "--goal", "step", "--profile", str(profiled), "--codecs", ",".join(CODECS)]
     command += ["--steps", str(options.steps), "-o", str(tuned), "--", *training]
     meet = {"CASYNC_RENDEZVOUS": f"file:{folder}"}
-    ended = run.run_ranks(command, ranks, options.timeout, meet, options.hosts(ranks), options.pinned)
+    ended = run.run_ranks(command, ranks, options.timeout, meet, hosts_of(ranks, options), options.pinned)
     if ended is None or any(code != 0 for code, _, _ in ended):
         raise SystemExit(f"casync tune: {ended[0][2].strip() if ended else 'takes too long'}")
     chosen = json.loads(ended[0][1])["chosen"]
@@ -62,7 +67,7 @@ def tune(casync, profiled, model, ranks, folder, options):
 def measure(model, ranks, ways, options):
     """Milliseconds of a step by way and turn: a turn's median. All ways alternate within one process for each rank."""
     arguments = [model, *ways.values(), "--turns", str(options.turns), "--seconds", str(options.seconds)]
-    hosts = options.hosts(ranks)
+    hosts = hosts_of(ranks, options)
     results, why = run.run_workers("turns.py", arguments, ranks, options.timeout, hosts=hosts, pinned=options.pinned)
     if not results:
         raise SystemExit(f"{model}: {why}")
@@ -106,7 +111,7 @@ def compare(casync, model, ranks, link, folder, options):
     ratio = beside_best({way: values for way, values in times.items() if way not in ("no-op", "planned")})
     columns = "".join(f"{statistics.median(times[way]):9.1f}" for way in ways)
     print(f"  {model:12} {ranks:5} {link:9}{columns}  {ratio:.3f} {scatter(times):7.3f}   # {chosen}", flush=True)
-    where = {"model": model, "ranks": ranks, "nodes": options.hosts(ranks), "link": link}
+    where = {"model": model, "ranks": ranks, "nodes": hosts_of(ranks, options), "link": link}
     setting = predicted.keep(options.keep or folder / "kept", tuned, where, times)
     return ratio, predicted.rows_of(casync, setting)
 
@@ -124,7 +129,6 @@ def main():
     parser.add_argument("--pinned", action="store_true", help="two hosts of one processor each")
     parser.add_argument("--keep", type=pathlib.Path, help="folder that takes times, profiles, models and plans")
     options = parser.parse_args()
-    options.hosts = lambda ranks: 2 if options.pinned else ranks
     casync = str((options.build / "bin/casync").resolve())
     os.environ.update(KEEP_MEMORY)
     print(f"# load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores; median ms of a step")
@@ -132,8 +136,8 @@ def main():
     print(f"# model        ranks link     {ways}  plan / best, scatter")
     slower, rows = False, []
     for ranks, link in ((r, k) for r in options.ranks for k in options.links):
-        with network.hosts(options.hosts(ranks)), tempfile.TemporaryDirectory() as name:
-            network.shape_all(options.hosts(ranks), link)
+        with network.hosts(hosts_of(ranks, options)), tempfile.TemporaryDirectory() as name:
+            network.shape_all(hosts_of(ranks, options), link)
             profile(casync, pathlib.Path(name) / "profile.txtpb", ranks, options)
             for model in options.models:
                 folder = pathlib.Path(name) / model

@@ -32,7 +32,8 @@ def keep(folder, tuned, where, times):
 def simulate(casync, setting, plan, where):
     """A step of the recorded training."""
     command = [casync, "simulate", "--json", "--profile", str(setting / "profile.txtpb")]
-    command += ["-n", str(where["ranks"]), "--nodes", str(where["nodes"]), "--model", str(setting / "model.txtpb"), "--plan", str(plan), "--steps", "3"]
+    command += ["--model", str(setting / "model.txtpb"), "--plan", str(plan)]
+    command += ["-n", str(where["ranks"]), "--nodes", str(where["nodes"]), "--steps", "3"]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 

@@ -14,12 +14,6 @@ using namespace test;
 
 constexpr double kByte = 1e-9;
 
-bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); }
-
-Decision by_ps(int partitions, const char* codec) {
-  return {{codec, {}}, {codec, {}}, StrategyKind::kPs, partitions, 0};
-}
-
 Scenario scattered(Scenario scenario) {
   for (TrainedGradient& gradient : scenario.training.gradients) gradient.spec.scattered = true;
   return scenario;
@@ -46,10 +40,10 @@ TEST_CASE("simulator: a scattered gradient takes (N-1)/N of itself over the link
 TEST_CASE("simulator: a scattered gradient's code is encoded once, and merges are not encoded again") {
   Profile profile = ideal(kByte);
   profile.codecs["byte"] = {Curve::affine(0.01, 1e-8), Curve::affine(0.02, 1e-8), Curve::affine(0.04, 1e-8)};
-  const Simulation one = simulated(scattered(one_gradient(2, 2000, by_ps(1, "byte"), profile)));
+  const Simulation one = simulated(scattered(one_gradient(2, 2000, decision(StrategyKind::kPs, 1, "byte"), profile)));
   CHECK(near(one.parts.encode_s, 0.01 + 1e-5));
   CHECK(one.parts.decode_s == 0);
-  const Simulation whole = simulated(one_gradient(2, 2000, by_ps(2, "byte"), profile));
+  const Simulation whole = simulated(one_gradient(2, 2000, decision(StrategyKind::kPs, 2, "byte"), profile));
   CHECK(whole.step_s > one.step_s + 0.019);  // a decode
 }
 
@@ -57,8 +51,8 @@ TEST_CASE("simulator: one rank stands for all that scatter, nearly") {
   for (const char* codec : {"none", "byte"}) {
     for (const int ranks : {4, 8, 16}) {
       for (const int partitions : {1, 4}) {
-        const Scenario scenario =
-            scattered(one_gradient(ranks, 65'536 * 16, by_ps(partitions * ranks, codec), awkward()));
+        const Scenario scenario = scattered(
+            one_gradient(ranks, 65'536 * 16, decision(StrategyKind::kPs, partitions * ranks, codec), awkward()));
         const double all = simulated(scenario).step_s;
         const Result<Simulation> one = simulate_one_rank(scenario, {});
         REQUIRE(one.status().text() == "OK");
@@ -71,9 +65,9 @@ TEST_CASE("simulator: one rank stands for all that scatter, nearly") {
 
 TEST_CASE("simulator: a scattered gradient that a session would refuse is refused") {
   const auto refused = [](const Scenario& scenario) { return simulate(scenario, {}).status().message(); };
-  const Scenario odd = scattered(one_gradient(4, 102, by_ps(4, "none"), ideal(kByte)));
+  const Scenario odd = scattered(one_gradient(4, 102, decision(StrategyKind::kPs, 4, "none"), ideal(kByte)));
   CHECK(refused(odd).ends_with("102 elements are not 4 equal shards, one for each rank: pad them to 104"));
-  Scenario late = scattered(one_gradient(4, 100, by_ps(4, "none"), ideal(kByte)));
+  Scenario late = scattered(one_gradient(4, 100, decision(StrategyKind::kPs, 4, "none"), ideal(kByte)));
   late.mode.staleness = 1;
   CHECK(refused(late).find("is scattered, and in the plan's mode ranks need all of the result") != std::string::npos);
 }

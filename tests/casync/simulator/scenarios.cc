@@ -2,6 +2,7 @@
 #include "tests/casync/simulator/scenarios.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
 
 namespace casync::test {
@@ -108,6 +109,12 @@ Scenario several(int ranks, int per_node, const Decision& decision, const Profil
   }
   return scenario;
 }
+
+Decision decision(StrategyKind strategy, int partitions, const char* codec) {
+  return {{codec, {}}, {codec, {}}, strategy, partitions, 0};
+}
+
+bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); }
 
 Simulation simulated(const Scenario& scenario, const SimulationOptions& options) {
   Result<Simulation> simulation = simulate(scenario, options);

@@ -26,6 +26,12 @@ Scenario one_gradient(int ranks, Elements elements, const Decision& decision, co
 /// Several gradients of mixed sizes in a training of real length, on nodes of `per_node` ranks.
 Scenario several(int ranks, int per_node, const Decision& decision, const Profile& profile, int gradients = 12);
 
+/// One codec for both hops.
+Decision decision(StrategyKind strategy, int partitions, const char* codec = "none");
+
+/// Equal but for rounding.
+bool near(double a, double b);
+
 /// The simulation; a failure ends the test with its text.
 Simulation simulated(const Scenario& scenario, const SimulationOptions& options = {});
 

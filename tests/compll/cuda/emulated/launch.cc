@@ -26,7 +26,7 @@ namespace {
 constexpr unsigned kLanes = 32;
 /// Blocks that run at a time: the others begin as these end.
 constexpr unsigned kTogether = 7;
-/// How often the threads of a block wait until another block has its turn.
+/// Waits of a block's threads until another block has its turn.
 constexpr unsigned kWaitsInTurn = 4;
 
 /// The meeting of a warp's lanes. A lane is at most one meeting ahead of another, so two sets of words are enough.
