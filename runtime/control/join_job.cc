@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "base/processors.h"
 #include "runtime/control/rendezvous/pmix_store.h"
 #include "runtime/control/wire/identity.h"
 
@@ -17,6 +18,11 @@ std::string node_name(const Launch& launch) {
   if (!launch.node.empty()) return "named " + launch.node;
   const std::string machine = own_identity(launch.rank, launch.ranks).machine;
   return machine.empty() ? "of rank " + std::to_string(launch.rank) : "machine " + machine;
+}
+
+std::string processors_name(const Launch& launch) {
+  const std::string machine = own_identity(launch.rank, launch.ranks).machine;
+  return (machine.empty() ? "of rank " + std::to_string(launch.rank) : machine) + " " + text_of(usable_processors());
 }
 
 Result<Pulse> read_pulse() {

@@ -27,4 +27,7 @@ std::string interface_for(const Launch& launch, int local_ranks);
 /// The name that all ranks of a node share. A rank on a machine without a name is a node of its own.
 std::string node_name(const Launch& launch);
 
+/// Names the processors that this thread may run on, and their machine: ranks with the same text compete for them.
+std::string processors_name(const Launch& launch);
+
 }  // namespace casync::runtime

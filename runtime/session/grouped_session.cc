@@ -11,19 +11,20 @@ namespace casync::runtime {
 namespace {
 
 std::unique_ptr<RunRecord> record_of(const Session& session, const SyncMode& mode, const std::string& directory,
-                                     Device& device) {
+                                     const RecordedRanks& ranks, Device& device) {
   if (directory.empty()) return nullptr;
-  if (session.rank() != 0) return record_of_pace(session.ranks(), mode, device);
-  return std::make_unique<RunRecord>(directory, session.ranks(), mode, false, device);
+  if (session.rank() != 0) return record_of_pace(ranks, mode, device);
+  return std::make_unique<RunRecord>(directory, ranks, mode, false, device);
 }
 
 }  // namespace
 
 GroupedSession::GroupedSession(std::unique_ptr<Session> session, Device& device, const Plan& plan, double timeout_s,
-                               const std::string& record_directory, std::shared_ptr<RankPaces> paces)
+                               const std::string& record_directory, const RecordedRanks& ranks,
+                               std::shared_ptr<RankPaces> paces)
     : WrappingSession(std::move(session)),
       paces_(std::move(paces)),
-      record_(record_of(*session_, plan.mode, record_directory, device)),
+      record_(record_of(*session_, plan.mode, record_directory, ranks, device)),
       step_(plan.mode),
       table_(*session_, device, plan.groups),
       waits_(*session_, lock_, step_, table_, record_.get(), timeout_s) {}

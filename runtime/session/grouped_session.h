@@ -26,10 +26,10 @@ namespace casync::runtime {
 /// of the first step in which one was submitted, whichever is first; later ones are refused.
 class GroupedSession final : public WrappingSession {
  public:
-  /// `device`, `plan`, `timeout_s` and `record_directory`: those that the session was opened with. `paces`: the
-  /// session's.
+  /// `device`, `plan`, `timeout_s` and `record_directory`: those that the session was opened with. `ranks` and
+  /// `paces`: the session's.
   GroupedSession(std::unique_ptr<Session> session, Device& device, const Plan& plan, double timeout_s,
-                 const std::string& record_directory, std::shared_ptr<RankPaces> paces);
+                 const std::string& record_directory, const RecordedRanks& ranks, std::shared_ptr<RankPaces> paces);
   ~GroupedSession() override;
 
   Status begin_consensus() override;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/meet_ranks.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "base/env.h"
+#include "base/processors.h"
 #include "casync/strategies/strategy.h"
 #include "runtime/control/group/descriptors.h"
 #include "runtime/control/join_job.h"
@@ -21,19 +20,36 @@ constexpr const char* kWireVersion = "1";
 constexpr int kTransportBeside = 40;  // descriptors of UCX that do not depend on the number of peers
 constexpr int kSparsePeers = 160;     // of a rank in a ring, a tree or between nodes of up to 128
 
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+/// The node of each rank, and the ranks that compete for the processors of this one.
+struct Places {
+  std::vector<std::string> nodes;
+  int ranks_here = 0;  ///< that may run on the same processors of this machine, this rank included
+  std::size_t processors = 1;
+};
+
+/// Collective. Errors as Group::all_gather.
+Result<Places> gather_places(const SessionParts& parts) {
+  const std::string processors = processors_name(parts.launch);
+  const Result<std::vector<std::string>> all =
+      parts.group->all_gather("places", node_name(parts.launch) + '\n' + processors, parts.deadline());
+  if (!all) return all.status();
+  Places places;
+  for (const std::string& place : *all) {
+    const std::size_t end = place.rfind('\n');
+    places.nodes.push_back(place.substr(0, end));
+    if (place.substr(end + 1) == processors) ++places.ranks_here;
+  }
+  places.processors = std::max<std::size_t>(1, usable_processors().size());
+  return places;
 }
 
 /// The number of threads besides the progress thread: the rest of this rank's own cores, at most 4, because memory
 /// bandwidth is the limit then. With one core per rank the progress thread computes too.
-Result<int> stream_count(int local_ranks) {
+Result<int> stream_count(const Places& places) {
   const Result<std::optional<double>> wanted = env_number("CASYNC_THREADS");
   if (!wanted) return wanted.status();
   if (wanted->has_value()) return static_cast<int>(**wanted);
-  return std::clamp(usable_cores() / std::max(1, local_ranks) - 1, 0, 4);
+  return std::clamp(static_cast<int>(places.processors) / places.ranks_here - 1, 0, 4);
 }
 
 /// The most peers that this rank may connect to: with a strategy that the plan leaves open, all.
@@ -87,10 +103,10 @@ Result<std::unique_ptr<Transport>> open_transport(const SessionParts& parts) {
   return make_transport(parts.over_nccl() ? kBesideNccl : options.transport, wanted);
 }
 
-Status open_executor(SessionParts& parts) {
+Status open_executor(SessionParts& parts, const Places& places) {
   Result<std::unique_ptr<Transport>> transport = open_transport(parts);
   if (!transport) return transport.status();
-  const Result<int> streams = stream_count(parts.group->local_ranks());
+  const Result<int> streams = stream_count(places);
   if (!streams) return streams.status();
   const int ranks = parts.launch.ranks;
   ExecutorOptions options;
@@ -121,10 +137,11 @@ Result<std::vector<std::string>> meet_ranks(SessionParts& parts) {
   parts.dead = pulse->dead;
   CASYNC_RETURN_IF_ERROR(parts.group->agree({"settings", settings_of(parts)}, parts.deadline()));
   CASYNC_RETURN_IF_ERROR(reserve_descriptors(data_need(parts.plan, parts.options.transport, parts.launch.ranks)));
-  CASYNC_RETURN_IF_ERROR(open_executor(parts));
-  Result<std::vector<std::string>> nodes = parts.group->all_gather("nodes", node_name(parts.launch), parts.deadline());
-  if (!nodes) return nodes.status();
-  parts.topology = Topology::of(*nodes);
+  const Result<Places> places = gather_places(parts);
+  if (!places) return places.status();
+  parts.topology = Topology::of(places->nodes);
+  parts.ranks_per_processor = ranks_per_processor(places->ranks_here, places->processors);
+  CASYNC_RETURN_IF_ERROR(open_executor(parts, *places));
   Result<std::vector<std::string>> addresses =
       parts.group->all_gather("addresses", parts.executor->address(), parts.deadline());
   if (!addresses) return addresses.status();

@@ -33,7 +33,7 @@ void ProgramClock::ask(pid_t thread) {
   const std::optional<double> delayed = read_delay();
   const double taken = seconds_of_started_threads();
   if (delayed && delayed_s_) {
-    const Seconds lost(lost_s(*delayed - *delayed_s_, taken - taken_s_));
+    const Seconds lost(lost_s(*delayed - *delayed_s_, ranks_per_processor_ * (taken - taken_s_)));
     lost_ += std::chrono::duration_cast<Clock::duration>(lost);
   }
   delayed_s_ = delayed;

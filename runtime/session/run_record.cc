@@ -7,9 +7,10 @@
 
 namespace casync::runtime {
 
-RunRecord::RunRecord(std::string directory, int ranks, const SyncMode& mode, bool is_watched, Device& device)
-    : directory_(std::move(directory)), ranks_(ranks), mode_(mode) {
-  if (has_model() || is_watched) moments_ = make_step_moments(device);
+RunRecord::RunRecord(std::string directory, const RecordedRanks& ranks, const SyncMode& mode, bool is_watched,
+                     Device& device)
+    : directory_(std::move(directory)), ranks_(ranks.count), mode_(mode) {
+  if (has_model() || is_watched) moments_ = make_step_moments(device, ranks.of_each_processor);
   if (directory_.empty()) return;
   sampler_.emplace();
   if (!device.is_host()) device_sampler_.emplace(device, *sampler_);
@@ -79,7 +80,7 @@ void RunRecord::write(const std::map<Rank, std::optional<Pace>>& others) {
   if (sampler_) write_samples(directory_, recorder, gradients_, *sampler_);
 }
 
-std::unique_ptr<RunRecord> record_of_pace(int ranks, const SyncMode& mode, Device& device) {
+std::unique_ptr<RunRecord> record_of_pace(const RecordedRanks& ranks, const SyncMode& mode, Device& device) {
   return mode == SyncMode{} ? std::make_unique<RunRecord>("", ranks, mode, true, device) : nullptr;
 }
 

@@ -21,13 +21,19 @@
 
 namespace casync::runtime {
 
+/// The ranks of a recorded run.
+struct RecordedRanks {
+  int count = 1;
+  double of_each_processor = 1;  ///< ranks that compete for it, where this one runs
+};
+
 /// The record of a run: when the program's gradients are ready and needed, and samples of them, which become files
 /// (SessionOptions::record_directory), or for who watches the steps. Gradients have numbers. Calls come one at a time.
 class RunRecord {
  public:
   /// `directory`: of the files; "": there are none. `device`: the session's. In a mode that exchanges something else
   /// than each step's gradients the files are samples only.
-  RunRecord(std::string directory, int ranks, const SyncMode& mode, bool is_watched, Device& device);
+  RunRecord(std::string directory, const RecordedRanks& ranks, const SyncMode& mode, bool is_watched, Device& device);
 
   /// A gradient gets the next number. Unavailable: as DeviceSampler.
   Status declared(const GradientSpec& gradient);
@@ -70,6 +76,6 @@ class RunRecord {
 };
 
 /// The record of a rank beside rank 0: of its pace. Null where no model is recorded.
-std::unique_ptr<RunRecord> record_of_pace(int ranks, const SyncMode& mode, Device& device);
+std::unique_ptr<RunRecord> record_of_pace(const RecordedRanks& ranks, const SyncMode& mode, Device& device);
 
 }  // namespace casync::runtime

@@ -95,6 +95,7 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   const std::uint32_t staleness = session->parts_.plan.mode.staleness;
   const Plan wanted = session->parts_.plan;
   const std::shared_ptr<RankPaces> paces = session->parts_.paces;
+  const RecordedRanks ranks{session->parts_.launch.ranks, session->parts_.ranks_per_processor};
   Device& on = *session->parts_.device;
   std::unique_ptr<Session> opened = std::move(session);
   if (staleness > 0) {
@@ -105,7 +106,7 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   }
   if (!wanted.groups.empty()) {
     opened = std::make_unique<GroupedSession>(std::move(opened), on, wanted, options.timeout_s,
-                                              options.record_directory, paces);
+                                              options.record_directory, ranks, paces);
   }
   return opened;
 }
@@ -129,6 +130,7 @@ Status SessionImpl::connect() {
     parts_.paces->left(peer, words.to_hub);
     job_end_.peer_left(peer, words.to_all);
   });
+  record_.open();
   log().info("transport {}", parts_.executor->transport_description());
   return Status::ok();
 }

@@ -31,6 +31,7 @@ struct SessionParts {
   const Launch launch;
   const Plan plan;
   Topology topology;
+  double ranks_per_processor = 1;          ///< that compete for each processor of this rank
   Seconds dead{};                          ///< time that a rank may be silent
   std::unique_ptr<Timeline> timeline;      ///< null: no trace is written
   const std::shared_ptr<RankPaces> paces;  ///< also of a session around this one

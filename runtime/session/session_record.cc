@@ -19,11 +19,12 @@ std::uint32_t warm_up_of(const Plan& plan) {
 
 }  // namespace
 
-SessionRecord::SessionRecord(const SessionParts& parts, const SessionTables& tables) : parts_(parts), tables_(tables) {
+void SessionRecord::open() {
   const Plan& plan = parts_.plan;
   const std::string& directory = parts_.options.record_directory;
+  const RecordedRanks ranks{parts_.launch.ranks, parts_.ranks_per_processor};
   if (parts_.launch.rank != 0) {
-    if (records()) run_ = record_of_pace(parts_.launch.ranks, plan.mode, *parts_.device);
+    if (records()) run_ = record_of_pace(ranks, plan.mode, *parts_.device);
     return;
   }
   if (!directory.empty() && plan.mode != SyncMode{}) {
@@ -33,8 +34,8 @@ SessionRecord::SessionRecord(const SessionParts& parts, const SessionTables& tab
         directory);
   }
   if (records() || plan.predicted) {
-    run_ = std::make_unique<RunRecord>(records() ? directory : "", parts_.launch.ranks, plan.mode,
-                                       plan.predicted.has_value(), *parts_.device);
+    run_ = std::make_unique<RunRecord>(records() ? directory : "", ranks, plan.mode, plan.predicted.has_value(),
+                                       *parts_.device);
   }
   if (plan.predicted) watch_.emplace(*plan.predicted, warm_up_of(plan), std::max(1u, plan.mode.every));
 }

@@ -23,8 +23,11 @@ namespace casync::runtime {
 /// mutex, but for write().
 class SessionRecord {
  public:
-  /// Borrows both. Logs a warning if the plan has a mode in which no model can be recorded.
-  SessionRecord(const SessionParts& parts, const SessionTables& tables);
+  /// Borrows both.
+  SessionRecord(const SessionParts& parts, const SessionTables& tables) : parts_(parts), tables_(tables) {}
+
+  /// Begins, once the ranks have met. Logs a warning if the plan has a mode in which no model can be recorded.
+  void open();
 
   // As RunRecord's.
   Status declare(const GradientSpec& gradient) { return run_ ? run_->declared(gradient) : Status::ok(); }

@@ -9,6 +9,8 @@ namespace {
 
 class HostMoments final : public StepMoments {
  public:
+  explicit HostMoments(double ranks_per_processor) : clock_(ranks_per_processor) {}
+
   void submitted(std::span<const Submission> submissions) override {
     const Clock::time_point now = clock_.now();
     for (const Submission& one : submissions) recorder_.submitted(static_cast<std::size_t>(one.gradient), now);
@@ -28,8 +30,8 @@ class HostMoments final : public StepMoments {
 
 }  // namespace
 
-std::unique_ptr<StepMoments> make_step_moments(Device& device) {
-  if (device.is_host()) return std::make_unique<HostMoments>();
+std::unique_ptr<StepMoments> make_step_moments(Device& device, double ranks_per_processor) {
+  if (device.is_host()) return std::make_unique<HostMoments>(ranks_per_processor);
   return std::make_unique<DeviceMoments>(device);
 }
 

@@ -30,7 +30,8 @@ class StepMoments {
   virtual const Recorder& recorder() = 0;
 };
 
-/// Makes those of a program whose gradients lie on `device`, which is borrowed.
-std::unique_ptr<StepMoments> make_step_moments(Device& device);
+/// Makes those of a program whose gradients lie on `device`, which is borrowed. `ranks_per_processor`: as of a
+/// ProgramClock.
+std::unique_ptr<StepMoments> make_step_moments(Device& device, double ranks_per_processor);
 
 }  // namespace casync::runtime

@@ -2,6 +2,7 @@
 """Predictions of the ways that planned.py measures: training that shares its processors with codecs and messages.
 
     python tests/bench/ddp_step/predicted.py build/release FOLDER        # of the settings that planned.py --keep has kept
+    python tests/bench/ddp_step/predicted.py build/release tests/bench/ddp_step/data/shared_processors.tar.xz
 """
 
 import argparse
@@ -11,10 +12,14 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
+import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "prediction"))
 import score  # noqa: E402
 
+# Two hosts of one processor each: four models, 2 and 4 ranks, 10 Gb/s, unshaped and 1 Gb/s.
+KEPT = pathlib.Path(__file__).resolve().parent / "data/shared_processors.tar.xz"
 OTHERS = ("no-op", "ddp", "plan")  # ways that are not predicted: `plan` is one of those that are
 
 
@@ -62,6 +67,17 @@ def rows_of(casync, setting):
     return rows
 
 
+def rows_of_all(casync, kept):
+    """The rows of a folder of settings, or of an archive of one."""
+    if kept.is_dir():
+        settings = sorted(path.parent for path in kept.glob("*/times.json"))
+        return [row for setting in settings for row in rows_of(casync, setting)]
+    with tempfile.TemporaryDirectory() as name:
+        with tarfile.open(kept) as archive:
+            archive.extractall(name)
+        return rows_of_all(casync, pathlib.Path(name))
+
+
 def lines(rows, each=False):
     return score.lines(rows, each) if rows else []
 
@@ -69,11 +85,10 @@ def lines(rows, each=False):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path, help="build folder with bin/casync")
-    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("kept", type=pathlib.Path, help="a folder of settings, or an archive of one")
     parser.add_argument("--rows", action="store_true", help="print each setting, too")
     options = parser.parse_args()
-    kept = sorted(path.parent for path in options.folder.glob("*/times.json"))
-    rows = [row for setting in kept for row in rows_of(str(options.build / "bin/casync"), setting)]
+    rows = rows_of_all(str(options.build / "bin/casync"), options.kept)
     print(*lines(rows, options.rows), sep="\n")
 
 

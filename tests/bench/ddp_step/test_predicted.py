@@ -53,3 +53,11 @@ def test_the_score_names_the_settings_it_is_of(setting):
     text = "\n".join(predicted.lines(predicted.rows_of(CASYNC, setting)))
     assert "| model resnet50 | 2 |" in text and "*the training alone*" in text
     assert predicted.lines([]) == []
+
+
+def test_training_that_shares_its_processors_is_predicted_within_the_bounds():
+    """As measured by `planned.py --pinned` on one day. 90 % within 20 % are not reached: training alone differs by up to
+    40 % there between two processes that follow each other."""
+    rows = predicted.rows_of_all(CASYNC, predicted.KEPT)
+    assert {row["ranks"] for row in rows} == {2, 4} and len(rows) > 90
+    assert predicted.score.complaints(rows, median=8.0, share=0.8) == []

@@ -111,14 +111,14 @@ def summary(name, rows):
     return f"| {name} | {len(rows)} | {errors} |"
 
 
-def complaints(rows):
+def complaints(rows, median=MEDIAN_BOUND, share=SHARE):
     if not rows:
         return ["nothing has been measured: --measure"]
     found = []
-    if median_error(rows) > MEDIAN_BOUND:
-        found.append(f"the median error is {median_error(rows):.1f} %, bound {MEDIAN_BOUND} %")
-    if within(rows) < SHARE:
-        found.append(f"{100 * within(rows):.1f} % of the settings are within {WITHIN} %, bound {100 * SHARE} %")
+    if median_error(rows) > median:
+        found.append(f"the median error is {median_error(rows):.1f} %, bound {median} %")
+    if within(rows) < share:
+        found.append(f"{100 * within(rows):.1f} % of the settings are within {WITHIN} %, bound {100 * share} %")
     if median_exposed_error(rows) > EXPOSED_BOUND:
         found.append(f"the median error of exposed time is {median_exposed_error(rows):.0f} %, bound {EXPOSED_BOUND} %")
     for name, others in trivial(rows).items():

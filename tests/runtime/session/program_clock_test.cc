@@ -88,6 +88,32 @@ TEST_CASE("program clock: it stands still while a thread of ours has the program
   CHECK(wall - program <= taken + 1e-3);
 }
 
+TEST_CASE("program clock: of two ranks on a processor each session's threads are taken to run as long") {
+  const OnOneProcessor one;
+  ProgramClock clock(2);
+  std::atomic<bool> stop{false};
+  const Clock::time_point begin = clock.now(), wall_begin = Clock::now();
+  const double taken_begin = seconds_of_started_threads();
+  const auto runs = [&] {
+    while (!stop) {
+    }
+  };
+  Result<std::thread> ours = start_thread("casync-test", runs);
+  REQUIRE(ours.status().text() == "OK");
+  std::thread others(runs);  // stands for a thread of the other rank's session
+  compute_for(0.1);
+  const Clock::time_point end = clock.now(), wall_end = Clock::now();
+  const double taken = seconds_of_started_threads() - taken_begin;
+  stop = true;
+  ours->join();
+  others.join();
+  const double program = seconds(end - begin), wall = seconds(wall_end - wall_begin);
+  CAPTURE(program, wall, taken);
+  CHECK(program >= 0.1 * (1 - 1e-6));
+  CHECK(wall - program >= 0.8 * 2 * taken);  // the third of the processor that each of both had
+  CHECK(wall - program <= 2 * taken + 1e-3);
+}
+
 TEST_CASE("program clock: sleeping, and waiting for processors that others have, takes time") {
   ProgramClock clock;
   const Clock::time_point begin = clock.now(), wall_begin = Clock::now();

@@ -20,7 +20,7 @@ namespace {
 /// The record of two gradients of two elements.
 struct Record {
   Record(const std::string& directory, const SyncMode& mode, bool is_watched)
-      : record(directory, 2, mode, is_watched, *device) {
+      : record(directory, {2}, mode, is_watched, *device) {
     for (const char* name : {"a", "b"}) REQUIRE(record.declared({name, DType::kFloat32, {2}, 0}));
   }
   void step(std::uint32_t number) {
@@ -84,7 +84,7 @@ TEST_CASE("run record: in another mode there are samples only, of what the plan'
 
 TEST_CASE("run record: a rank beside rank 0 has its pace and no files, and none where no model is recorded") {
   const std::unique_ptr<Device> device = make_host_device();
-  const std::unique_ptr<RunRecord> record = record_of_pace(2, {}, *device);
+  const std::unique_ptr<RunRecord> record = record_of_pace({2}, {}, *device);
   REQUIRE(record);
   CHECK_FALSE(record->samples(Exchanged::kGradients));
   REQUIRE(record->declared({"a", DType::kFloat32, {2}, 0}));
@@ -99,7 +99,7 @@ TEST_CASE("run record: a rank beside rank 0 has its pace and no files, and none 
   record->write({});
   SyncMode local;
   local.every = 4;
-  CHECK_FALSE(record_of_pace(2, local, *device));
+  CHECK_FALSE(record_of_pace({2}, local, *device));
 }
 
 TEST_CASE("run record: the model has the ranks that differ") {

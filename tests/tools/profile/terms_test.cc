@@ -7,6 +7,7 @@
 #include "tools/casync/profile/contention.h"
 #include "tools/casync/profile/fans.h"
 #include "tools/casync/profile/processors.h"
+#include "tools/casync/profile/terms.h"
 
 namespace casync::tools {
 
@@ -72,7 +73,6 @@ TEST_CASE("profile: ranks that may run on the same processors each have a part o
   CHECK(share_of({5}, 3, 4) == Processors{5});
   CHECK(share_of({5, 6}, 3, 4) == Processors{6});
   CHECK(share_of({}, 0, 2).empty());
-  CHECK(text_of(eight) == "0,1,2,3,8,9,10,11");
   const Processors before = usable_processors();
   REQUIRE_FALSE(before.empty());
   {
@@ -80,6 +80,42 @@ TEST_CASE("profile: ranks that may run on the same processors each have a part o
     CHECK(usable_processors() == Processors{before.back()});
   }
   CHECK(usable_processors() == before);
+}
+
+TEST_CASE("profile: two ranks on one processor have twice the processor time, and the link's as measured") {
+  MeasuredProfile made;
+  Profile& profile = made.profile;
+  profile.processors = 1;
+  profile.task_s = 1e-6;
+  profile.bundled_task_s = 1e-7;
+  profile.codecs["int8"] = {Curve::affine(1, 2), Curve::affine(3, 4), Curve::affine(5, 6), Curve::affine(7, 8)};
+  profile.between = {.latency_s = 1, .message_s = 2, .wire = Curve::affine(3, 4), .send_work = Curve::affine(5, 6)};
+  profile.inside.receive_work = Curve::affine(7, 8);
+  const Profile alone = profile;
+
+  share_processors(1, made);
+  CHECK(profile == alone);
+  CHECK(made.notes.empty());
+
+  share_processors(2, made);
+  const CodecCurves twice = {Curve::affine(2, 4), Curve::affine(6, 8), Curve::affine(10, 12), Curve::affine(14, 16)};
+  CHECK(profile.codecs["int8"].encode == twice.encode);
+  CHECK(profile.codecs["int8"].decode == twice.decode);
+  CHECK(profile.codecs["int8"].merge == twice.merge);
+  CHECK(profile.codecs["int8"].merge_base == twice.merge_base);
+  CHECK(profile.between.send_work == Curve::affine(10, 12));
+  CHECK(profile.inside.receive_work == Curve::affine(14, 16));
+  CHECK(profile.between.wire == alone.between.wire);
+  CHECK(profile.between.message_s == alone.between.message_s);
+  // Two processes on the same processor have measured it.
+  CHECK(profile.task_s == alone.task_s);
+  REQUIRE(made.notes.size() == 1);
+  CHECK(made.notes[0].find("2 ranks compete for each processor") == 0);
+
+  made.profile = alone;
+  share_processors(4, made);
+  CHECK(profile.task_s == 2 * alone.task_s);
+  CHECK(profile.bundled_task_s == 2 * *alone.bundled_task_s);
 }
 
 }  // namespace casync::tools

@@ -12,7 +12,6 @@
 #include "base/network_interface.h"
 #include "runtime/control/join_job.h"
 #include "runtime/transport/nearest_interface.h"
-#include "tools/casync/profile/processors.h"
 
 namespace casync::tools {
 namespace {
@@ -150,18 +149,18 @@ Result<std::vector<double>> ProfileJob::measure(FanOptions options, const std::v
   return seconds;
 }
 
-Result<std::vector<int>> ProfileJob::own_processors() {
+Result<OwnProcessors> ProfileJob::own_processors() {
   const std::vector<int> usable = usable_processors();
-  const Result<std::vector<std::string>> all = gather("processors", text_of(usable));
+  const Result<std::vector<std::string>> all = gather("processors", runtime::processors_name(launch_));
   CASYNC_RETURN_IF_ERROR(all.status());
   int index = 0, ranks = 0;
   const auto self = static_cast<std::size_t>(launch_.rank);
   for (std::size_t rank = 0; rank < all->size(); ++rank) {
-    if (topology_.node_of[rank] != topology_.node_of[self] || (*all)[rank] != (*all)[self]) continue;
+    if ((*all)[rank] != (*all)[self]) continue;
     if (rank < self) ++index;
     ++ranks;
   }
-  return share_of(usable, index, ranks);
+  return OwnProcessors{share_of(usable, index, ranks), ranks_per_processor(ranks, usable.size())};
 }
 
 Status ProfileJob::close() { return group_->close(after(Seconds(5))); }

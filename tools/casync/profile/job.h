@@ -12,6 +12,7 @@
 #include "runtime/control/group/group.h"
 #include "runtime/control/launch/launch.h"
 #include "tools/casync/profile/fans.h"
+#include "tools/casync/profile/processors.h"
 #include "tools/measure/bench_transport.h"
 
 namespace casync::tools {
@@ -38,9 +39,8 @@ class ProfileJob {
   /// The measurement of each run, by its root. Errors as measure_fans.
   Result<std::vector<double>> measure(FanOptions options, const std::vector<FanRun>& runs);
 
-  /// The processors that this rank does not share with others of its node: its share, if several ranks may run on the
-  /// same ones.
-  Result<std::vector<int>> own_processors();
+  /// This rank's share of the processors that it may run on, where other ranks of its node may run on the same ones.
+  Result<OwnProcessors> own_processors();
 
   /// Says goodbye, when all are through.
   Status close();

@@ -12,6 +12,7 @@
 #include "tools/casync/codec/check/figures.h"
 #include "tools/casync/profile/codec_points.h"
 #include "tools/casync/profile/device_costs.h"
+#include "tools/casync/profile/processors.h"
 #include "tools/casync/profile/terms.h"
 #include "tools/measure/bench_codec.h"
 #include "tools/measure/bench_transport.h"
@@ -49,23 +50,24 @@ class Measurement {
   Result<MeasuredProfile> run() {
     CASYNC_RETURN_IF_ERROR(options_.job == nullptr ? own_links() : links(*options_.job));
     add_task_costs(options_, made_);
-    std::vector<int> processors = options_.processors;
+    OwnProcessors own{options_.processors};
     if (options_.job != nullptr) {
-      const Result<std::vector<int>> own = options_.job->own_processors();
-      CASYNC_RETURN_IF_ERROR(own.status());
-      processors = *own;
+      Result<OwnProcessors> share = options_.job->own_processors();
+      CASYNC_RETURN_IF_ERROR(share.status());
+      own = std::move(*share);
       // The others leave the processors to the first rank.
       CASYNC_RETURN_IF_ERROR(options_.job->close());
       if (options_.job->rank() != 0) return std::move(made_);
     }
-    if (!processors.empty()) made_.profile.processors = static_cast<int>(processors.size());
+    if (!own.processors.empty()) made_.profile.processors = static_cast<int>(own.processors.size());
     if (!options_.device.empty()) {
       CASYNC_RETURN_IF_ERROR(add_device_costs(options_, made_));
       return std::move(made_);
     }
     memory();
     for (const std::string& codec : options_.codecs) CASYNC_RETURN_IF_ERROR(this->codec(codec));
-    CASYNC_RETURN_IF_ERROR(add_contention(options_, std::move(processors), made_));
+    CASYNC_RETURN_IF_ERROR(add_contention(options_, own.processors, made_));
+    share_processors(own.ranks_of_each, made_);
     return std::move(made_);
   }
 

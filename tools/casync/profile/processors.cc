@@ -5,17 +5,6 @@
 
 namespace casync::tools {
 
-std::vector<int> usable_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> usable;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return usable;
-  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
-    if (CPU_ISSET(processor, &set)) usable.push_back(processor);
-  }
-  return usable;
-}
-
 std::vector<int> share_of(const std::vector<int>& processors, int index, int ranks) {
   const std::size_t count = processors.size();
   if (count == 0) return {};
@@ -23,12 +12,6 @@ std::vector<int> share_of(const std::vector<int>& processors, int index, int ran
   const std::size_t first = static_cast<std::size_t>(index) * each % count;
   return {processors.begin() + static_cast<std::ptrdiff_t>(first),
           processors.begin() + static_cast<std::ptrdiff_t>(std::min(first + each, count))};
-}
-
-std::string text_of(const std::vector<int>& processors) {
-  std::string text;
-  for (const int processor : processors) text += (text.empty() ? "" : ",") + std::to_string(processor);
-  return text;
 }
 
 StayOn::StayOn(const std::vector<int>& processors) {

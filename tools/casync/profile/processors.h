@@ -3,20 +3,20 @@
 
 #include <sched.h>
 
-#include <string>
 #include <vector>
+
+#include "base/processors.h"
 
 namespace casync::tools {
 
-/// The processors that this thread may run on, ascending; empty: the system does not say.
-std::vector<int> usable_processors();
+struct OwnProcessors {
+  std::vector<int> processors;
+  double ranks_of_each = 1;  ///< that may run on each of them
+};
 
 /// The part of `processors` that the index-th of `ranks` ranks, which all may run on them, can call its own; at least
 /// one.
 std::vector<int> share_of(const std::vector<int>& processors, int index, int ranks);
-
-/// "0,1,6"
-std::string text_of(const std::vector<int>& processors);
 
 /// Keeps this thread, and those that it starts, on these processors while it lives. No processors: anywhere.
 class StayOn {

@@ -20,6 +20,10 @@ void add_task_costs(const ProfileOptions& options, MeasuredProfile& made);
 /// Codecs together with training on `processors`, those of this rank. Errors as measure_contention.
 Status add_contention(const ProfileOptions& options, std::vector<int> processors, MeasuredProfile& made);
 
+/// Ranks that share a processor work at the same time, and a codec or a message takes each of them as many times as
+/// long as there are ranks on the processor. Everything else was measured with their competition, or does not compute.
+void share_processors(double ranks_of_each, MeasuredProfile& made);
+
 /// Several ranks of the job at one port, inside a node and between nodes, where the job has as many. Collective. Errors
 /// as ProfileJob::measure.
 Status add_fans(const ProfileOptions& options, ProfileJob& job, MeasuredProfile& made);
