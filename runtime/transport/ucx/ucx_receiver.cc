@@ -80,7 +80,7 @@ bool UcxReceiver::accepts(const FrameHeader& header) {
 // Between the two there is a distance, so that the notices stay few. What was sent before a peer hears of it still
 // comes.
 void UcxReceiver::watch_crowd() {
-  const Bytes held = inbox_.held_bytes();
+  const Bytes held = inbox_.memory().held_bytes();
   if (crowded_ ? held > most_held_ / 2 : held <= most_held_) return;
   crowded_ = !crowded_;
   for (Rank peer = 0; peer < static_cast<Rank>(met_.size()); ++peer) {
@@ -177,7 +177,7 @@ void UcxReceiver::keep(Held& held, const FrameHeader& header, ConstView eager, I
   }
   ++incoming.descriptor->users;
   held = {.descriptor = incoming.descriptor, .eager = eager, .announced = incoming.announced};
-  if (is_first) inbox_.keep_bytes(header.source, incoming.descriptor->bytes);
+  if (is_first) inbox_.memory().keep(header.source, incoming.descriptor->bytes);
   if (incoming.announced) sender_->send_notice(header.source, FrameKind::kPutOff, header.message.key);
 }
 
@@ -223,7 +223,7 @@ void UcxReceiver::release(Descriptor& descriptor) {
   } else if (descriptor.data != nullptr) {
     ucp_am_data_release(worker_->handle(), descriptor.data);
   }
-  inbox_.release_bytes(descriptor.from, descriptor.bytes);
+  inbox_.memory().release(descriptor.from, descriptor.bytes);
   descriptors_.give(&descriptor);
 }
 
