@@ -70,9 +70,9 @@ UcxSender::OutMessage* UcxSender::new_message(Pool<OutMessage>& pool, Rank to) {
 
 // Returns false if there is no way to the peer, which has failed then.
 bool UcxSender::reach(Rank to) {
-  if (worker_.reached(to)) return true;
+  if (worker_.endpoints().reached(to)) return true;
   if (!peers_.status(to).is_ok()) return false;
-  const Status status = worker_.reach(to);
+  const Status status = worker_.endpoints().reach(to);
   if (!status.is_ok()) peers_.fail_later(to, status);
   return status.is_ok();
 }
@@ -204,7 +204,7 @@ void UcxSender::post(OutMessage& message, OutPiece& piece, unsigned id, ConstVie
   if (id == kUcxPiece && is_data && queue(message.to).announce_all) param.flags = UCP_AM_SEND_FLAG_RNDV;
   if (id == kUcxFused) param.flags = header.size == 0 ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV;
   void* request =
-      ucp_am_send_nbx(worker_.endpoint(message.to), id, header.data, header.size, data.data, data.size, &param);
+      ucp_am_send_nbx(worker_.endpoints().of(message.to), id, header.data, header.size, data.data, data.size, &param);
   if (!UCS_PTR_IS_PTR(request)) end_piece(piece, UCS_PTR_STATUS(request));
 }
 
@@ -248,7 +248,7 @@ void UcxSender::end_if_done(OutMessage& message) {
 // Starts pieces of the first queued message while there is room.
 void UcxSender::pump(Rank to) {
   Queue& peer = queue(to);
-  const Bytes pieces = worker_.on_this_host(to) ? kPiecesOnThisHost : kPiecesOverNetwork;
+  const Bytes pieces = worker_.endpoints().on_this_host(to) ? kPiecesOnThisHost : kPiecesOverNetwork;
   const Bytes limit = pieces * options_.piece_bytes;
   while (!peer.waiting.empty() && peer.under_way < limit && peers_.status(to).is_ok()) {
     pieces_.make_ready();  // or nothing is taken from the queue
