@@ -113,7 +113,7 @@ Status Ucx::connect(std::span<const std::string> addresses, TransportClient& cli
 // UCX calls this from inside progress. A peer that said goodbye may go, unless we are still sending to it. One that
 // heard ours need not answer.
 void Ucx::broken(Rank peer, ucs_status_t why) noexcept {
-  const bool idle = sender_.idle(peer);
+  const bool idle = sender_.messages().idle(peer);
   if (peers_.left(peer) && idle) return;
   peers_.guard(peer, [&] {
     if (notices_.greeted(peer) && idle) return peers_.goodbye(peer);
@@ -188,7 +188,7 @@ void Ucx::wait(Clock::time_point deadline) {
 // have everything do not.
 bool Ucx::close(Clock::time_point deadline) {
   worker_->endpoints().unmet().begin_last_rest(Clock::now());
-  while (!sender_.idle() && Clock::now() < deadline) {
+  while (!sender_.messages().idle() && Clock::now() < deadline) {
     if (!progress()) wait(deadline);
   }
   notices_.say_goodbye();
@@ -213,7 +213,8 @@ bool Ucx::end_endpoints(Clock::time_point deadline) {
     worker_->endpoints().disconnect(peer);
   }
   const auto ended = [&] {
-    return worker_->endpoints().disconnected() && worker_->flushed() && sender_.idle() && receiver_.under_way() == 0;
+    return worker_->endpoints().disconnected() && worker_->flushed() && sender_.messages().idle() &&
+           receiver_.under_way() == 0;
   };
   for (int round = 0; !ended() && (round < kLastRounds || Clock::now() < deadline); ++round) {
     worker_->progress();

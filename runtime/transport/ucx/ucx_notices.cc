@@ -15,7 +15,7 @@ void UcxNotices::ask_to_settle() {
   if (!settling_) return;
   for (std::size_t at = 0; at < asked_.size(); ++at) {
     const auto peer = static_cast<Rank>(at);
-    if (asked_[at] || !sender_.used(peer) || !sender_.idle(peer) || !peers_.alive(peer)) continue;
+    if (asked_[at] || !sender_.messages().used(peer) || !sender_.messages().idle(peer) || !peers_.alive(peer)) continue;
     asked_[at] = true;
     sender_.send_notice(peer, FrameKind::kSettle);
   }
@@ -25,7 +25,7 @@ bool UcxNotices::settled() const {
   if (!settling_) return false;
   for (std::size_t at = 0; at < asked_.size(); ++at) {
     const auto peer = static_cast<Rank>(at);
-    if (sender_.used(peer) && !peers_.settled(peer)) return false;
+    if (sender_.messages().used(peer) && !peers_.settled(peer)) return false;
   }
   return true;
 }
