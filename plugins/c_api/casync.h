@@ -46,7 +46,7 @@ typedef enum casync_dtype { CASYNC_FLOAT32 = 1, CASYNC_FLOAT16 = 2, CASYNC_BFLOA
 typedef enum casync_exchanged {
   CASYNC_GRADIENTS = 0,
   CASYNC_NOTHING = 1,     /* local SGD: what is submitted is refused */
-  CASYNC_DIFFERENCES = 2, /* local SGD: parameters as they were when they last were the same, minus what they are */
+  CASYNC_DIFFERENCES = 2, /* local SGD: parameters right after the last exchange, minus their values now */
   CASYNC_PARAMETERS = 3   /* gossip, or a consensus: parameters as they are, which come back as a mean */
 } casync_exchanged;
 

@@ -3,21 +3,19 @@
 
 #include <cstdint>
 #include <memory_resource>
-#include <unordered_map>
+#include <optional>
 #include <vector>
 
 #include "base/units.h"
 #include "base/view.h"
 #include "runtime/transport/frame.h"
+#include "runtime/transport/held_memory.h"
+#include "runtime/transport/inbox_record.h"
+#include "runtime/transport/inbox_records.h"
 #include "runtime/transport/transport.h"
+#include "runtime/transport/waiting_messages.h"
 
 namespace casync::runtime {
-
-/// A message that has begun to arrive: from its first piece until received().
-struct InboxRecord;
-
-/// A piece that waits in the transport's own memory or network until its message has a place.
-using HeldPiece = void*;
 
 /// A transport's actions on pieces that the inbox has decided about.
 class PieceSource {
@@ -50,7 +48,6 @@ class Inbox {
   };
 
   Inbox(Rank rank, int ranks, std::uint64_t epoch, PieceSource& source);
-  ~Inbox();
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
 
@@ -70,21 +67,14 @@ class Inbox {
   /// as long as its header says.
   void finish_with(InboxRecord* record, const FrameHeader& header, ConstView piece, View into);
 
-  /// Asks place() again for each message put off.
-  void retry();
-  /// The same for the messages of one gradient: waiting messages of others take no time.
-  void retry(std::uint64_t gradient);
-  bool any_put_off() const { return !put_off_.empty(); }
+  /// Asks place() again for each message put off, or for those of one gradient: waiting messages of others take no
+  /// time then.
+  void retry(std::optional<std::uint64_t> gradient = std::nullopt);
+  bool any_put_off() const { return !waiting_.empty(); }
 
-  /// The transport's own memory that held pieces of this peer begin, and cease, to occupy: a peer that fills more of
-  /// it than any job needs has failed.
-  void keep_bytes(Rank from, Bytes bytes);
-  void release_bytes(Rank from, Bytes bytes) {
-    waiting(from).bytes -= bytes;
-    held_bytes_ -= bytes;
-  }
-  /// Bytes that held pieces of all peers together occupy.
-  Bytes held_bytes() const { return held_bytes_; }
+  /// The transport's own memory that held pieces occupy: the transport counts it.
+  HeldMemory& memory() { return held_memory_; }
+  const HeldMemory& memory() const { return held_memory_; }
 
   /// The peer failed: messages of it that were put off are dropped, placed ones end with `status` as soon as no
   /// piece is under way, later pieces are dropped.
@@ -94,53 +84,32 @@ class Inbox {
   /// Ends also what is under way: the transport promises that nothing is written any more.
   void abandon_all(const Status& status);
 
-  bool has_placed(Rank from) const;  ///< a message of this peer is placed and not complete
+  /// A message of this peer is placed and not complete.
+  bool has_placed(Rank from) const { return records_.has_placed(from); }
   bool empty() const { return records_.empty(); }
   std::uint64_t dropped() const { return dropped_; }
 
  private:
-  struct Key {
-    Rank from = 0;
-    MessageKey message;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const;
-  };
-
-  /// The pieces of one peer that wait here.
-  struct Waiting {
-    std::size_t pieces = 0;
-    Bytes bytes = 0;
-  };
-
-  void list(InboxRecord& record);
-  void unlist(InboxRecord& record);
-  void ask_again(std::vector<InboxRecord*>& records);
-  InboxRecord& find_or_make(const FrameHeader& header, bool& is_new);
   bool ask(InboxRecord& record);
-  Arrival hold(InboxRecord& record, const FrameHeader& header, HeldPiece piece);
   Arrival take(InboxRecord& record, const FrameHeader& header);
   Arrival drop();
   void take_held(InboxRecord& record);
   void drop_held(InboxRecord& record);
   void end(InboxRecord& record, const Status& status);
   void refuse(Rank from, Status reason);
-  bool has_failed(Rank from) const { return !failed_[static_cast<std::size_t>(from)].is_ok(); }
-  Waiting& waiting(Rank from) { return waiting_[static_cast<std::size_t>(from)]; }
+  Status& failure_of(Rank from) { return failed_[static_cast<std::size_t>(from)]; }
 
   Rank rank_;
   int ranks_;
   std::uint64_t epoch_;
   PieceSource& source_;
   TransportClient* client_ = nullptr;
-  std::vector<Status> failed_;                   // by rank: why its pieces are dropped
-  std::vector<Waiting> waiting_;                 // by rank
-  std::pmr::unsynchronized_pool_resource pool_;  // below: records and what is in them
-  std::pmr::unordered_map<Key, InboxRecord*, KeyHash> records_;
-  std::pmr::unordered_map<std::uint64_t, InboxRecord*> put_off_;  // by gradient: the first of a list of records
+  std::vector<Status> failed_;                   // by rank: the reason to drop its pieces
+  std::pmr::unsynchronized_pool_resource pool_;  // of records and lists
+  InboxRecords records_;
+  WaitingMessages waiting_;
+  HeldMemory held_memory_;
   std::vector<InboxRecord*> scratch_;
-  Bytes held_bytes_ = 0;
   std::uint64_t dropped_ = 0;
 };
 

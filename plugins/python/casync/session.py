@@ -252,8 +252,8 @@ class Session:
     @property
     def exchanged(self) -> str:
         """The values that the step under way exchanges, by the plan: "gradients", or with `local_sgd` "nothing" or
-        "differences" (parameters as they were when they last were the same on all ranks, minus their values now), or
-        with `gossip` "nothing" or "parameters"."""
+        "differences" (parameters right after the last exchange, minus their values now), or with
+        `gossip` "nothing" or "parameters"."""
         self._check()
         exchanged = ctypes.c_int32()
         _library.call("casync_session_exchanged", self._pointer, ctypes.byref(exchanged))

@@ -210,7 +210,7 @@ Status TcpGroup::agree(Claim claim, Clock::time_point deadline) {
 }
 
 void TcpGroup::watch_agreements(std::function<void(const Agreement&)> on_agreement) {
-  state_.set_agreement_watcher(std::move(on_agreement));
+  state_.watchers().set_agreement(std::move(on_agreement));
 }
 
 void TcpGroup::need(std::vector<std::string> names, std::uint32_t step) {
@@ -218,7 +218,7 @@ void TcpGroup::need(std::vector<std::string> names, std::uint32_t step) {
 }
 
 void TcpGroup::watch_needs(std::function<void(const std::string&, std::uint32_t)> on_need) {
-  state_.set_need_watcher(std::move(on_need));
+  state_.watchers().set_need(std::move(on_need));
 }
 
 void TcpGroup::lack(const std::string& name) {
@@ -250,7 +250,7 @@ void TcpGroup::abort(const Status& cause) {
 }
 
 void TcpGroup::watch(std::function<void(const Status&)> on_failure) {
-  state_.add_watcher(std::move(on_failure));
+  state_.watchers().add(std::move(on_failure));
   thread_.post([this](Role&) { state_.run_watchers(); });
 }
 

@@ -28,33 +28,12 @@ void GroupState::gathered(Result<std::vector<BlobRef>> blobs) {
 }
 
 void GroupState::agreed(const Agreement& agreement) {
-  std::function<void(const Agreement&)> watcher;
   {
     const std::lock_guard lock(mutex_);
     agreed_.insert(agreement.names.begin(), agreement.names.end());
-    watcher = agreement_watcher_;
     changed_.notify_all();
   }
-  if (watcher) watcher(agreement);
-}
-
-void GroupState::needed(const std::string& name, std::uint32_t step) {
-  std::function<void(const std::string&, std::uint32_t)> watcher;
-  {
-    const std::lock_guard lock(mutex_);
-    watcher = need_watcher_;
-  }
-  if (watcher) watcher(name, step);
-}
-
-void GroupState::set_agreement_watcher(std::function<void(const Agreement&)> watcher) {
-  const std::lock_guard lock(mutex_);
-  agreement_watcher_ = std::move(watcher);
-}
-
-void GroupState::set_need_watcher(std::function<void(const std::string&, std::uint32_t)> watcher) {
-  const std::lock_guard lock(mutex_);
-  need_watcher_ = std::move(watcher);
+  watchers_.tell_agreed(agreement);
 }
 
 void GroupState::left(Rank rank, const LastWords& words) {
@@ -63,8 +42,7 @@ void GroupState::left(Rank rank, const LastWords& words) {
     if (!left_.emplace(rank, words).second) return;
     changed_.notify_all();
   }
-  if (rank == self_) return;
-  for (const auto& watcher : leave_watchers_) watcher(rank, words);
+  if (rank != self_) watchers_.tell_left(rank, words);
 }
 
 void GroupState::alone() {
@@ -77,19 +55,11 @@ void GroupState::add_leave_watcher(std::function<void(Rank, const LastWords&)> w
   for (const auto& [rank, words] : left_) {  // written by this very thread only
     if (rank != self_) watcher(rank, words);
   }
-  leave_watchers_.push_back(std::move(watcher));
+  watchers_.add_leave(std::move(watcher));
 }
 
 void GroupState::run_watchers() {
-  std::vector<std::function<void(const Status&)>> watchers;
-  Status cause;
-  {
-    const std::lock_guard lock(mutex_);
-    if (failure_.is_ok()) return;
-    watchers.swap(watchers_);
-    cause = failure_;
-  }
-  for (const auto& watcher : watchers) watcher(cause);
+  if (const Status cause = failure(); !cause.is_ok()) watchers_.tell_failed(cause);
 }
 
 std::optional<Status> GroupState::wait_joined(Clock::time_point deadline) {
@@ -157,11 +127,6 @@ std::vector<Rank> GroupState::not_left() const {
 Status GroupState::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
-}
-
-void GroupState::add_watcher(std::function<void(const Status&)> watcher) {
-  const std::lock_guard lock(mutex_);
-  watchers_.push_back(std::move(watcher));
 }
 
 }  // namespace casync::runtime

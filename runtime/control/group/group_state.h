@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/control/group/group_watchers.h"
 #include "runtime/control/group/role.h"
 
 namespace casync::runtime {
@@ -23,10 +24,10 @@ class GroupState final : public RoleEvents {
   void failed(const Status& cause) override;
   void gathered(Result<std::vector<BlobRef>> blobs) override;
   void agreed(const Agreement& agreement) override;
-  void needed(const std::string& name, std::uint32_t step) override;
+  void needed(const std::string& name, std::uint32_t step) override { watchers_.tell_needed(name, step); }
   void left(Rank rank, const LastWords& words) override;
   void alone() override;
-  /// Calls the watchers that have not been called, if there is a failure.
+  /// Calls the watchers of failures that have not been called, if there is one.
   void run_watchers();
   /// Calls `watcher` for each other rank that has left, and for each that will.
   void add_leave_watcher(std::function<void(Rank, const LastWords&)> watcher);
@@ -41,9 +42,7 @@ class GroupState final : public RoleEvents {
   bool wait_failed(Clock::time_point deadline);
   std::vector<Rank> not_left() const;
   Status failure() const;
-  void add_watcher(std::function<void(const Status&)> watcher);
-  void set_agreement_watcher(std::function<void(const Agreement&)> watcher);
-  void set_need_watcher(std::function<void(const std::string&, std::uint32_t)> watcher);
+  GroupWatchers& watchers() { return watchers_; }
   /// The ranks' identities, by rank; unchanged once joined.
   const std::vector<Identity>& roster() const { return roster_; }
   /// The number of ranks on this rank's machine.
@@ -59,10 +58,7 @@ class GroupState final : public RoleEvents {
   std::set<std::string> agreed_;
   std::map<Rank, LastWords> left_;
   bool alone_ = false;
-  std::vector<std::function<void(const Status&)>> watchers_;
-  std::function<void(const Agreement&)> agreement_watcher_;
-  std::function<void(const std::string&, std::uint32_t)> need_watcher_;
-  std::vector<std::function<void(Rank, const LastWords&)>> leave_watchers_;  // of the group's thread alone
+  GroupWatchers watchers_;  // called without the lock
 };
 
 }  // namespace casync::runtime

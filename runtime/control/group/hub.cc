@@ -21,8 +21,7 @@ Hub::Hub(const Options& options, std::optional<Door> door, RoleEvents& events)
       ending_(ranks_),
       seats_(options.self, options.pulse, seat_events()),
       arrivals_(options.self, options.epoch, options.join_deadline, std::move(door), seats_, ending_, arrival_events()),
-      left_(static_cast<std::size_t>(ranks_), false),
-      leavers_(ranks_),
+      goodbyes_(ranks_, [this](const Goodbye& goodbye) { broadcast(FrameType::kGoodbye, encode_goodbye(goodbye)); }),
       calls_(ranks_, call_events()),
       claims_(ranks_, claim_events()) {}
 
@@ -64,7 +63,7 @@ ClaimDesk::Events Hub::claim_events() {
               },
           .missed =
               [this](Rank by, const std::string& name, std::uint32_t step) {
-                if (left_[static_cast<std::size_t>(by)]) return fail(left_early(arrivals_.of(by), name));
+                if (goodbyes_.has_left(by)) return fail(left_early(arrivals_.of(by), name));
                 if (step == kNoStep) return;
                 if (by == 0) return events_.needed(name, step);
                 seats_.send_to(by, FrameType::kNeeded, encode_needs({step, {name}}));
@@ -80,8 +79,8 @@ Clock::time_point Hub::tend(Clock::time_point now) {
   Clock::time_point next = arrivals_.tend(now);
   next = std::min(next, report_end(now));
   next = std::min(next, arrivals_.tend_door(now));
-  if (now >= leavers_.due()) announce_leavers();
-  next = std::min({next, leavers_.due(), seats_.tend(now, !ending_.has_begun())});
+  goodbyes_.announce_due(now);
+  next = std::min({next, goodbyes_.due(), seats_.tend(now, !ending_.has_begun())});
   return std::min(next, calls_.tend(now));
 }
 
@@ -112,10 +111,10 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
     case FrameType::kGoodbye: {
       auto goodbye = decode_goodbye(bytes, ranks_);
       if (!goodbye) return goodbye.status();
-      leave(rank, {goodbye->last_words, std::exchange(hub_words_[rank], {})});
+      leave(rank, goodbyes_.words_of(rank, goodbye->last_words));
       return Status::ok();
     }
-    case FrameType::kHubWords: hub_words_[rank] = bytes; return Status::ok();
+    case FrameType::kHubWords: goodbyes_.keep_hub_words(rank, bytes); return Status::ok();
     case FrameType::kClaim:
     case FrameType::kTold:
     case FrameType::kNeeds:
@@ -135,8 +134,7 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
 
 void Hub::enter(Rank rank, GatherCall call) {
   if (ending_.has_begun()) return;
-  const auto gone = std::find(left_.begin(), left_.end(), true);
-  if (gone != left_.end()) return fail(left_early(arrivals_.of(static_cast<Rank>(gone - left_.begin())), call.what));
+  if (const auto gone = goodbyes_.first_left()) return fail(left_early(arrivals_.of(*gone), call.what));
   calls_.enter(rank, std::move(call));
 }
 
@@ -146,24 +144,18 @@ void Hub::say_goodbye(const LastWords& words) {
 }
 
 void Hub::leave(Rank rank, const LastWords& words) {
-  if (ending_.has_begun() || left_[static_cast<std::size_t>(rank)]) return;
-  left_[static_cast<std::size_t>(rank)] = true;
+  if (ending_.has_begun() || goodbyes_.has_left(rank)) return;
   seats_.leave(rank);
-  leavers_.add(rank, words.to_all);
-  if (Clock::now() >= leavers_.due()) announce_leavers();
+  goodbyes_.add(rank, words, Clock::now());
   events_.left(rank, words);
   std::string waiting = calls_.waiting_for();
   if (waiting.empty()) waiting = claims_.needed_from(rank);
   if (!waiting.empty()) fail(left_early(arrivals_.of(rank), waiting));
 }
 
-void Hub::announce_leavers() {
-  for (const Goodbye& goodbye : leavers_.take(Clock::now())) broadcast(FrameType::kGoodbye, encode_goodbye(goodbye));
-}
-
 void Hub::fail(Abort abort) {
   if (ending_.has_begun()) return;
-  announce_leavers();
+  goodbyes_.announce_all(Clock::now());
   claims_.close();
   const bool waits = !arrivals_.is_complete() && abort.cause.code() != StatusCode::kTimeout;
   ending_.begin(std::move(abort), waits ? after(kFarewellTime) : Clock::now());

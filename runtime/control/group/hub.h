@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,7 +9,7 @@
 #include "runtime/control/group/call_desk.h"
 #include "runtime/control/group/claim_desk.h"
 #include "runtime/control/group/ending.h"
-#include "runtime/control/group/leavers.h"
+#include "runtime/control/group/goodbyes.h"
 #include "runtime/control/group/messages.h"
 #include "runtime/control/group/pulse.h"
 #include "runtime/control/group/rank_arrivals.h"
@@ -42,7 +41,7 @@ class Hub final : public Role {
   void give_up(const std::string& name) override { claims_.give_up(name); }
   void abort(const Status& cause) override { fail({-1, cause}); }
   void say_goodbye(const LastWords& words) override;
-  bool has_output() const override { return !leavers_.empty() || seats_.has_output(); }
+  bool has_output() const override { return !goodbyes_.all_announced() || seats_.has_output(); }
   void hang_up() override { seats_.hang_up(); }
   bool has_children() const override { return !seats_.empty(); }
   Bytes bytes_moved() const override { return seats_.bytes_moved(); }
@@ -56,7 +55,6 @@ class Hub final : public Role {
   Status handle(Rank rank, FrameType type, const std::string& bytes);
   void enter(Rank rank, GatherCall call);
   void leave(Rank rank, const LastWords& words);
-  void announce_leavers();
   void fail(Abort abort);
   Clock::time_point report_end(Clock::time_point now);
   void broadcast(FrameType type, std::string payload);
@@ -66,9 +64,7 @@ class Hub final : public Role {
   Ending ending_;
   Seats seats_;
   RankArrivals arrivals_;
-  std::vector<bool> left_;                 // by rank
-  std::map<Rank, std::string> hub_words_;  // of ranks whose goodbye comes next
-  Leavers leavers_;
+  Goodbyes goodbyes_;
   CallDesk calls_;
   ClaimDesk claims_;
 };

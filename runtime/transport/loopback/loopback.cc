@@ -13,6 +13,8 @@
 #include "runtime/transport/loopback/factory.h"
 #include "runtime/transport/loopback/hub.h"
 #include "runtime/transport/peers.h"
+#include "runtime/transport/pool.h"
+#include "runtime/transport/retry_requests.h"
 
 namespace casync::runtime {
 namespace {
@@ -33,9 +35,9 @@ class Loopback final : public Transport, private PieceSource {
   std::string address() const override { return fmt::format("loopback {} {}", options_.epoch, options_.rank); }
   Status connect(std::span<const std::string> addresses, TransportClient& client) override;
   void send(Rank to, std::span<const Outgoing> outgoing) override;
-  void retry_held() override { retry_ = true; }
+  void retry_held() override { retries_.ask(); }
   void retry_held(std::uint64_t gradient) override {
-    if (inbox_.any_put_off()) retry_gradients_.push_back(gradient);
+    if (inbox_.any_put_off()) retries_.ask(gradient);
   }
   bool progress() override;
   void wait(Clock::time_point deadline) override;
@@ -70,12 +72,10 @@ class Loopback final : public Transport, private PieceSource {
   Inbox inbox_;
   Peers peers_;
   TransportStats stats_;
-  bool retry_ = false;
-  std::vector<std::uint64_t> retry_gradients_, retry_now_;
+  RetryRequests retries_;
   bool closed_ = false;
   std::vector<Parcel> arrived_, batch_;
-  std::vector<std::unique_ptr<Copy>> copies_;  // all ever made
-  std::vector<Copy*> free_copies_;
+  Pool<Copy> copies_;
   std::mt19937_64 random_;
   std::uint64_t wire_number_ = 0;
 };
@@ -161,13 +161,7 @@ void Loopback::put(Rank to, Parcel parcel) {
 
 bool Loopback::progress() {
   bool moved = peers_.progress();
-  if (std::exchange(retry_, false)) {
-    inbox_.retry();
-    moved = true;
-  }
-  retry_now_.swap(retry_gradients_);  // the client may ask for more
-  for (const std::uint64_t gradient : retry_now_) inbox_.retry(gradient);
-  retry_now_.clear();
+  moved = retries_.meet(inbox_) || moved;
   mailbox_.take_all(batch_);
   std::move(batch_.begin(), batch_.end(), std::back_inserter(arrived_));
   batch_.clear();
@@ -220,33 +214,29 @@ void Loopback::deliver(Parcel& parcel) {
 }
 
 void Loopback::deliver_piece(const FrameHeader& header, ConstView payload) {
-  Copy* copy = nullptr;
-  if (free_copies_.empty()) {
-    copies_.push_back(std::make_unique<Copy>());
-    free_copies_.push_back(copies_.back().get());
-  }
-  copy = free_copies_.back();
+  Copy* const copy = copies_.take();
   const Inbox::Arrival arrival = inbox_.arrive(header, copy);
   if (arrival.answer == Inbox::Answer::kHold) {
-    free_copies_.pop_back();
     copy->bytes.assign(payload.data, payload.data + payload.size);
-  } else if (arrival.answer == Inbox::Answer::kTake) {
-    stats_.payload_bytes_received += payload.size;
-    inbox_.finish_with(arrival.record, header, payload, arrival.into);
+    return;
   }
+  copies_.give(copy);
+  if (arrival.answer != Inbox::Answer::kTake) return;
+  stats_.payload_bytes_received += payload.size;
+  inbox_.finish_with(arrival.record, header, payload, arrival.into);
 }
 
 void Loopback::take_held(HeldPiece piece, InboxRecord* record, const FrameHeader& header, View into) {
   auto* copy = static_cast<Copy*>(piece);
   stats_.payload_bytes_received += copy->bytes.size();
-  free_copies_.push_back(copy);
+  copies_.give(copy);
   inbox_.finish_with(record, header, {copy->bytes.data(), copy->bytes.size()}, into);
 }
 
-void Loopback::drop_held(HeldPiece piece) { free_copies_.push_back(static_cast<Copy*>(piece)); }
+void Loopback::drop_held(HeldPiece piece) { copies_.give(static_cast<Copy*>(piece)); }
 
 void Loopback::wait(Clock::time_point deadline) {
-  if (peers_.has_news() || retry_ || !retry_gradients_.empty() || !arrived_.empty() || mailbox_.bell().rang()) return;
+  if (peers_.has_news() || retries_.any() || !arrived_.empty() || mailbox_.bell().rang()) return;
   mailbox_.bell().sleep(-1, deadline);
   mailbox_.bell().rang();
 }

@@ -8,9 +8,11 @@
 
 #include "runtime/transport/doorbell.h"
 #include "runtime/transport/peers.h"
+#include "runtime/transport/retry_requests.h"
 #include "runtime/transport/transport.h"
 #include "runtime/transport/ucx/module.h"
 #include "runtime/transport/ucx/spin.h"
+#include "runtime/transport/ucx/ucx_notices.h"
 #include "runtime/transport/ucx/ucx_receiver.h"
 #include "runtime/transport/ucx/ucx_sender.h"
 #include "runtime/transport/ucx/ucx_worker.h"
@@ -26,9 +28,8 @@ class Ucx final : public Transport, private UcxEndpointObserver {
         receiver_(options, stats_),
         peers_(options.ranks, receiver_.inbox()),
         sender_(options, *worker_, peers_, stats_),
-        spin_(options.spin),
-        greeted_(static_cast<std::size_t>(options.ranks)),
-        asked_(static_cast<std::size_t>(options.ranks)) {}
+        notices_(options.ranks, *worker_, peers_, sender_),
+        spin_(options.spin) {}
   ~Ucx() override;
 
   Status open() {
@@ -39,18 +40,18 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   std::string address() const override { return worker_->address(); }
   Status connect(std::span<const std::string> addresses, TransportClient& client) override;
   void send(Rank to, std::span<const Outgoing> outgoing) override { sender_.send(to, outgoing); }
-  void retry_held() override { retry_ = true; }
+  void retry_held() override { retries_.ask(); }
   void retry_held(std::uint64_t gradient) override {
-    if (receiver_.inbox().any_put_off()) retry_gradients_.push_back(gradient);
+    if (receiver_.inbox().any_put_off()) retries_.ask(gradient);
   }
   bool progress() override;
   void wait(Clock::time_point deadline) override;
   void wake() override { bell_.ring(); }
   void settle() override {
-    settling_ = true;
-    worker_->unmet().forget_all();
+    notices_.begin_settling();
+    worker_->endpoints().unmet().forget_all();
   }
-  bool settled() const override;
+  bool settled() const override { return notices_.settled(); }
   bool close(Clock::time_point deadline) override;
   TransportStats stats() const override;
   Bytes announced_bytes(Rank to) const override { return worker_->announced_bytes(to); }
@@ -64,12 +65,8 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   static constexpr int kRefusalsToYield = 16;
 
   void broken(Rank peer, ucs_status_t why) noexcept override;
-  bool retry();
   void answer_the_met();
   bool handle_failures();
-  void ask_to_settle();
-  bool everybody_left() const;
-  void say_goodbye();
   bool end_endpoints(Clock::time_point deadline);
 
   TransportOptions options_;
@@ -78,14 +75,11 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   UcxReceiver receiver_;
   Peers peers_;
   UcxSender sender_;
+  UcxNotices notices_;
+  RetryRequests retries_;
   Spin spin_;
   Doorbell bell_;
   int refused_to_sleep_ = 0;  // in a row, without progress
-  bool retry_ = false;
-  std::vector<std::uint64_t> retry_gradients_, retry_now_;
-  std::vector<bool> greeted_;  // by rank: has been told goodbye
-  std::vector<bool> asked_;    // by rank: whether everything has arrived
-  bool settling_ = false;
   bool ended_ = false;
   std::uint64_t failures_handled_ = 0;
 };
@@ -111,7 +105,7 @@ Status Ucx::connect(std::span<const std::string> addresses, TransportClient& cli
   peers_.set_client(client);
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
     if (peer == options_.rank) continue;
-    CASYNC_RETURN_IF_ERROR(worker_->connect(peer, addresses[static_cast<std::size_t>(peer)], *this));
+    CASYNC_RETURN_IF_ERROR(worker_->endpoints().connect(peer, addresses[static_cast<std::size_t>(peer)], *this));
   }
   return Status::ok();
 }
@@ -119,10 +113,10 @@ Status Ucx::connect(std::span<const std::string> addresses, TransportClient& cli
 // UCX calls this from inside progress. A peer that said goodbye may go, unless we are still sending to it. One that
 // heard ours need not answer.
 void Ucx::broken(Rank peer, ucs_status_t why) noexcept {
-  const bool idle = sender_.idle(peer);
+  const bool idle = sender_.messages().idle(peer);
   if (peers_.left(peer) && idle) return;
   peers_.guard(peer, [&] {
-    if (greeted_[static_cast<std::size_t>(peer)] && idle) return peers_.goodbye(peer);
+    if (notices_.greeted(peer) && idle) return peers_.goodbye(peer);
     peers_.fail_later(peer, peer_failure(fmt::format("rank {}: connection lost ({})", peer, ucs_status_string(why))));
   });
 }
@@ -134,62 +128,35 @@ bool Ucx::handle_failures() {
   failures_handled_ = peers_.failures();
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
     if (peers_.status(peer).is_ok()) continue;
-    worker_->disconnect(peer);
+    worker_->endpoints().disconnect(peer);
     sender_.cancel(peer, peers_.status(peer));
   }
   return peers_.progress() || any;
 }
 
-bool Ucx::retry() {
-  if (!retry_ && retry_gradients_.empty()) return false;
-  if (std::exchange(retry_, false)) receiver_.inbox().retry();
-  retry_now_.swap(retry_gradients_);  // the client may ask for more
-  for (const std::uint64_t gradient : retry_now_) receiver_.inbox().retry(gradient);
-  retry_now_.clear();
-  return true;
-}
-
 // The way back to those that have begun to send to us: over an endpoint of ours a failure of theirs is seen, and they
 // are told goodbye.
 void Ucx::answer_the_met() {
-  for (const Rank peer : receiver_.take_newly_met()) {
-    if (const Status status = worker_->reach(peer); !status.is_ok()) peers_.fail_later(peer, status);
+  for (const Rank peer : receiver_.met().take_new()) {
+    if (const Status status = worker_->endpoints().reach(peer); !status.is_ok()) peers_.fail_later(peer, status);
   }
 }
 
 bool Ucx::progress() {
   bool moved = handle_failures();
-  moved = retry() || moved;
+  moved = retries_.meet(receiver_.inbox()) || moved;
   if (worker_->progress()) {
     refused_to_sleep_ = 0;
     moved = true;
   }
   answer_the_met();
-  if (settling_) ask_to_settle();
+  notices_.ask_to_settle();
   receiver_.watch_crowd();
   return handle_failures() || moved;
 }
 
-// Sends kSettle to each peer after everything else: its fetches have ended, and eager messages arrive in order.
-void Ucx::ask_to_settle() {
-  for (Rank peer = 0; peer < options_.ranks; ++peer) {
-    const auto at = static_cast<std::size_t>(peer);
-    if (asked_[at] || !sender_.used(peer) || !sender_.idle(peer) || !peers_.alive(peer)) continue;
-    asked_[at] = true;
-    sender_.send_notice(peer, FrameKind::kSettle);
-  }
-}
-
-bool Ucx::settled() const {
-  if (!settling_) return false;
-  for (Rank peer = 0; peer < options_.ranks; ++peer) {
-    if (sender_.used(peer) && !peers_.settled(peer)) return false;
-  }
-  return true;
-}
-
 void Ucx::wait(Clock::time_point deadline) {
-  const auto must_not_sleep = [&] { return peers_.has_news() || retry_ || !retry_gradients_.empty() || bell_.rang(); };
+  const auto must_not_sleep = [&] { return peers_.has_news() || retries_.any() || bell_.rang(); };
   if (must_not_sleep()) return;
   const Clock::time_point start = Clock::now();
   const Clock::duration spin = refused_to_sleep_ == 0 ? spin_.length() : Clock::duration::zero();
@@ -217,36 +184,18 @@ void Ucx::wait(Clock::time_point deadline) {
   spin_.slept(Clock::now() - start);
 }
 
-// Returns true if every peer that this rank has a connection to has left or failed.
-bool Ucx::everybody_left() const {
-  for (Rank peer = 0; peer < options_.ranks; ++peer) {
-    if (worker_->reached(peer) && peers_.alive(peer)) return false;
-  }
-  return true;
-}
-
-// Says goodbye once to each peer that there is a connection to, also to one whose first message comes while we wait.
-void Ucx::say_goodbye() {
-  for (Rank peer = 0; peer < options_.ranks; ++peer) {
-    const auto at = static_cast<std::size_t>(peer);
-    if (greeted_[at] || !worker_->reached(peer) || !peers_.alive(peer)) continue;
-    greeted_[at] = true;
-    sender_.send_notice(peer, FrameKind::kGoodbye);
-  }
-}
-
 // Peers may still need us to take what they send, so we stay until all said goodbye; those that confirmed that they
 // have everything do not.
 bool Ucx::close(Clock::time_point deadline) {
-  worker_->unmet().begin_last_rest(Clock::now());
-  while (!sender_.idle() && Clock::now() < deadline) {
+  worker_->endpoints().unmet().begin_last_rest(Clock::now());
+  while (!sender_.messages().idle() && Clock::now() < deadline) {
     if (!progress()) wait(deadline);
   }
-  say_goodbye();
+  notices_.say_goodbye();
   worker_->start_flush();
-  while (!((settled() || everybody_left()) && worker_->flushed()) && Clock::now() < deadline) {
+  while (!((settled() || notices_.everybody_left()) && worker_->flushed()) && Clock::now() < deadline) {
     if (!progress()) wait(deadline);
-    say_goodbye();
+    notices_.say_goodbye();
   }
   return end_endpoints(std::max(deadline, Clock::now() + kLastMoments));
 }
@@ -261,9 +210,12 @@ bool Ucx::end_endpoints(Clock::time_point deadline) {
   receiver_.fused_fetches().drop_waiting();
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
     sender_.cancel(peer, closed);
-    worker_->disconnect(peer);
+    worker_->endpoints().disconnect(peer);
   }
-  const auto ended = [&] { return worker_->disconnected() && sender_.idle() && receiver_.under_way() == 0; };
+  const auto ended = [&] {
+    return worker_->endpoints().disconnected() && worker_->flushed() && sender_.messages().idle() &&
+           receiver_.under_way() == 0;
+  };
   for (int round = 0; !ended() && (round < kLastRounds || Clock::now() < deadline); ++round) {
     worker_->progress();
     peers_.progress();
@@ -283,7 +235,7 @@ bool Ucx::end_endpoints(Clock::time_point deadline) {
 TransportStats Ucx::stats() const {
   TransportStats stats = stats_;
   stats.frames_dropped += receiver_.inbox().dropped();
-  stats.held_bytes = receiver_.inbox().held_bytes();
+  stats.held_bytes = receiver_.inbox().memory().held_bytes();
   return stats;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/transport/ucx/ucx_receiver.h"
 
+#include <optional>
 #include <utility>
 
 #include <fmt/core.h>
@@ -16,16 +17,16 @@ ConstView view_of(const void* data, std::size_t size) { return {static_cast<cons
 }  // namespace
 
 UcxReceiver::UcxReceiver(const TransportOptions& options, TransportStats& stats)
-    : stats_(stats),
+    : ranks_(options.ranks),
+      stats_(stats),
       inbox_(options.rank, options.ranks, options.epoch, *this),
-      met_(static_cast<std::size_t>(options.ranks)),
-      fused_fetches_(options.fusion_bytes + kMostFusedHeaders,
-                     [this](FusedStaging& staging, Bytes length) {
-                       Incoming incoming{.data = staging.bytes.get(), .length = length, .staging = &staging};
-                       fused(incoming);
-                       return incoming.kept;
-                     }),
-      most_held_(options.held_bytes) {}
+      met_(options.ranks, options.held_bytes),
+      held_(inbox_.memory(), [this](const KeptMessage& message) { release(message); }),
+      fused_fetches_(options.fusion_bytes + kMostFusedHeaders, [this](FusedStaging& staging, Bytes length) {
+        Incoming incoming{.data = staging.bytes.get(), .length = length, .staging = &staging};
+        fused(incoming);
+        return incoming.kept;
+      }) {}
 
 Status UcxReceiver::open(UcxWorker& worker, Peers& peers, UcxSender& sender) {
   worker_ = &worker;
@@ -70,26 +71,21 @@ ucs_status_t UcxReceiver::on_fused(void* self, const void* header, size_t header
 // As the inbox does. A peer that this is the first word of is remembered.
 bool UcxReceiver::accepts(const FrameHeader& header) {
   if (!inbox_.accepts(header)) return false;
-  auto met = met_[static_cast<std::size_t>(header.source)];
-  if (met) return true;
-  peers_->guard(header.source, [&] { newly_met_.push_back(header.source); });
-  met = true;
+  if (!met_.has(header.source)) {
+    peers_->guard(header.source, [&] { met_.add(header.source); });
+  }
   return true;
 }
 
-// Between the two there is a distance, so that the notices stay few. What was sent before a peer hears of it still
-// comes.
+// What was sent before a peer hears of it still comes.
 void UcxReceiver::watch_crowd() {
-  const Bytes held = inbox_.held_bytes();
-  if (crowded_ ? held > most_held_ / 2 : held <= most_held_) return;
-  crowded_ = !crowded_;
-  for (Rank peer = 0; peer < static_cast<Rank>(met_.size()); ++peer) {
-    if (!met_[static_cast<std::size_t>(peer)] || !peers_->alive(peer)) continue;
-    sender_->send_notice(peer, crowded_ ? FrameKind::kCrowded : FrameKind::kRoomy);
+  const std::optional<bool> crowded = met_.crowd_change(inbox_.memory().held_bytes());
+  if (!crowded) return;
+  for (Rank peer = 0; peer < ranks_; ++peer) {
+    if (!met_.has(peer) || !peers_->alive(peer)) continue;
+    sender_->send_notice(peer, *crowded ? FrameKind::kCrowded : FrameKind::kRoomy);
   }
 }
-
-std::vector<Rank> UcxReceiver::take_newly_met() { return std::exchange(newly_met_, {}); }
 
 void UcxReceiver::piece(ConstView header_bytes, Incoming& incoming) {
   stats_.wire_bytes_received += header_bytes.size + incoming.length;
@@ -154,9 +150,8 @@ bool UcxReceiver::take_announcement(ConstView header_bytes, void* data, Bytes le
 void UcxReceiver::deliver(const FrameHeader& header, ConstView eager, Incoming& incoming) {
   // Everything that may run out of memory is allocated before the inbox knows of the piece.
   held_.make_ready();
-  descriptors_.make_ready();
   fetches_.make_ready();
-  Held* held = held_.take();
+  HeldPieces::Piece* const held = held_.take();
   const Inbox::Arrival arrival = inbox_.arrive(header, held);
   if (arrival.answer == Inbox::Answer::kHold) return keep(*held, header, eager, incoming);
   held_.give(held);
@@ -167,17 +162,13 @@ void UcxReceiver::deliver(const FrameHeader& header, ConstView eager, Incoming& 
   fetch(incoming.data, arrival.record, header, arrival.into);
 }
 
-void UcxReceiver::keep(Held& held, const FrameHeader& header, ConstView eager, Incoming& incoming) {
-  const bool is_first = incoming.descriptor == nullptr;
-  if (is_first) {
-    incoming.descriptor = descriptors_.take();
-    *incoming.descriptor = {.data = incoming.data, .staging = incoming.staging, .from = header.source};
-    if (!incoming.announced) incoming.descriptor->bytes = incoming.length;
+void UcxReceiver::keep(HeldPieces::Piece& piece, const FrameHeader& header, ConstView eager, Incoming& incoming) {
+  if (incoming.message == nullptr) {
+    const Bytes bytes = incoming.announced ? 0 : incoming.length;
+    incoming.message = held_.keep({incoming.data, incoming.staging, header.source, bytes});
     incoming.kept = true;
   }
-  ++incoming.descriptor->users;
-  held = {.descriptor = incoming.descriptor, .eager = eager, .announced = incoming.announced};
-  if (is_first) inbox_.keep_bytes(header.source, incoming.descriptor->bytes);
+  held_.hold(piece, *incoming.message, eager, incoming.announced);
   if (incoming.announced) sender_->send_notice(header.source, FrameKind::kPutOff, header.message.key);
 }
 
@@ -216,37 +207,29 @@ Status UcxReceiver::outcome(const Fetch& fetch, ucs_status_t status, Bytes lengt
                                fetch.header.piece_bytes));
 }
 
-void UcxReceiver::release(Descriptor& descriptor) {
-  if (--descriptor.users != 0) return;
-  if (descriptor.staging != nullptr) {
-    fused_fetches_.give(descriptor.staging);
-  } else if (descriptor.data != nullptr) {
-    ucp_am_data_release(worker_->handle(), descriptor.data);
+void UcxReceiver::release(const KeptMessage& message) {
+  if (message.staging != nullptr) {
+    fused_fetches_.give(message.staging);
+  } else if (message.data != nullptr) {
+    ucp_am_data_release(worker_->handle(), message.data);
   }
-  inbox_.release_bytes(descriptor.from, descriptor.bytes);
-  descriptors_.give(&descriptor);
 }
 
 void UcxReceiver::take_held(HeldPiece piece, InboxRecord* record, const FrameHeader& header, View into) {
-  auto* held = static_cast<Held*>(piece);
-  const Held taken = *held;
-  held_.give(held);
+  const HeldPieces::Piece taken = held_.take_out(static_cast<HeldPieces::Piece*>(piece));
   stats_.payload_bytes_received += into.size;
   if (taken.announced) {
-    void* data = taken.descriptor->data;
-    descriptors_.give(taken.descriptor);
+    void* data = taken.message->data;
+    held_.forget(*taken.message);
     fetch(data, record, header, into);
     return;
   }
   inbox_.finish_with(record, header, taken.eager, into);
-  release(*taken.descriptor);
+  held_.release(*taken.message);
 }
 
 void UcxReceiver::drop_held(HeldPiece piece) {
-  auto* held = static_cast<Held*>(piece);
-  Descriptor& descriptor = *held->descriptor;
-  held_.give(held);
-  release(descriptor);
+  held_.release(*held_.take_out(static_cast<HeldPieces::Piece*>(piece)).message);
 }
 
 void UcxReceiver::refused(Rank from, Status reason) { peers_->fail_later(from, std::move(reason)); }

@@ -38,7 +38,8 @@ UcxSender::UcxSender(const TransportOptions& options, UcxWorker& worker, Peers& 
       worker_(worker),
       peers_(peers),
       stats_(stats),
-      queues_(static_cast<std::size_t>(options.ranks)) {
+      queues_(static_cast<std::size_t>(options.ranks)),
+      messages_(options.ranks) {
   options_.piece_bytes = std::max(options_.piece_bytes, kMinPieceBytes);
 }
 
@@ -51,43 +52,13 @@ FrameHeader UcxSender::header_for(const Message& message) const {
   return header;
 }
 
-UcxSender::OutMessage* UcxSender::new_message(Pool<OutMessage>& pool, Rank to) {
-  OutMessage* message = pool.take();
-  message->to = to;
-  message->active = true;
-  ++queue(to).messages;
-  queue(to).used = true;
-  message->payload = {};
-  message->next_offset = 0;
-  message->pieces_under_way = 0;
-  message->bytes_under_way = 0;
-  message->is_put_off = false;
-  message->all_started = false;
-  message->status = Status();
-  message->cookies.clear();
-  return message;
-}
-
 // Returns false if there is no way to the peer, which has failed then.
 bool UcxSender::reach(Rank to) {
-  if (worker_.reached(to)) return true;
+  if (worker_.endpoints().reached(to)) return true;
   if (!peers_.status(to).is_ok()) return false;
-  const Status status = worker_.reach(to);
+  const Status status = worker_.endpoints().reach(to);
   if (!status.is_ok()) peers_.fail_later(to, status);
   return status.is_ok();
-}
-
-void UcxSender::list(OutMessage& message) {
-  OutMessage*& newest = queue(message.to).newest;
-  message.newer = nullptr;
-  message.older = newest;
-  if (newest != nullptr) newest->newer = &message;
-  newest = &message;
-}
-
-void UcxSender::unlist(OutMessage& message) {
-  (message.newer != nullptr ? message.newer->older : queue(message.to).newest) = message.older;
-  if (message.older != nullptr) message.older->newer = message.newer;
 }
 
 void UcxSender::send(Rank to, std::span<const Outgoing> outgoing) {
@@ -108,8 +79,7 @@ void UcxSender::send(Rank to, std::span<const Outgoing> outgoing) {
 void UcxSender::start(Rank to, const Outgoing& out) {
   ++stats_.messages_sent;
   stats_.payload_bytes_sent += out.payload.size;
-  OutMessage* message = new_message(messages_, to);
-  list(*message);
+  OutMessage* message = messages_.take(to);
   message->header = header_for(out.message);
   message->payload = out.payload;
   message->cookies.push_back(out.cookie);
@@ -122,8 +92,7 @@ void UcxSender::start(Rank to, const Outgoing& out) {
 
 void UcxSender::send_notice(Rank to, FrameKind kind, const MessageKey& key) {
   if (!reach(to)) return;
-  OutMessage* message = new_message(messages_, to);
-  list(*message);
+  OutMessage* message = messages_.take(to);
   message->header = header_for({.key = key});
   message->header.kind = kind;
   start_piece(*message);
@@ -131,39 +100,40 @@ void UcxSender::send_notice(Rank to, FrameKind kind, const MessageKey& key) {
 
 void UcxSender::put_off(Rank by, const MessageKey& key) {
   Queue& peer = queue(by);
-  for (OutMessage* message = peer.newest; message != nullptr; message = message->older) {
-    if (message->is_put_off || !(message->header.message.key == key)) continue;
-    if (message->header.kind != FrameKind::kData || message->pieces_under_way == 0) continue;
-    message->is_put_off = true;
-    peer.under_way -= message->bytes_under_way;
-    peer.waiting.remove(message);
-  }
+  messages_.for_each_of(by, [&](OutMessage& message) {
+    if (message.is_put_off || !(message.header.message.key == key)) return;
+    if (message.header.kind != FrameKind::kData || message.pieces_under_way == 0) return;
+    message.is_put_off = true;
+    peer.under_way -= message.bytes_under_way;
+    peer.waiting.remove(&message);
+  });
   pump(by);
 }
 
 void UcxSender::start_fused(Rank to, std::span<const Outgoing> outgoing) {
   ++stats_.messages_sent;
-  OutMessage* message = new_message(fused_messages_, to);
+  OutMessage* message = messages_.take_fused(to);
+  std::vector<std::byte>& bytes = OutMessages::buffer_of(*message);
   Bytes total = 0;
   for (const Outgoing& out : outgoing) total += kFrameHeaderBytes + out.payload.size;
-  message->fused.reserve(options_.fusion_bytes + kRoomForHeaders * kFrameHeaderBytes);
+  bytes.reserve(options_.fusion_bytes + kRoomForHeaders * kFrameHeaderBytes);
   message->cookies.reserve(kRoomForHeaders);
-  message->fused.resize(total);  // of a message used again only what it grows by is written twice
+  bytes.resize(total);  // of a message used again only what it grows by is written twice
   Bytes at = 0;
   for (const Outgoing& out : outgoing) {
     stats_.payload_bytes_sent += out.payload.size;
     FrameHeader header = header_for(out.message);
     header.piece_stride = out.payload.size;  // a part is whole, however large pieces are
     set_piece(header, out.payload, 0, options_.checksum);
-    write_frame_header(header, message->fused.data() + at);
+    write_frame_header(header, bytes.data() + at);
     at += kFrameHeaderBytes;
-    if (out.payload.size != 0) std::memcpy(message->fused.data() + at, out.payload.data, out.payload.size);
+    if (out.payload.size != 0) std::memcpy(bytes.data() + at, out.payload.data, out.payload.size);
     at += out.payload.size;
     message->cookies.push_back(out.cookie);
   }
   OutPiece* piece = pieces_.take();
   message->all_started = true;
-  const ConstView data{message->fused.data(), message->fused.size()};
+  const ConstView data{bytes.data(), bytes.size()};
   ConstView announcement;
   if (data.size > kMostFusedAtOnce) {
     Message whole;
@@ -204,7 +174,7 @@ void UcxSender::post(OutMessage& message, OutPiece& piece, unsigned id, ConstVie
   if (id == kUcxPiece && is_data && queue(message.to).announce_all) param.flags = UCP_AM_SEND_FLAG_RNDV;
   if (id == kUcxFused) param.flags = header.size == 0 ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV;
   void* request =
-      ucp_am_send_nbx(worker_.endpoint(message.to), id, header.data, header.size, data.data, data.size, &param);
+      ucp_am_send_nbx(worker_.endpoints().of(message.to), id, header.data, header.size, data.data, data.size, &param);
   if (!UCS_PTR_IS_PTR(request)) end_piece(piece, UCS_PTR_STATUS(request));
 }
 
@@ -239,16 +209,13 @@ void UcxSender::end_piece(OutPiece& piece, ucs_status_t status) {
 void UcxSender::end_if_done(OutMessage& message) {
   if (!message.all_started || message.pieces_under_way != 0) return;
   for (std::uint64_t cookie : message.cookies) peers_.sent_later(cookie, message.status);
-  message.active = false;
-  --queue(message.to).messages;
-  if (message.fused.capacity() == 0) unlist(message);
-  (message.fused.capacity() != 0 ? fused_messages_ : messages_).give(&message);
+  messages_.give(message);
 }
 
 // Starts pieces of the first queued message while there is room.
 void UcxSender::pump(Rank to) {
   Queue& peer = queue(to);
-  const Bytes pieces = worker_.on_this_host(to) ? kPiecesOnThisHost : kPiecesOverNetwork;
+  const Bytes pieces = worker_.endpoints().on_this_host(to) ? kPiecesOnThisHost : kPiecesOverNetwork;
   const Bytes limit = pieces * options_.piece_bytes;
   while (!peer.waiting.empty() && peer.under_way < limit && peers_.status(to).is_ok()) {
     pieces_.make_ready();  // or nothing is taken from the queue
@@ -262,11 +229,9 @@ void UcxSender::pump(Rank to) {
 void UcxSender::cancel(Rank to, const Status& status) {
   Fifo<OutMessage>& waiting = queue(to).waiting;
   while (!waiting.empty()) cancel(*waiting.pop(), status);
-  for (OutMessage* message = queue(to).newest; message != nullptr;) {
-    OutMessage* const older = message->older;  // it may end
-    if (message->is_put_off) cancel(*message, status);
-    message = older;
-  }
+  messages_.for_each_of(to, [&](OutMessage& message) {
+    if (message.is_put_off) cancel(message, status);
+  });
 }
 
 void UcxSender::cancel(OutMessage& message, const Status& status) {
@@ -276,13 +241,10 @@ void UcxSender::cancel(OutMessage& message, const Status& status) {
 }
 
 void UcxSender::abandon_all(const Status& status) {
-  for (Pool<OutMessage>* pool : {&messages_, &fused_messages_}) {
-    pool->for_each([&](OutMessage& message) {
-      if (!message.active) return;
-      message.pieces_under_way = 0;
-      cancel(message, status);
-    });
-  }
+  messages_.for_each([&](OutMessage& message) {
+    message.pieces_under_way = 0;
+    cancel(message, status);
+  });
 }
 
 }  // namespace casync::runtime

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "runtime/transport/peers.h"
 #include "runtime/transport/pool.h"
 #include "runtime/transport/transport.h"
+#include "runtime/transport/ucx/out_messages.h"
 #include "runtime/transport/ucx/ucx_worker.h"
 
 namespace casync::runtime {
@@ -53,50 +53,23 @@ class UcxSender {
   /// Reports as ended what UCX never ended. Nothing of UCX may run after this.
   void abandon_all(const Status& status);
 
-  /// Messages to this peer that have not ended.
-  bool idle(Rank to) const { return queues_[static_cast<std::size_t>(to)].messages == 0; }
-  /// Something has been sent to this peer, a notice or a message.
-  bool used(Rank to) const { return queues_[static_cast<std::size_t>(to)].used; }
-  bool idle() const { return messages_.in_use() == 0 && fused_messages_.in_use() == 0; }
+  /// The messages that have not ended.
+  const OutMessages& messages() const { return messages_; }
 
  private:
-  struct OutMessage;
   struct OutPiece {
     std::array<std::byte, kFrameHeaderBytes> header;
     UcxSender* sender = nullptr;
     OutMessage* message = nullptr;
     Bytes bytes = 0;
   };
-  struct OutMessage {
-    Rank to = 0;
-    FrameHeader header;
-    ConstView payload;
-    Bytes next_offset = 0;
-    Bytes pieces_under_way = 0;
-    Bytes bytes_under_way = 0;
-    bool is_put_off = false;  // not in the queue then, and its bytes do not count there
-    bool all_started = false;
-    bool active = false;  // else: in its pool
-    Status status;
-    std::vector<std::uint64_t> cookies;  // none: a goodbye
-    std::vector<std::byte> fused;        // the bytes of a fused message, else never used
-    OutMessage* next = nullptr;          // in the queue of its peer
-    OutMessage* newer = nullptr;         // in the list of its peer's unfinished messages
-    OutMessage* older = nullptr;
-  };
   struct Queue {
     Fifo<OutMessage> waiting;  // started in part or not at all
     Bytes under_way = 0;
-    std::size_t messages = 0;
     bool announce_all = false;
-    OutMessage* newest = nullptr;  // of those that have not ended and are no fused ones
-    bool used = false;
   };
 
   bool reach(Rank to);
-  void list(OutMessage& message);
-  void unlist(OutMessage& message);
-  OutMessage* new_message(Pool<OutMessage>& pool, Rank to);
   void start(Rank to, const Outgoing& out);
   void start_fused(Rank to, std::span<const Outgoing> outgoing);
   void start_piece(OutMessage& message);
@@ -115,8 +88,7 @@ class UcxSender {
   Peers& peers_;
   TransportStats& stats_;
   std::vector<Queue> queues_;
-  Pool<OutMessage> messages_;
-  Pool<OutMessage> fused_messages_;  // apart: only these need a buffer
+  OutMessages messages_;
   Pool<OutPiece> pieces_;
 };
 

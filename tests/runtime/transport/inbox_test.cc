@@ -210,12 +210,12 @@ TEST_CASE_METHOD(Fixture, "inbox: what waits is counted for each peer alone, and
 TEST_CASE_METHOD(Fixture, "inbox: the memory that a peer's waiting messages take has a limit of its own") {
   answer = Placement::Kind::kLater;
   inbox.arrive(header(100, 100, 0), nullptr);
-  inbox.keep_bytes(1, 500_MiB);
-  inbox.keep_bytes(2, 500_MiB);
-  inbox.release_bytes(1, 400_MiB);
-  inbox.keep_bytes(1, 400_MiB);
+  inbox.memory().keep(1, 500_MiB);
+  inbox.memory().keep(2, 500_MiB);
+  inbox.memory().release(1, 400_MiB);
+  inbox.memory().keep(1, 400_MiB);
   CHECK(refusals.empty());
-  inbox.keep_bytes(1, 100_MiB);
+  inbox.memory().keep(1, 100_MiB);
   REQUIRE(refusals.size() == 1);
   CHECK_THAT(refusals[0].message(), Catch::Contains("rank 1 has sent 600 MiB that nobody here waits for"));
   FrameHeader next = header(100, 100, 0);

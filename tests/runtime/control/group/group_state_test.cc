@@ -32,7 +32,7 @@ TEST_CASE("group state: a rank counts those on its own machine") {
 TEST_CASE("group state: the first failure stands, and each watcher hears it once") {
   GroupState state(0);
   std::vector<std::string> heard;
-  state.add_watcher([&](const Status& cause) { heard.push_back(cause.text()); });
+  state.watchers().add([&](const Status& cause) { heard.push_back(cause.text()); });
   state.failed(data_loss("first"));
   state.failed(internal_error("second"));
   CHECK(state.failure().text() == "DataLoss: first");
