@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "runtime/session/declarations.h"
-
 namespace casync::runtime {
 namespace {
 
@@ -26,17 +24,18 @@ Status GroupMembers::check(std::size_t place, const GradientSpec& gradient) cons
     return refused("group " + name() + " has been sent without it: declare all of a group before the first step ends");
   }
   CASYNC_RETURN_IF_ERROR(check_shape(gradient));
-  for (const Place& other : places_) {
-    if (!other.is_declared || other.spec.dtype == gradient.dtype) continue;
-    return refused(std::string(name_of(gradient.dtype)) + ", and " + other.spec.name + ", which is in group " + name() +
-                   " with it, is " + std::string(name_of(other.spec.dtype)) + ": a group has one type");
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const GradientSpec& other = specs_[i];
+    if (!has(i) || other.dtype == gradient.dtype) continue;
+    return refused(std::string(name_of(gradient.dtype)) + ", and " + other.name + ", which is in group " + name() +
+                   " with it, is " + std::string(name_of(other.dtype)) + ": a group has one type");
   }
   return Status::ok();
 }
 
 void GroupMembers::add(std::size_t place, const GradientSpec& gradient) {
-  places_[place].spec = gradient;
-  places_[place].is_declared = true;
+  specs_[place] = gradient;
+  places_[place] = {{gradient.bytes(), bytes_of(gradient.dtype)}, 0, true};
   ++declared_;
 }
 
@@ -44,13 +43,14 @@ GradientSpec GroupMembers::spec() const {
   GradientSpec whole;
   whole.name = name();
   Elements elements = 0;
-  for (const Place& place : places_) {
-    if (!place.is_declared) continue;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (!has(i)) continue;
+    const GradientSpec& member = specs_[i];
     const bool first = whole.members.empty();
-    whole.dtype = place.spec.dtype;
-    whole.priority = first ? place.spec.priority : std::min(whole.priority, place.spec.priority);
-    whole.members.push_back({place.spec.name, place.spec.shape});
-    elements += place.spec.elements();
+    whole.dtype = member.dtype;
+    whole.priority = first ? member.priority : std::min(whole.priority, member.priority);
+    whole.members.push_back({member.name, member.shape});
+    elements += member.elements();
   }
   whole.shape = {static_cast<std::int64_t>(elements)};
   return whole;
@@ -63,7 +63,7 @@ void GroupMembers::close() {
   for (Place& place : places_) {
     if (!place.is_declared) continue;
     place.offset = offset;
-    offset += place.spec.bytes();
+    offset += place.memory.bytes;
   }
 }
 

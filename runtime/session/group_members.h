@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "casync/model/gradient.h"
 #include "casync/model/plan.h"
+#include "runtime/session/declarations.h"
 #include "runtime/session/session.h"
 
 namespace casync::runtime {
@@ -17,7 +18,8 @@ namespace casync::runtime {
 /// group's, one after the other. Until it is closed members may be added. The caller's lock guards it.
 class GroupMembers {
  public:
-  explicit GroupMembers(const GradientGroup& group) : group_(group), places_(group.gradients.size()) {}
+  explicit GroupMembers(const GradientGroup& group)
+      : group_(group), places_(group.gradients.size()), specs_(group.gradients.size()) {}
 
   const std::string& name() const { return group_.name; }
   /// The number of members that the plan names.
@@ -28,7 +30,9 @@ class GroupMembers {
   bool has(std::size_t place) const { return places_[place].is_declared; }
   /// The name by the plan.
   const std::string& name_at(std::size_t place) const { return group_.gradients[place]; }
-  const GradientSpec& spec_of(std::size_t place) const { return places_[place].spec; }
+  const GradientSpec& spec_of(std::size_t place) const { return specs_[place]; }
+  /// Returns true if `memory`, on the host, can hold the member.
+  bool fits(std::size_t place, View memory) const { return places_[place].memory.fits(memory); }
 
   /// Checks a declaration of the member at `place`. InvalidArgument: declared otherwise earlier, of another type than
   /// the others, or the group is closed.
@@ -50,14 +54,16 @@ class GroupMembers {
   Status check_none_in(const SessionState& state) const;
 
  private:
+  /// All that a step needs of a member: thousands of specifications are in no cache.
   struct Place {
-    GradientSpec spec;
-    bool is_declared = false;
+    MemoryShape memory;
     Bytes offset = 0;
+    bool is_declared = false;
   };
 
   const GradientGroup group_;
   std::vector<Place> places_;
+  std::vector<GradientSpec> specs_;  ///< as places_
   std::size_t declared_ = 0;
   bool is_closed_ = false;
   GradientSpec whole_;

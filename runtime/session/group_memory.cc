@@ -5,6 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/fetch.h"
+
 namespace casync::runtime {
 namespace {
 
@@ -12,13 +14,15 @@ namespace {
 constexpr Seconds kLongestCopy{10};
 constexpr std::chrono::microseconds kPause{50};
 
+/// Where the members of a step lie one after the other, as the group's elements do, theirs is the group's memory in
+/// that step. Others are copied.
 class OnHost final : public GroupMemory {
  public:
-  explicit OnHost(std::size_t members) : taken_(members) {}
+  explicit OnHost(std::size_t members) : taken_(members) { left_.reserve(members); }
 
   Status add(std::size_t) override { return Status::ok(); }
   Status allocate(Bytes bytes) override {
-    memory_.resize(bytes);
+    bytes_ = bytes;
     return Status::ok();
   }
   Status take(std::size_t member, const Submission& submission) override {
@@ -26,25 +30,77 @@ class OnHost final : public GroupMemory {
     return Status::ok();
   }
   Status gather(std::size_t member, Bytes offset) override {
+    if (is_sent_) begin_step();
     const View from = taken_[member];
-    if (from.size > 0) std::memcpy(memory_.data() + offset, from.data, from.size);
+    if (from.size == 0) return Status::ok();
+    if (lies_in_place(from, offset)) {
+      left_.push_back({member, offset});
+      return Status::ok();
+    }
+    in_place_ = nullptr;
+    for (const Left& other : left_) copy_in(other.member, other.offset);
+    left_.clear();
+    are_copied_ = true;
+    fetch_next<false>(member);
+    copy_in(member, offset);
     return Status::ok();
   }
-  Submission submission(GradientId id) override { return {id, {memory_.data(), memory_.size()}}; }
+  Submission submission(GradientId id) override {
+    is_sent_ = true;
+    return {id, memory()};
+  }
   Status hand_over(std::size_t member, Bytes offset) override {
     const View to = taken_[member];
-    if (to.size > 0) std::memcpy(to.data, memory_.data() + offset, to.size);
+    if (!are_copied_ || to.size == 0) return Status::ok();
+    fetch_next<true>(member);
+    std::memcpy(to.data, memory_.data() + offset, to.size);
     return Status::ok();
   }
   Result<bool> is_handed_over(std::size_t) const override { return true; }
   Status read(std::vector<std::byte>* to) const override {
-    *to = memory_;
+    const std::byte* const from = are_copied_ ? memory_.data() : in_place_;
+    to->assign(from, from + (from == nullptr ? 0 : bytes_));
     return Status::ok();
   }
 
  private:
-  std::vector<std::byte> memory_;
+  /// A member whose elements have not been copied.
+  struct Left {
+    std::size_t member = 0;
+    Bytes offset = 0;
+  };
+
+  void begin_step() {
+    is_sent_ = are_copied_ = false;
+    in_place_ = nullptr;
+    left_.clear();
+  }
+  /// Returns true if the member lies where the others of this step say that it should.
+  bool lies_in_place(View member, Bytes offset) {
+    if (are_copied_) return false;
+    std::byte* const first = member.data - offset;
+    if (left_.empty()) in_place_ = first;
+    return first == in_place_;
+  }
+  void copy_in(std::size_t member, Bytes offset) {
+    memory_.resize(bytes_);  // in the first step that copies
+    std::memcpy(memory_.data() + offset, taken_[member].data, taken_[member].size);
+  }
+  View memory() { return {are_copied_ ? memory_.data() : in_place_, bytes_}; }
+  /// Fetches the memory of the member behind this one, which is copied next, and lies where it lay in the last step.
+  template <bool kIsWritten>
+  void fetch_next(std::size_t member) const {
+    if (member + 1 < taken_.size()) fetch_first<kIsWritten>(taken_[member + 1].data, taken_[member + 1].size);
+  }
+
+  Bytes bytes_ = 0;
+  std::vector<std::byte> memory_;  ///< empty until a step copies
   std::vector<View> taken_;
+  // Of a step:
+  std::vector<Left> left_;
+  std::byte* in_place_ = nullptr;  ///< the memory of the whole, if all members lie in it
+  bool are_copied_ = false;
+  bool is_sent_ = false;
 };
 
 /// All copies are in one stream, which is the one that writes the group's memory.

@@ -13,7 +13,7 @@
 namespace casync::runtime {
 
 /// The memory of a group of gradients, one after the other, and its copies from and to its members' own, on the host or
-/// on a device.
+/// on a device. Members that lie one after the other on the host are not copied.
 ///
 /// Threads: one at a time. Errors: Unavailable, as Stream and Device; on the host none.
 class GroupMemory {
@@ -27,7 +27,7 @@ class GroupMemory {
 
   /// Takes a member's submission, whose memory holds its gradient and is to hold its result.
   virtual Status take(std::size_t member, const Submission& submission) = 0;
-  /// Begins to copy the gradient that was taken to `offset`.
+  /// Begins to copy the gradient that was taken to `offset`. The first one behind submission() begins a step.
   virtual Status gather(std::size_t member, Bytes offset) = 0;
   /// The submission of the whole: it comes behind what was gathered.
   virtual Submission submission(GradientId id) = 0;

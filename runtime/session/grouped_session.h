@@ -19,8 +19,9 @@ namespace casync::runtime {
 ///
 /// It wraps a session that knows a group as one gradient. The members' elements are copied into the group's memory as
 /// they are submitted, the last one starts the group, and each member gets its part of the result when somebody looks
-/// for it, at the latest in step(). States, reports and records have the members' names. On a device a stream of the
-/// group's copies, behind what the program's streams write.
+/// for it, at the latest in step(). Members that lie one after the other are the group's memory themselves. States,
+/// reports and records have the members' names. On a device a stream of the group's copies, behind what the program's
+/// streams write.
 ///
 /// A group has the members that have been declared when all that the plan names are, or at the end of the submissions
 /// of the first step in which one was submitted, whichever is first; later ones are refused.

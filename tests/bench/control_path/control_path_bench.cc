@@ -4,6 +4,8 @@
 //
 //   control_path_bench [TRANSPORT]        ucx:tcp unless said otherwise; loopback and ucx:shm as well
 //   control_path_bench TRANSPORT small    only many small gradients next to one of their bytes, on four ranks
+//   control_path_bench TRANSPORT small CODEC FORM    for a profiler: only steps of one FORM: bundles, group, flat or
+//   one
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -35,15 +37,19 @@ double cpu_seconds() {
 /// Gradients of float32 and their submissions.
 class Model {
  public:
-  std::string declare(Session& session, int gradients, Elements elements, const std::string& prefix = "g") {
+  /// `flat`: one after the other in one memory, instead of each in its own.
+  std::string declare(Session& session, int gradients, Elements elements, const std::string& prefix = "g",
+                      bool flat = false) {
+    const auto count = static_cast<std::size_t>(gradients);
     submissions_.clear();
-    data_.assign(static_cast<std::size_t>(gradients), std::vector<float>(elements, 1));
+    data_.assign(flat ? 1 : count, std::vector<float>(flat ? elements * count : elements, 1));
     for (int i = 0; i < gradients; ++i) {
       const Result<GradientId> id =
           session.declare({prefix + std::to_string(i), DType::kFloat32, {static_cast<std::int64_t>(elements)}, 0});
       if (!id) return id.status().text();
-      auto& values = data_[static_cast<std::size_t>(i)];
-      submissions_.push_back({*id, {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float)}});
+      const auto at = static_cast<std::size_t>(i);
+      float* const values = flat ? data_[0].data() + at * elements : data_[at].data();
+      submissions_.push_back({*id, {reinterpret_cast<std::byte*>(values), elements * sizeof(float)}});
     }
     return "";
   }
@@ -177,9 +183,22 @@ void write_group(const std::string& file, const std::string& codec, int gradient
   plan << "}\n";
 }
 
+/// Forms of 2,000 gradients.
+enum class Form {
+  kBundles,
+  kGroup,
+  kFlat,  ///< a group whose members lie one after the other
+};
+
+const char* name_of(Form form) {
+  if (form == Form::kBundles) return "bundles";
+  return form == Form::kGroup ? "a group" : "a group in one memory";
+}
+
 // Compares 2,000 gradients of 1 KiB, in bundles or in a group of the plan, with one gradient of the same bytes, by
 // turns in the same session.
-std::string many_small_gradients(const std::string& transport, const std::string& codec, bool grouped) {
+std::string many_small_gradients(const std::string& transport, const std::string& codec, Form form) {
+  const bool grouped = form != Form::kBundles;
   constexpr int kFour = 4, kGradients = 2000;
   constexpr Elements kElements = 256;
   const test::TemporaryDirectory folder;
@@ -196,7 +215,7 @@ std::string many_small_gradients(const std::string& transport, const std::string
       },
       [&](Session& session, RankContext& context) -> std::string {
         Model small, large;
-        std::string failed = small.declare(session, kGradients, kElements, "small");
+        std::string failed = small.declare(session, kGradients, kElements, "small", form == Form::kFlat);
         if (failed.empty()) failed = large.declare(session, 1, kGradients * kElements, "large");
         double least_small = 1e9, least_large = 1e9;
         std::vector<double> ratios, processor_ratios;
@@ -220,8 +239,41 @@ std::string many_small_gradients(const std::string& transport, const std::string
             "%s, %s: 2,000 gradients of 1 KiB: least %.2f ms; one of their bytes: least %.2f ms; medians: %.2f x; "
             "processor "
             "time: %.2f x\n",
-            codec.c_str(), grouped ? "a group" : "bundles", least_small, least_large, ratios[ratios.size() / 2],
+            codec.c_str(), name_of(form), least_small, least_large, ratios[ratios.size() / 2],
             processor_ratios[processor_ratios.size() / 2]);
+        return "";
+      },
+      transport);
+}
+
+// Steps of one form alone, for a profiler.
+std::string steps_of(const std::string& transport, const std::string& codec, const std::string& form) {
+  constexpr int kFour = 4, kGradients = 2000, kSteps = 1000;
+  constexpr Elements kElements = 256;
+  const test::TemporaryDirectory folder;
+  const std::string plan = folder.path() + "/plan.txtpb";
+  const bool grouped = form == "group" || form == "flat";
+  if (grouped) write_group(plan, codec, kGradients);
+  return test::with_sessions(
+      kFour,
+      [&](SessionOptions& options) {
+        if (grouped) {
+          options.plan_file = plan;
+        } else {
+          options.codec = CodecChoice{codec, {}};
+        }
+      },
+      [&](Session& session, RankContext& context) -> std::string {
+        Model model;
+        std::string failed = form == "one" ? model.declare(session, 1, kGradients * kElements)
+                                           : model.declare(session, kGradients, kElements, "small", form == "flat");
+        StepTimes warm, times;
+        if (failed.empty()) failed = time_steps(session, model, 25, warm);
+        if (failed.empty()) failed = time_steps(session, model, kSteps, times);
+        if (!failed.empty() || context.rank != 0) return failed;
+        std::printf("%s, %s: processor time of 1 KiB on a rank: %.0f ns; steps: least %.2f, median %.2f ms\n",
+                    codec.c_str(), form.c_str(), 1e6 * times.processor / (kFour * kGradients), times.least,
+                    times.median);
         return "";
       },
       transport);
@@ -231,10 +283,15 @@ std::string many_small_gradients(const std::string& transport, const std::string
 
 int main(int argc, char** argv) {
   const std::string transport = argc > 1 ? argv[1] : "ucx:tcp";
+  if (argc > 4) {
+    const std::string failure = steps_of(transport, argv[3], argv[4]);
+    if (!failure.empty()) std::fprintf(stderr, "control_path_bench: %s", failure.c_str());
+    return failure.empty() ? 0 : 1;
+  }
   if (argc > 2) {
     for (const char* codec : {"int8", "none"}) {
-      for (const bool grouped : {false, true}) {
-        if (const std::string failure = many_small_gradients(transport, codec, grouped); !failure.empty()) {
+      for (const Form form : {Form::kBundles, Form::kGroup, Form::kFlat}) {
+        if (const std::string failure = many_small_gradients(transport, codec, form); !failure.empty()) {
           std::fprintf(stderr, "control_path_bench: %s", failure.c_str());
           return 1;
         }

@@ -43,6 +43,35 @@ TEST_CASE("groups: they go through staleness, local SGD and a credit") {
   }
 }
 
+TEST_CASE("groups: members that lie one after the other are reduced where they lie, with the same result") {
+  std::vector<float> one;
+  REQUIRE(train_whole("gradient { name: \"g\" codec { name: \"int8\" } partitions: 2 }", 3, one) == "");
+  const PlanFile plan(kGroup + "codec { name: \"int8\" } partitions: 2 }");
+  std::vector<float> members;
+  CHECK(with_sessions(3, by(plan), [&](Session& session, RankContext& context) -> std::string {
+          const Result<std::vector<GradientId>> ids = declare_members(session);
+          if (!ids) return ids.status().text();
+          for (unsigned step = 0; step < 3; ++step) {
+            std::vector<float> all = whole(context.rank, step);
+            const std::vector<float> own = all;
+            std::vector<Submission> submissions;
+            std::byte* at = view_of(all).data;
+            for (std::size_t i = 0; i < kNames.size(); ++i) {
+              submissions.push_back({(*ids)[i], {at, kSizes[i] * sizeof(float)}});
+              at += submissions.back().data.size;
+            }
+            const Result<std::vector<Handle>> handles = session.submit(submissions);
+            if (!handles) return handles.status().text();
+            if (const Status status = session.wait((*handles)[0], -1); !status) return status.text();
+            if (all.back() == own.back()) return "the last member's result is still elsewhere";
+            if (const Result<StepResult> done = session.step(); !done) return done.status().text();
+            if (context.rank == 0) members.insert(members.end(), all.begin(), all.end());
+          }
+          return "";
+        }) == "");
+  CHECK(members == one);
+}
+
 TEST_CASE("groups: over UCX") {
   std::vector<float> members, one;
   const std::string complaints = train_members(kGroup + "codec { name: \"int8\" } }", "ucx:tcp", 4, members);
