@@ -43,8 +43,8 @@ class Generated final : public TileCodec, public SectionedPayload {
     }
     return end;
   }
-  unsigned turned_arrays() const override {
-    return std::max(functions_.encode.turned_arrays, functions_.merge.turned_arrays);
+  unsigned rotated_arrays() const override {
+    return std::max(functions_.encode.rotated_arrays, functions_.merge.rotated_arrays);
   }
   Passes passes(bool of_sum) const override { return {encoder(of_sum).passes, encoder(of_sum).passes_without_kept}; }
 

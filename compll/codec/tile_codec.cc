@@ -80,7 +80,7 @@ Elements TileCodec::tile_elements() const {
 
 void TileCodec::prepare_thread() const { memory_of(tile_elements()); }
 
-float* TileCodec::memory_of(Elements step) const { return tile_memory(step * (1 + turned_arrays())); }
+float* TileCodec::memory_of(Elements step) const { return tile_memory(step * (1 + rotated_arrays())); }
 
 template <class TileDone>
 bool TileCodec::run_passes(EncodePass& pass, bool keeps, Elements step, std::byte* payload,

@@ -95,14 +95,14 @@ class TileCodec : public Codec, public BatchCodec {
   virtual Elements tile_elements() const;
 
   /// Number of arrays of a tile's elements that follow the one in `scratch`, if there are blocks or any of these.
-  virtual unsigned turned_arrays() const { return 0; }
+  virtual unsigned rotated_arrays() const { return 0; }
 
   virtual Passes passes([[maybe_unused]] bool of_sum) const { return {}; }
   /// Called before each pass and, with `number` == passes().count, after the last one.
   virtual void begin_pass(EncodePass&, std::byte*) const {}
 
   /// Encodes the tile into its place in the payload; residual_out, when not null, has the tile's residual after.
-  /// `scratch` holds the tile's elements, which may be source.values, then turned_arrays(). Returns true if all
+  /// `scratch` holds the tile's elements, which may be source.values, then rotated_arrays(). Returns true if all
   /// of it is finite.
   virtual bool encode_tile(EncodePass& pass, const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
                            float* residual_out, Write mode) const = 0;
@@ -129,8 +129,8 @@ class TileCodec : public Codec, public BatchCodec {
   template <class TileDone>
   bool run_passes(EncodePass& pass, bool keeps, Elements step, std::byte* payload, const TileDone& tile_done) const;
   /// Returns true if encoding an element must wait for others near it.
-  bool keeps_tiles() const { return info().block != 1 || turned_arrays() != 0; }
-  /// Memory for a tile of so many elements, and for the turned arrays.
+  bool keeps_tiles() const { return info().block != 1 || rotated_arrays() != 0; }
+  /// Memory for a tile of so many elements, and for the rotated arrays.
   float* memory_of(Elements step) const;
   void sum_tile(const PayloadForm& form, const Tile& tile, std::span<const Contribution> contributions,
                 float* out) const;

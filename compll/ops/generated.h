@@ -171,13 +171,13 @@ struct GeneratedRounds {
 struct GeneratedEncoder {
   std::uint32_t passes = 1;
   std::uint32_t passes_without_kept = 1;  ///< the others have nothing to do if nothing is kept
-  std::uint32_t turned_arrays = 0;        ///< arrays after the tile in `scratch`, each as large: results of transforms
+  std::uint32_t rotated_arrays = 0;       ///< arrays after the tile in `scratch`, each as large: results of transforms
 
   /// Computes the values with one entry for the tensor: called ahead of pass 0, 1, ..., and after the last one.
   /// `tensor` is 64-byte aligned memory of kMostTensorBytes, for this encoding alone.
   void (*begin_pass)(std::uint32_t pass, const GeneratedTile& all, std::byte* tensor, std::byte* const* sections);
   /// Runs one pass over a tile. Returns false if an element is infinite or NaN. `scratch` holds the tile, which may be
-  /// source.values, and turned_arrays after it; `residual` is null if the caller wants none.
+  /// source.values, and rotated_arrays after it; `residual` is null if the caller wants none.
   bool (*tile)(std::uint32_t pass, const GeneratedTile& tile, std::byte* tensor, const Scaled& source, float* scratch,
                std::byte* const* sections, float* residual, Write mode);
 };

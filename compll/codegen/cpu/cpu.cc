@@ -64,7 +64,7 @@ void write_decode_tile(Writer& out, bool rotates) {
       "void decode_tile(const GeneratedTile& tile, const std::byte* const* sections, std::size_t payloads, float* "
       "out,\n"
       "                 Write mode)");
-  out.line((rotates ? "decode_turned" : "decode_sums") +
+  out.line((rotates ? "decode_rotated" : "decode_sums") +
            std::string("<Decoder>(tile, sections, payloads, out, mode);"));
   out.close();
 }

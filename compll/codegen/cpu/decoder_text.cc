@@ -133,7 +133,7 @@ class DecoderText : RoutineText {
     out_.line("template <class Give>");
     out_.open("HWY_INLINE void decode(const GeneratedTile& tile, size_t first, size_t last, const Give& give)");
     for (std::size_t i = 0; i < plan_.arrays; ++i) {
-      out_.line("HWY_ALIGN float " + rotated(i) + "[kTurnedTogether];");
+      out_.line("HWY_ALIGN float " + rotated(i) + "[kRotatedTogether];");
     }
     for (const CpuDecoderLoop& loop : plan_.loops) write_part(loop);
     out_.close();
@@ -153,7 +153,8 @@ class DecoderText : RoutineText {
     out_.close(");");
     out_.forget_line();
     for (const ValueId id : loop.transforms) {
-      out_.line("turn_blocks(" + rotated(plan_.array_of.at(id)) + ", last - first, " + rotated_size(graph_[id]) + ");");
+      out_.line("rotate_blocks(" + rotated(plan_.array_of.at(id)) + ", last - first, " + rotated_size(graph_[id]) +
+                ");");
     }
   }
 

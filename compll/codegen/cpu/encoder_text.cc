@@ -91,7 +91,7 @@ class EncoderText : EncoderLoops {
     out_.line("const size_t block = " + block_size() + ";");
     out_.line("const Ahead ahead(source, tile.count, scratch);");
     for (std::size_t i = 0; i < pass.arrays; ++i) {
-      out_.line("float* const " + rotated(i) + " = turned_array(scratch, tile.count, " + std::to_string(i) + ");");
+      out_.line("float* const " + rotated(i) + " = rotated_array(scratch, tile.count, " + std::to_string(i) + ");");
     }
     if (!pass.handed_on.empty()) out_.line("Block" + std::to_string(number) + " blocks[kBlocksTogether];");
     for (const ValueId id : pass.block_reductions) write_chunks(id, reduced(id));
@@ -122,7 +122,7 @@ class EncoderText : EncoderLoops {
     write_of_block(pass, loop.after);
     for (const ValueId id : loop.saves) out_.line("blocks[k]." + text_.name(id) + " = " + text_.name(id) + ";");
     out_.close();
-    write_turns(pass, loop);
+    write_rotations(pass, loop);
     if (loop.waits) out_.close();
     out_.forget_line();
   }
@@ -133,11 +133,11 @@ class EncoderText : EncoderLoops {
   }
 
   /// Writes the transforms, once the operands of all blocks that are worked on together are there.
-  void write_turns(const CpuPass& pass, const CpuLoop& loop) {
+  void write_rotations(const CpuPass& pass, const CpuLoop& loop) {
     for (const ValueId id : loop.transforms) {
       if (!plan_.always[id]) out_.open("if (residual != nullptr)");
-      out_.line("turn_blocks(" + rotated(pass.array_of.at(id)) + " + first, last - first, " + rotated_size(graph_[id]) +
-                ");");
+      out_.line("rotate_blocks(" + rotated(pass.array_of.at(id)) + " + first, last - first, " +
+                rotated_size(graph_[id]) + ");");
       if (!plan_.always[id]) out_.close();
     }
   }

@@ -21,7 +21,7 @@ class RoutineText {
   /// The number of elements that a transform takes together.
   std::string rotated_size(const Value& transform) const;
   /// The name of an array for transforms, which no program's value has.
-  static std::string rotated(std::size_t array) { return "turned" + std::to_string(array); }
+  static std::string rotated(std::size_t array) { return "rotated" + std::to_string(array); }
 
   /// A value's line: `const float scale_27 = ...;`.
   void define(ValueId id, const std::string& right);

@@ -17,7 +17,7 @@ class CudaDecoderText : CudaRoutine {
   void write() {
     out_.line("/// From one payload to four neighbours.");
     out_.open("struct Decoder");
-    out_.line(std::string("static constexpr bool kTurns = ") + (plan_.rotates ? "true;" : "false;"));
+    out_.line(std::string("static constexpr bool kRotates = ") + (plan_.rotates ? "true;" : "false;"));
     out_.line("using Sections = codec::Sections;");
     out_.open(
         "__device__ __forceinline__ Decoder(const Settings& of, const Sections& at, const unsigned char* payload,\n"

@@ -48,7 +48,7 @@ void CudaRoutine::write_ahead(const CudaAhead& ahead, const std::string& numbers
   out_.close();
   out_.forget_line();
   if (!rotates) return;
-  out_.line(name + " = " + hadamard(value) + ".turned<" + all_there_ + ">(" + numbers + ", " + name + ", i, n);");
+  out_.line(name + " = " + hadamard(value) + ".rotated<" + all_there_ + ">(" + numbers + ", " + name + ", i, n);");
 }
 
 std::string CudaRoutine::quad_type(ValueId id) const { return "Quad<" + type_text(graph_[id].type) + "> "; }

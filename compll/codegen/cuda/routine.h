@@ -36,7 +36,7 @@ class CudaRoutine {
   static std::string state(std::uint32_t index) { return "state" + std::to_string(index); }
   static std::string state_then(std::uint32_t index) { return state(index) + "_then"; }
   /// No name of a program's value ends like this.
-  static std::string rotated(ValueId id) { return "turned" + std::to_string(id); }
+  static std::string rotated(ValueId id) { return "rotated" + std::to_string(id); }
   static std::string rotated_element(ValueId id) { return rotated(id) + "[k]"; }
   /// A random number, of bits that were drawn.
   static std::string random(const Value& value, const std::string& drawn) {

@@ -125,7 +125,7 @@ void CudaStages::write_stage(std::size_t number, const std::vector<std::string>&
     for (const std::string& line : last) text_.out.line(line);
     text_.out.line("part.clear(at.cleared);");
   }
-  text_.out.line("part.end_turn();");
+  text_.out.line("part.end_stage();");
   const std::string body = text_.out.cut(begin);
   write_preamble(body);
   text_.out.append(body);

@@ -109,7 +109,7 @@ HWY_INLINE void transform_blocks(float* x, size_t count) {
 }
 
 /// Transforms each block of `block` elements in place; the last one may be short.
-HWY_INLINE void turn_blocks(float* x, size_t count, size_t block) {
+HWY_INLINE void rotate_blocks(float* x, size_t count, size_t block) {
   const size_t whole = count / block * block;
   switch (block) {
     case 16: transform_blocks<16>(x, whole); break;
@@ -123,14 +123,14 @@ HWY_INLINE void turn_blocks(float* x, size_t count, size_t block) {
 }
 
 /// The array of a transform: these arrays follow the memory that holds a tile of `count` elements.
-HWY_INLINE float* turned_array(float* scratch, size_t count, size_t index) {
+HWY_INLINE float* rotated_array(float* scratch, size_t count, size_t index) {
   return scratch + (index + 1) * ((count + kGroup - 1) / kGroup * kGroup);
 }
 
 // Decoding with a transform goes through memory in parts that stay in the first-level cache.
 
 /// Elements of a part: a multiple of every transform's size.
-inline constexpr size_t kTurnedTogether = 1024;
+inline constexpr size_t kRotatedTogether = 1024;
 
 /// Calls body(i, count) for each sixteen elements of a part of a tile, in each block after decoder.enter.
 template <class Decoder, class Body>
@@ -151,12 +151,12 @@ HWY_INLINE void decode_part(Decoder& decoder, const GeneratedTile& tile, size_t 
   });
 }
 
-/// decode_sums for decoders with turns.
+/// decode_sums for decoders that rotate.
 template <class Decoder>
-void decode_turned(const GeneratedTile& tile, const std::byte* const* sections, size_t payloads, float* out,
-                   Write mode) {
-  for (size_t first = 0; first < tile.count; first += kTurnedTogether) {
-    const size_t last = std::min(first + kTurnedTogether, static_cast<size_t>(tile.count));
+void decode_rotated(const GeneratedTile& tile, const std::byte* const* sections, size_t payloads, float* out,
+                    Write mode) {
+  for (size_t first = 0; first < tile.count; first += kRotatedTogether) {
+    const size_t last = std::min(first + kRotatedTogether, static_cast<size_t>(tile.count));
     for (size_t t = 0; t < payloads; ++t) {
       Decoder decoder;
       decoder.begin(tile, sections + t * Decoder::kSections);

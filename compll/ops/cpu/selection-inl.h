@@ -377,7 +377,7 @@ HWY_INLINE void hadamard(size_t begin, size_t end, size_t block, const A& array,
   for_groups(begin, end, [&](size_t i, auto rest) COMPLL_INLINE {
     store_group<float>(array(Sixteen<kLoop, decltype(rest)>{i, rest}), out + i, rest);
   });
-  turn_blocks(out + begin, end - begin, block);
+  rotate_blocks(out + begin, end - begin, block);
 }
 
 }  // namespace casync::compll::HWY_NAMESPACE

@@ -15,7 +15,7 @@ COMPLL_BOTH float greater_or_nan(float top, float other) { return other > top ||
 template <class Decoder>
 class Greatest {
  public:
-  static constexpr bool kTurns = Decoder::kTurns;
+  static constexpr bool kRotates = Decoder::kRotates;
   __device__ Greatest(const Launch& launch, const Segment& segment)
       : settings_(launch.contributed), at_(segment.n, settings_.log2_block), segment_(segment) {}
   __device__ bool is_aligned() const { return true; }

@@ -8,9 +8,9 @@
 
 namespace casync::compll::cuda {
 
-/// The power of two that element `at` of a short block of `size` elements is turned with: the block is cut into the
+/// The power of two that element `at` of a short block of `size` elements is rotated with: the block is cut into the
 /// largest ones, the largest first, so it is the highest bit in which the two differ.
-COMPLL_BOTH uint32_t turned_with(uint32_t at, uint32_t size) {
+COMPLL_BOTH uint32_t rotated_with(uint32_t at, uint32_t size) {
   uint32_t bits = at ^ size;
 #pragma unroll
   for (uint32_t by = 1; by < 32; by *= 2) bits |= bits >> by;
@@ -26,13 +26,13 @@ COMPLL_BOTH float orthonormal_scale(uint32_t size) {
 
 /// Transforms short blocks, and keeps the bits of a NaN. Elements after the last one have any value. Out of line: it is
 /// rare, and its text would be repeated often.
-inline __device__ __noinline__ Quad<float> turned_exactly(Quad<float> x, uint32_t block, uint64_t i, uint64_t n) {
+inline __device__ __noinline__ Quad<float> rotated_exactly(Quad<float> x, uint32_t block, uint64_t i, uint64_t n) {
   Quad<uint32_t> size;
 #pragma unroll
   for (uint32_t k = 0; k < 4; ++k) {
     const uint32_t within = static_cast<uint32_t>(i + k) & (block - 1);
     const uint64_t here = n - (i + k - within);  // from the beginning of its block on; behind n it wraps around
-    size[k] = here >= block ? block : turned_with(within, static_cast<uint32_t>(here));
+    size[k] = here >= block ? block : rotated_with(within, static_cast<uint32_t>(here));
   }
 #pragma unroll 1
   for (uint32_t half = 1; half < block; half *= 2) {
@@ -65,14 +65,14 @@ class Hadamard {
   /// Returns four transformed neighbours at i, of n elements. All threads of a warp call it together, with a row. With
   /// Plain numbers the caller looks for NaN in the result; `kIsWhole` says that n is not within the row.
   template <bool kIsWhole, class Numbers>
-  __device__ __forceinline__ Quad<float> turned(Numbers, const Quad<float>& x, uint64_t i, uint64_t n) const {
+  __device__ __forceinline__ Quad<float> rotated(Numbers, const Quad<float>& x, uint64_t i, uint64_t n) const {
     if (kIsWhole || i - 4 * lane() + kRow <= n) {
       const Quad<float> y = in_whole_row(x);
       if (!Numbers::kIsExact) return y;
       const bool nan = (y[0] != y[0]) | (y[1] != y[1]) | (y[2] != y[2]) | (y[3] != y[3]);
       if (!__any_sync(kWholeWarp, nan)) return y;
     }
-    return turned_exactly(x, block_, i, n);
+    return rotated_exactly(x, block_, i, n);
   }
 
  private:

@@ -284,9 +284,9 @@ __device__ __forceinline__ void join_vectors(const Part& part, uint64_t count, u
 /// One turn of a step that exchanges. A matrix of no elements has a tile, too: other arrays may have some.
 template <class Function>
 __device__ __forceinline__ void turn_by_stages(const Launch& launch) {
-  take_turns<typename Function::Geometry>(launch, Function::kStages, [](Part& part) {
+  run_stages<typename Function::Geometry>(launch, Function::kStages, [](Part& part) {
     part.wait();
-    Function::stage(part.turn, part);
+    Function::stage(part.stage, part);
   });
 }
 

@@ -193,7 +193,7 @@ __device__ __forceinline__ void decode_tile(const Launch& launch) {
   };
   constexpr uint32_t kRowOfBlock = 4 * kThreads;
   // A transform needs all threads of a warp, also those that have nothing to do.
-  const uint32_t behind = Decoder::kTurns ? 4 * (threadIdx.x % kLanes) : 0;
+  const uint32_t behind = Decoder::kRotates ? 4 * (threadIdx.x % kLanes) : 0;
   const bool is_whole = end == first + tile && out.is_aligned();
   const uint32_t rows = is_whole ? kRowsAtOnce : 1;
 #pragma unroll 1
@@ -207,7 +207,7 @@ __device__ __forceinline__ void decode_tile(const Launch& launch) {
       bool nan = false;
 #pragma unroll
       for (uint32_t r = 0; r < kRowsAtOnce; ++r) nan = nan || has_nan(sums[r]);
-      if (Decoder::kTurns) nan = __any_sync(kWholeWarp, nan);
+      if (Decoder::kRotates) nan = __any_sync(kWholeWarp, nan);
       if (!nan) {
         out.store_rows(sums, i, kRowOfBlock);
         continue;

@@ -121,14 +121,14 @@ class Maximum<uint32_t> : public JoinByMax {
 template <class T>
 class Minimum : public JoinByMax {
  public:
-  COMPLL_BOTH void take(T x) { top_.take(turned(x)); }
+  COMPLL_BOTH void take(T x) { top_.take(reversed(x)); }
   COMPLL_BOTH auto word() const { return top_.word(); }
-  COMPLL_BOTH static T value_of(uint64_t word) { return turned(Maximum<T>::value_of(word)); }
+  COMPLL_BOTH static T value_of(uint64_t word) { return reversed(Maximum<T>::value_of(word)); }
 
  private:
-  COMPLL_BOTH static float turned(float x) { return 0 - x; }  // for zero it is zero
-  COMPLL_BOTH static int32_t turned(int32_t x) { return ~x; }
-  COMPLL_BOTH static uint32_t turned(uint32_t x) { return ~x; }
+  COMPLL_BOTH static float reversed(float x) { return 0 - x; }  // for zero it is zero
+  COMPLL_BOTH static int32_t reversed(int32_t x) { return ~x; }
+  COMPLL_BOTH static uint32_t reversed(uint32_t x) { return ~x; }
   Maximum<T> top_;
 };
 

@@ -23,7 +23,7 @@ __device__ __forceinline__ void hadamard(const Part& part, uint32_t block, const
       for (uint32_t pair = threadIdx.x; 2 * pair < size; pair += kThreads) {
         const uint32_t low = pair & (half - 1), i = 2 * (pair - low) + low;
         if (i + half >= size) continue;
-        if (i >= whole && turned_with(i - whole, size - whole) <= half) continue;
+        if (i >= whole && rotated_with(i - whole, size - whole) <= half) continue;
         const float a = x[i], b = x[i + half];
         x[i] = add(a, b);
         x[i + half] = subtract(a, b);
@@ -31,8 +31,8 @@ __device__ __forceinline__ void hadamard(const Part& part, uint32_t block, const
     }
     __syncthreads();
     for (uint32_t j = threadIdx.x; j < size; j += kThreads) {
-      const uint32_t turned = j < whole ? block : turned_with(j - whole, size - whole);
-      out[first + j] = multiply(x[j], orthonormal_scale(turned));
+      const uint32_t width = j < whole ? block : rotated_with(j - whole, size - whole);
+      out[first + j] = multiply(x[j], orthonormal_scale(width));
     }
   }
   __syncthreads();

@@ -277,21 +277,21 @@ __device__ __forceinline__ void histogram(const Part& part, uint64_t count, cons
 /// Encodes, by the stages of a function.
 template <class Function>
 __device__ __forceinline__ void encode_by_stages(const Launch& launch) {
-  take_turns<typename Function::Geometry>(launch, Function::kStages, [](Part& part) {
-    if (part.n == 0 && part.turn == 0) write_header<Function::kNumber, Function::kVersion>(part);
+  run_stages<typename Function::Geometry>(launch, Function::kStages, [](Part& part) {
+    if (part.n == 0 && part.stage == 0) write_header<Function::kNumber, Function::kVersion>(part);
     if (part.n == 0) return;
     part.wait();
-    Function::stage(part.turn, part);
+    Function::stage(part.stage, part);
   });
 }
 
 /// Computes the gradient from the decoded vector.
 template <class Function>
 __device__ __forceinline__ void result_by_stages(const Launch& launch) {
-  take_turns<typename Function::Geometry>(launch, Function::kStages, [](Part& part) {
+  run_stages<typename Function::Geometry>(launch, Function::kStages, [](Part& part) {
     if (part.n == 0) return;
     part.wait();
-    Function::stage(part.turn, part);
+    Function::stage(part.stage, part);
   });
 }
 
@@ -299,19 +299,19 @@ __device__ __forceinline__ void result_by_stages(const Launch& launch) {
 /// contributions wait for it.
 template <class Function>
 __device__ __forceinline__ void decode_by_stages(const Launch& launch) {
-  take_turns<typename Function::Geometry>(launch, launch.contributions * Function::kStages, [](Part& part) {
-    const uint32_t contribution = part.turn / Function::kStages, stage = part.turn % Function::kStages;
+  run_stages<typename Function::Geometry>(launch, launch.contributions * Function::kStages, [](Part& part) {
+    const uint32_t contribution = part.stage / Function::kStages, stage = part.stage % Function::kStages;
     const uint32_t contributions = least(part.segment.contribution_count, part.launch.contributions);
     if (contribution >= contributions || part.n == 0) return;
     const Contribution& from = part.segment.contributions[contribution];
     const bool is_raw = from.raw != nullptr;
     if (is_raw && stage != 0) return;
-    part.turns = contributions * Function::kStages;
+    part.stages = contributions * Function::kStages;
     part.adds = part.launch.add || (contribution != 0 && !part.launch.subtract);
     part.wait();
     if (!is_raw) return Function::stage(stage, part, in_global(from.payload));
     give(part, Elements(from.raw, from.raw_type));
-    if (part.is_last()) part.end_turn(Function::kStages);
+    if (part.is_last()) part.end_stage(Function::kStages);
   });
 }
 

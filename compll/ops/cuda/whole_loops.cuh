@@ -3,7 +3,7 @@
 // Loops over a tile's share of elements. Memory answers late: a thread asks for several elements before it uses one.
 #pragma once
 
-#include "compll/ops/cuda/turns.cuh"
+#include "compll/ops/cuda/stages.cuh"
 #include "compll/ops/sizes.h"
 
 namespace casync::compll::cuda {

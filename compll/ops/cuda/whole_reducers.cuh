@@ -22,8 +22,8 @@ __device__ __forceinline__ void reduce_chunks(const Part& part, uint64_t count, 
   const uint64_t all = part.is_even ? part.segment.tile_count : 1;  // tiles that share all chunks
   const uint64_t begin = part.is_even ? uint64_t{part.tile} * kWarps * kReductionChunk : part.begin(count);
   const uint64_t end = part.is_even ? count : part.end(count);
-  const uint64_t turned = (warp - begin / kReductionChunk) % kWarps;  // the tile's chunks in turn, also one at a time
-  for (uint64_t first = begin + turned * kReductionChunk; first < end; first += all * kWarps * kReductionChunk) {
+  const uint64_t own = (warp - begin / kReductionChunk) % kWarps;  // the tile's chunks in turn, also one at a time
+  for (uint64_t first = begin + own * kReductionChunk; first < end; first += all * kWarps * kReductionChunk) {
     Reducer reducer;
     take_chunk(reducer, first, least<uint64_t>(kReductionChunk, end - first), array);
     const T result = reducer.chunk();

@@ -19,7 +19,7 @@ COMPLL_BOTH bool has_nan(const Quad<float>& x) {
 /// The vector that is encoded, before the residual: elements as they are.
 class Gradient {
  public:
-  static constexpr bool kTurns = false;
+  static constexpr bool kRotates = false;
   __device__ Gradient(const Launch&, const Segment& segment) : in_(segment.in, segment.in_type) {}
   __device__ bool is_aligned() const { return in_.is_aligned(); }
   __device__ void ask_for(uint64_t, uint64_t) const {}
@@ -86,7 +86,7 @@ __device__ __forceinline__ void ask_for_contributions(const typename Decoder::Se
 template <class Decoder>
 class Merged {
  public:
-  static constexpr bool kTurns = Decoder::kTurns;
+  static constexpr bool kRotates = Decoder::kRotates;
   __device__ Merged(const Launch& launch, const Segment& segment)
       : settings_(launch.contributed), at_(segment.n, settings_.log2_block), segment_(segment) {}
   __device__ bool is_aligned() const { return true; }
@@ -234,7 +234,7 @@ struct Work {
       if constexpr (kIsWhole) {
         const uint32_t top = bring_rows(source, first, residual, at + 4 * lane);
         // A transform needs all threads of a warp, or none.
-        if (Source::kTurns ? __all_sync(kWholeWarp, top < kNan) : top < kNan) {
+        if (Source::kRotates ? __all_sync(kWholeWarp, top < kNan) : top < kNan) {
           finite = finite && top < overflow;
           continue;
         }
@@ -284,7 +284,7 @@ struct Work {
   __device__ __forceinline__ uint32_t bring_row(const Source& source, uint64_t first, const float* residual, uint32_t j,
                                                 uint32_t rest) {
     Quad<float> x = {}, more = {};
-    if (Source::kTurns || rest != 0) x = source.quad(first + j, rest);
+    if (Source::kRotates || rest != 0) x = source.quad(first + j, rest);
     if (rest != 0 && residual != nullptr) more = load_floats(in_global(residual) + j, rest);
 #pragma unroll
     for (uint32_t k = 0; k < 4; ++k) {

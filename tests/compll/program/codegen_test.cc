@@ -101,9 +101,9 @@ TEST_CASE("codegen: values for a residual only are computed where one is kept") 
 TEST_CASE("codegen: blocks are rotated in one array, and back only where a residual is kept") {
   const std::string text = *text_for(source_of("rht4"));
   const std::string encode = text.substr(text.find("bool pass_0("));
-  CHECK(count(encode, "turned_array(scratch") == 1);
-  CHECK(count(encode, "turn_blocks(turned0 + first") == 2);
-  CHECK(count(encode, "if (residual != nullptr) {\n      turn_blocks(turned0 + first") == 1);
+  CHECK(count(encode, "rotated_array(scratch") == 1);
+  CHECK(count(encode, "rotate_blocks(rotated0 + first") == 2);
+  CHECK(count(encode, "if (residual != nullptr) {\n      rotate_blocks(rotated0 + first") == 1);
 }
 
 TEST_CASE("codegen: a pass that only a residual needs is not made without one") {

@@ -131,7 +131,7 @@ const Crossover::Cell& cell_at(const Crossover& crossover, double bandwidth, std
 std::string where_it_pays(const std::optional<double>& below) {
   if (!below) return "compression pays at no bandwidth from " + text_of_bandwidth(kSlowestBandwidth) + " on";
   if (*below >= kFastestBandwidth)
-    return "compression pays up to " + text_of_bandwidth(kFastestBandwidth) + " and above";
+    return "compression saves time at every bandwidth up to " + text_of_bandwidth(kFastestBandwidth);
   return "compression stops paying above " + text_of_bandwidth(*below);
 }
 
@@ -211,7 +211,7 @@ Status explain_crossover(const ExplainOptions& options, const PlanRequest& reque
   }
   Json json = Json::array();
   if (!options.json) {
-    std::printf("%s\n  %10s  %22s  %s\n", title.c_str(), "size", "compression pays up to", "with");
+    std::printf("%s\n  %10s  %22s  %s\n", title.c_str(), "size", "compression pays below", "with");
   }
   for (std::size_t size = 0; size < table->bytes.size(); ++size) {
     const std::optional<double> below = table->pays_below[size];

@@ -33,7 +33,7 @@ void add_codec(MeasuredProfile& made, const std::string& name, CodecPoints point
     merge_base.push_back({points.few[i].size, few - kFewMerged * each});
   }
   curves.merge = fitted(made, name + " merge, each code", std::move(merge));
-  curves.merge_base = fitted(made, name + " merge, beside its codes", std::move(merge_base));
+  curves.merge_base = fitted(made, name + " merge, own elements and the sum", std::move(merge_base));
 }
 
 }  // namespace casync::tools

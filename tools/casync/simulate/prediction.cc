@@ -28,7 +28,7 @@ constexpr Part kParts[] = {
     {"merge", &StepParts::merge_s, ""},
     {"decode", &StepParts::decode_s, ""},
     {"copies", &StepParts::copies_s, "of payloads, to a GPU and from it"},
-    {"tasks", &StepParts::tasks_s, "what tasks cost beside what they do"},
+    {"tasks", &StepParts::tasks_s, "queues and bookkeeping of each"},
     {"wire", &StepParts::wire_s, "a rank's messages at sending ports"},
     {"messages", &StepParts::messages_s, "its processors send and receive"},
     {"waiting", &StepParts::waiting_s, "the forward pass stands still for a gradient"},

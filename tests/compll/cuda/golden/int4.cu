@@ -23,7 +23,7 @@ struct Sections {
 
 /// From one payload to four neighbours.
 struct Decoder {
-  static constexpr bool kTurns = false;
+  static constexpr bool kRotates = false;
   using Sections = codec::Sections;
   __device__ __forceinline__ Decoder(const Settings& of, const Sections& at, const unsigned char* payload,
                                    uint64_t elements)

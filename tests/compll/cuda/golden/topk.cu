@@ -104,7 +104,7 @@ struct Encode {
     __syncthreads();
     if (!part.is_last()) return;
     choose_digit<0>(part, place_7_search, static_cast<uint32_t>(size0));
-    part.end_turn();
+    part.end_stage();
   }
 
   __device__ static void stage_1(Part& part) {
@@ -114,7 +114,7 @@ struct Encode {
     count_digit<1>(part, n, place_7_search);
     if (!part.is_last()) return;
     choose_digit<1>(part, place_7_search, 0);
-    part.end_turn();
+    part.end_stage();
   }
 
   __device__ static void stage_2(Part& part) {
@@ -124,7 +124,7 @@ struct Encode {
     count_digit<2>(part, n, place_7_search);
     if (!part.is_last()) return;
     choose_digit<2>(part, place_7_search, 0);
-    part.end_turn();
+    part.end_stage();
   }
 
   __device__ static void stage_3(Part& part) {
@@ -134,7 +134,7 @@ struct Encode {
     const Search place_7_search{part.at<Selection>(at.place_7_selection), {part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<uint32_t>(at.place_7)};
     pick_largest(part, n, place_7_search, size0);
     if (!part.is_last()) return;
-    part.end_turn();
+    part.end_stage();
   }
 
   __device__ static void stage_4(Part& part) {
@@ -157,7 +157,7 @@ struct Encode {
     write_header<kNumber, kVersion>(part);
     if (threadIdx.x == 0) clear_gaps(sections, in_global(part.segment.payload));
     part.clear(at.cleared);
-    part.end_turn();
+    part.end_stage();
   }
 
   __device__ static void stage([[maybe_unused]] uint32_t number, Part& part) {
@@ -202,7 +202,7 @@ struct Decode {
   __device__ static void stage_0(Part& part, [[maybe_unused]] const unsigned char* payload) {
     give_zeros(part);
     if (!part.is_last()) return;
-    part.end_turn();
+    part.end_stage();
   }
 
   __device__ static void stage_1(Part& part, [[maybe_unused]] const unsigned char* payload) {
@@ -214,7 +214,7 @@ struct Decode {
     give_at(part.evenly(), size0, place_11, value_12);
     if (!part.is_last()) return;
     part.clear(at.cleared);
-    part.end_turn();
+    part.end_stage();
   }
 
   __device__ static void stage([[maybe_unused]] uint32_t number, Part& part, const unsigned char* payload) {

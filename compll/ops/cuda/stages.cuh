@@ -29,7 +29,7 @@ __device__ inline Shared& shared_of_block() { return *reinterpret_cast<Shared*>(
 /// The first words of a segment's memory.
 struct Control {
   uint32_t tiles;  ///< tiles that are done with the stage
-  uint32_t turns;  ///< stages that all tiles are done with
+  uint32_t stages;  ///< those that all tiles are done with
   uint32_t not_finite;
   uint32_t unused;
 };
@@ -71,13 +71,13 @@ __device__ __forceinline__ uint64_t device_time() {
 template <class Geometry>
 inline constexpr bool kIsShared = sizeof(Geometry) <= sizeof(Shared::geometry);
 
-/// The work of a block of threads: one tile of a segment, and the stage whose turn it is.
+/// The work of a block of threads: one tile of a segment in one stage.
 struct Part {
   const Launch& launch;
   const Segment& segment;
   uint64_t n;
   uint32_t tile;
-  uint32_t turn, turns;  ///< the stage, and their number in the segment: decoding runs each contribution's in turn
+  uint32_t stage, stages;  ///< its number, and that of all: decoding runs each contribution's one after the other
   bool adds;             ///< decode: adds to the elements
   Control* control;
   Shared& shared;
@@ -85,15 +85,15 @@ struct Part {
   bool is_even = false;  ///< an array of another length than the segment is shared evenly, not by elements' places
 
   /// Makes the part of the segment that is in shared memory.
-  __device__ __forceinline__ static Part of(const Launch& launch, uint32_t tile, uint32_t turn, uint32_t turns) {
+  __device__ __forceinline__ static Part of(const Launch& launch, uint32_t tile, uint32_t stage, uint32_t stages) {
     Shared& shared = shared_of_block();
     const Segment& segment = shared.segment;
     return {launch,
             segment,
             segment.n,
             tile - segment.first_tile,
-            turn,
-            turns,
+            stage,
+            stages,
             launch.add,
             in_global(reinterpret_cast<Control*>(segment.memory)),
             shared,
@@ -196,9 +196,9 @@ struct Part {
 
   /// Waits until all tiles are done with the earlier stages; then their results are there.
   __device__ __forceinline__ void wait() const {
-    if (is_alone() || turn == 0) return;
+    if (is_alone() || stage == 0) return;
     if (threadIdx.x == 0) {
-      while (*static_cast<const volatile uint32_t*>(&control->turns) < turn) __nanosleep(32);
+      while (*static_cast<const volatile uint32_t*>(&control->stages) < stage) __nanosleep(32);
       fence();
     }
     __syncthreads();
@@ -217,14 +217,14 @@ struct Part {
     return __syncthreads_or(last) != 0;
   }
 
-  /// Called in the last tile: starts the turn `count` later. After the last turn all words are as they were at first.
-  __device__ void end_turn(uint32_t count = 1) const {
+  /// Called in the last tile: starts the stage `count` later. After the last stage all words are as they were at first.
+  __device__ void end_stage(uint32_t count = 1) const {
     __syncthreads();
     if (is_alone() || threadIdx.x != 0) return;
     control->tiles = 0;
-    if (launch.stamps != nullptr) launch.stamps[turn + count] = device_time();
+    if (launch.stamps != nullptr) launch.stamps[stage + count] = device_time();
     fence();
-    *static_cast<volatile uint32_t*>(&control->turns) = turn + count == turns ? 0 : turn + count;
+    *static_cast<volatile uint32_t*>(&control->stages) = stage + count == stages ? 0 : stage + count;
   }
 
   /// Called in the last tile: sets the memory that has to be zero to zero again.
@@ -238,15 +238,15 @@ struct Part {
   }
 };
 
-/// Runs the turns of all tiles: each block of threads takes the next ticket when it begins with the one it has. So a
+/// Runs the stages of all tiles: each block of threads takes the next ticket when it begins with the one it has. So a
 /// block that waits holds a later ticket, but waits only for tickets ahead of the earlier one.
 template <class Geometry, class Do>
-__device__ __forceinline__ void take_turns(const Launch& launch, uint32_t turns, const Do& take_turn) {
+__device__ __forceinline__ void run_stages(const Launch& launch, uint32_t stages, const Do& run) {
   Shared& shared = shared_of_block();
   const Segment& end = launch.segments[launch.segment_count - 1];
   const uint32_t tiles = end.first_tile + end.tile_count;
   // If each segment has one tile, there is nothing to wait for.
-  const uint32_t tickets = tiles == launch.segment_count ? tiles : tiles * turns;
+  const uint32_t tickets = tiles == launch.segment_count ? tiles : tiles * stages;
   const Segment* at_hand = nullptr;
   uint32_t next = 0;
   if (threadIdx.x == 0) next = atomicAdd(in_global(launch.tickets), 1u);
@@ -275,12 +275,12 @@ __device__ __forceinline__ void take_turns(const Launch& launch, uint32_t turns,
       at_hand = wanted;
       __syncthreads();
     }
-    Part part = Part::of(launch, ticket % tiles, ticket / tiles, turns);
+    Part part = Part::of(launch, ticket % tiles, ticket / tiles, stages);
     const bool alone = part.is_alone();
-    if (alone && part.turn != 0) continue;
+    if (alone && part.stage != 0) continue;
     do {
-      take_turn(part);
-    } while (alone && ++part.turn < turns);
+      run(part);
+    } while (alone && ++part.stage < stages);
   }
 }
 
