@@ -29,7 +29,7 @@ def test_a_test_belongs_to_its_file_its_program_and_its_helpers():
 
 def test_a_test_belongs_to_modules_that_it_loads():
     for file, name, belongs in [
-        ("plugins/python/casync/torch/state.py", "casync.torch.optimizer", True),
+        ("plugins/python/casync/torch/state.py", "casync.torch.ddp", True),
         ("plugins/python/casync/torch/state.py", "casync.mxnet.gluon", False),
         ("plugins/python/casync/session.py", "casync.mxnet.gluon", True),
         ("plugins/python/casync/session.py", "casync.tensorflow.keras", True),

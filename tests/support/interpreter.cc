@@ -37,19 +37,23 @@ struct HashOfKey {
   }
 };
 
-template <class Value>
-using ByMessage = std::unordered_map<MessageKey, Value, HashOfKey>;
-
 struct Step {
   std::size_t rank = 0;
   TaskId task{};
   bool operator<(const Step& other) const { return std::tie(rank, task) < std::tie(other.rank, other.task); }
 };
 
+/// What waits for a message, and what it carries once it is sent.
+struct Message {
+  std::optional<Step> waiting_send, waiting_recv;
+  std::optional<Code> in_flight;
+};
+
 class Run {
  public:
   Run(std::span<const TaskGraph> ranks, Meaning& meaning, const Schedule& schedule)
       : ranks_(ranks), meaning_(meaning), schedule_(schedule), random_(schedule.seed) {
+    number_messages();
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       buffers_.emplace_back(ranks[r].buffers().size());
       waits_.emplace_back(ranks[r].tasks().size());
@@ -70,6 +74,27 @@ class Run {
   const Primitive& task(const Step& step) const { return ranks_[step.rank].tasks()[TaskGraph::index(step.task)]; }
   std::optional<Code>& buffer(std::size_t rank, BufferId id) { return buffers_[rank][TaskGraph::index(id)]; }
   Hop hop(std::size_t rank, BufferId id) const { return ranks_[rank].buffers()[TaskGraph::index(id)].hop; }
+
+  std::optional<MessageKey> key_of(const Step& step) const {
+    if (const auto* recv = std::get_if<Recv>(&task(step))) return MessageKey{recv->from, rank(step), recv->id};
+    if (const auto* send = std::get_if<Send>(&task(step))) return MessageKey{rank(step), send->to, send->id};
+    return std::nullopt;
+  }
+
+  // Once for each task: by its number a message is found many times as quickly as by its key.
+  void number_messages() {
+    std::unordered_map<MessageKey, std::size_t, HashOfKey> numbers;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      message_of_.emplace_back(ranks_[r].tasks().size());
+      for (std::size_t t = 0; t < ranks_[r].tasks().size(); ++t) {
+        if (const auto key = key_of({r, TaskId(t)})) {
+          message_of_[r][t] = numbers.try_emplace(*key, numbers.size()).first->second;
+        }
+      }
+    }
+    messages_.resize(numbers.size());
+  }
+  Message& message(const Step& step) { return messages_[message_of_[step.rank][TaskGraph::index(step.task)]]; }
 
   // A heap whose first step is the next one, unless the order is random.
   auto heap_order() const {
@@ -96,20 +121,19 @@ class Run {
   // Its predecessors are done. A recv also waits for its message, and under rendezvous a send for its recv: the
   // two then count as one runnable step, the recv.
   void ready(const Step& step) {
-    if (const auto* recv = std::get_if<Recv>(&task(step))) {
-      const MessageKey key{recv->from, rank(step), recv->id};
-      waiting_recvs_.emplace(key, step);
-      if (in_flight_.contains(key) || waiting_sends_.contains(key)) add_runnable(step);
+    if (std::holds_alternative<Recv>(task(step))) {
+      Message& message = this->message(step);
+      if (!message.waiting_recv) message.waiting_recv = step;
+      if (message.in_flight || message.waiting_send) add_runnable(step);
       return;
     }
-    const auto* send = std::get_if<Send>(&task(step));
-    if (!send || schedule_.delivery == Delivery::kBuffered) {
+    if (!std::holds_alternative<Send>(task(step)) || schedule_.delivery == Delivery::kBuffered) {
       add_runnable(step);
       return;
     }
-    const MessageKey key{rank(step), send->to, send->id};
-    waiting_sends_.emplace(key, step);
-    if (const auto recv = waiting_recvs_.find(key); recv != waiting_recvs_.end()) add_runnable(recv->second);
+    Message& message = this->message(step);
+    if (!message.waiting_send) message.waiting_send = step;
+    if (message.waiting_recv) add_runnable(*message.waiting_recv);
   }
 
   Status perform(const Step& step) {
@@ -162,25 +186,26 @@ class Run {
   }
 
   Status post(const Step& step, const Send& send) {
-    const MessageKey key{rank(step), send.to, send.id};
     if (!buffer(step.rank, send.from)) return wrong(step, "the buffer is empty");
-    if (!in_flight_.emplace(key, *buffer(step.rank, send.from)).second) return wrong(step, "sent twice");
-    const auto recv = waiting_recvs_.find(key);
-    if (recv != waiting_recvs_.end()) add_runnable(recv->second);
+    Message& message = this->message(step);
+    if (message.in_flight) return wrong(step, "sent twice");
+    message.in_flight = *buffer(step.rank, send.from);
+    if (message.waiting_recv) add_runnable(*message.waiting_recv);
     return Status::ok();
   }
 
   Status take(const Step& step, const Recv& recv) {
-    const MessageKey key{recv.from, rank(step), recv.id};
-    waiting_recvs_.erase(key);
-    if (const auto send = waiting_sends_.find(key); send != waiting_sends_.end()) {
-      const Step sender = send->second;
-      waiting_sends_.erase(send);
+    Message& message = this->message(step);
+    message.waiting_recv.reset();
+    if (message.waiting_send) {
+      const Step sender = *message.waiting_send;
+      message.waiting_send.reset();
       CASYNC_RETURN_IF_ERROR(perform(sender));
     }
-    auto message = in_flight_.extract(key);
-    if (message.empty()) return wrong(step, "no message");
-    return store(step, recv.to, std::move(message.mapped()));
+    if (!message.in_flight) return wrong(step, "no message");
+    Code code = std::move(*message.in_flight);
+    message.in_flight.reset();
+    return store(step, recv.to, std::move(code));
   }
 
   void finish(const Step& step) {
@@ -200,8 +225,8 @@ class Run {
   std::vector<std::vector<std::optional<Code>>> buffers_;
   std::vector<std::vector<int>> waits_;
   std::vector<Step> runnable_;
-  ByMessage<Step> waiting_recvs_, waiting_sends_;
-  ByMessage<Code> in_flight_;
+  std::vector<Message> messages_;
+  std::vector<std::vector<std::size_t>> message_of_;  ///< by rank and task, of sends and recvs
   std::size_t left_ = 0;
 };
 

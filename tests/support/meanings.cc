@@ -18,11 +18,27 @@ Code bytes_of(const std::vector<T>& values) {
   return code;
 }
 
-template <class T>
-std::vector<T> values_of(const Code& code) {
-  std::vector<T> values(code.size() / sizeof(T));
+/// Takes memory once for all contributions of a merge.
+void read_floats(const Code& code, std::vector<float>& values) {
+  values.resize(code.size() / sizeof(float));
   if (!code.empty()) std::memcpy(values.data(), code.data(), code.size());
-  return values;
+}
+
+/// The code that is a number.
+Code code_of_number(std::uint32_t number) {
+  Code code(sizeof number);
+  std::memcpy(code.data(), &number, sizeof number);
+  return code;
+}
+
+std::uint32_t number_of(const Code& code) {
+  std::uint32_t number = 0;
+  std::memcpy(&number, code.data(), sizeof number);
+  return number;
+}
+
+void put_floats(const Code& code, float* to) {
+  if (!code.empty()) std::memcpy(to, code.data(), code.size());
 }
 
 std::string place(std::size_t rank, std::size_t element) {
@@ -36,7 +52,7 @@ Contributions::Contributions(int ranks, Elements elements)
 
 Code Contributions::code_of(Set set) {
   encodings_.push_back(std::move(set));
-  return bytes_of(std::vector{static_cast<std::uint32_t>(encodings_.size() - 1)});
+  return code_of_number(static_cast<std::uint32_t>(encodings_.size() - 1));
 }
 
 Code Contributions::encode(Rank rank, const Slice&, Hop) {
@@ -48,11 +64,11 @@ Code Contributions::encode(Rank rank, const Slice&, Hop) {
 // The same codes added in the same order have the same sum. This rank's own elements differ from all others'.
 Code Contributions::sum_of(Rank rank, const Merge& merge, std::span<const Code* const> codes, Set set) {
   std::vector<std::int64_t> added{merge.last};
-  for (const Code* code : codes) added.push_back(code ? values_of<std::uint32_t>(*code)[0] : -1 - rank);
+  for (const Code* code : codes) added.push_back(code ? number_of(*code) : -1 - rank);
   const auto known = sums_.find(added);
-  if (known != sums_.end()) return bytes_of(std::vector{known->second});
+  if (known != sums_.end()) return code_of_number(known->second);
   Code code = code_of(std::move(set));
-  sums_.emplace(std::move(added), values_of<std::uint32_t>(code)[0]);
+  sums_.emplace(std::move(added), number_of(code));
   return code;
 }
 
@@ -63,7 +79,7 @@ Code Contributions::merge(Rank rank, const Merge& merge, std::span<const Code* c
       ++sum.counts[static_cast<std::size_t>(rank)];
       continue;
     }
-    const Set& part = encodings_[values_of<std::uint32_t>(*code)[0]];
+    const Set& part = encodings_[number_of(*code)];
     for (std::size_t r = 0; r < ranks_; ++r) sum.counts[r] += part.counts[r];
     sum.scaled += part.scaled;
   }
@@ -72,7 +88,7 @@ Code Contributions::merge(Rank rank, const Merge& merge, std::span<const Code* c
 }
 
 void Contributions::decode(Rank rank, const Code& code, const Slice& to, Hop) {
-  const std::uint32_t encoding = values_of<std::uint32_t>(code)[0];
+  const std::uint32_t encoding = number_of(code);
   for (Elements e = to.first; e < to.first + to.count; ++e) {
     Element& element = gradients_[static_cast<std::size_t>(rank)][e];
     element.encoding = encoding;
@@ -131,7 +147,7 @@ Code Floats::encode(Rank rank, const Slice& from, Hop hop) {
 Code Floats::merge(Rank rank, const Merge& merge, std::span<const Code* const> codes, Hop to) {
   std::vector<float> sum(merge.local.count), part;
   for (const Code* code : codes) {
-    if (code) part = values_of<float>(*code);
+    if (code) read_floats(*code, part);
     const float* terms = code ? part.data() : gradients_[static_cast<std::size_t>(rank)].data() + merge.local.first;
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += terms[i];
   }
@@ -160,7 +176,7 @@ Code Votes::encode(Rank rank, const Slice& from, Hop hop) {
 Code Votes::merge(Rank rank, const Merge& merge, std::span<const Code* const> codes, Hop to) {
   std::vector<float> sum(merge.local.count), part;
   for (const Code* code : codes) {
-    if (code) part = values_of<float>(*code);
+    if (code) read_floats(*code, part);
     const float* terms = code ? part.data() : gradients_[static_cast<std::size_t>(rank)].data() + merge.local.first;
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += terms[i];
   }
@@ -168,15 +184,11 @@ Code Votes::merge(Rank rank, const Merge& merge, std::span<const Code* const> co
 }
 
 void Votes::decode(Rank rank, const Code& code, const Slice& to, Hop) {
-  const std::vector<float> values = values_of<float>(code);
-  std::copy(values.begin(), values.end(),
-            gradients_[static_cast<std::size_t>(rank)].begin() + static_cast<std::ptrdiff_t>(to.first));
+  put_floats(code, gradients_[static_cast<std::size_t>(rank)].data() + to.first);
 }
 
 void Floats::decode(Rank rank, const Code& code, const Slice& to, Hop) {
-  const std::vector<float> values = values_of<float>(code);
-  std::copy(values.begin(), values.end(),
-            gradients_[static_cast<std::size_t>(rank)].begin() + static_cast<std::ptrdiff_t>(to.first));
+  put_floats(code, gradients_[static_cast<std::size_t>(rank)].data() + to.first);
 }
 
 }  // namespace casync::test

@@ -143,6 +143,7 @@ def test_a_profile_of_a_gpu_is_one_that_plan_and_simulate_take():
         claim("copies " in simulated.stdout, "copies are a part of a step", simulated.stdout)
         absent = profile("--device", "cuda:7", "--codecs", "int4")
         claim(absent.returncode == 1 and "CUDA device 7: the driver shows 1" in absent.stderr, "the device that is not there", absent.stderr)
+        claim("casync profile: 1 of" not in absent.stderr, "it is missed ahead of all measurements", absent.stderr)
 
 
 if NVRTC is None:

@@ -12,8 +12,8 @@ def test_ranks_of_a_job_profile_the_links_between_them():
     with temporary_folder() as folder:
         here = os.path.join(folder, "here.txtpb")
         # Rank 0 has a node for itself, where seven ranks of the others meet, and so has rank 7.
-        program = (f"CASYNC_NODE=$(((CASYNC_RANK + 5) / 6)) exec {TOOL} profile --quick --codecs none --between ucx:tcp "
-                   f"--inside ucx:tcp -o {here} --json")
+        program = (f"CASYNC_NODE=$(((CASYNC_RANK + 5) / 6)) exec {TOOL} profile --quick --codecs none,powersgd "
+                   f"-o {here} --json")
         result = casync("run", "-n", "8", "--no-prefix", "--", "sh", "-c", program, timeout=200)
         ends_with(0, result, "profile of a job")
         measured = {one["what"]: one for one in json.loads(result.stdout)["measured"]}
@@ -24,6 +24,8 @@ def test_ranks_of_a_job_profile_the_links_between_them():
                             ("inside: incast of rank 1", [3, 5]), ("inside: outcast of rank 1", [3, 5])):
             points = measured[what + ", times as long by peers"]["points"]
             claim([point[0] for point in points] == peers and all(times > 0 for _, times in points), what, points)
+        turns = measured["powersgd turns of a step"]
+        claim(len(turns["points"]) >= 4 and all(seconds > 0 for _, seconds in turns["points"]), "turns of rounds", turns)
         with open(here) as file:
             text = file.read()
         claim("node_shares_port: true" in text, "ranks of a node share its port")
@@ -80,18 +82,6 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
         ends_with(0, explained, "explain with it")
         claim(all(a["messages_ms"] > 0 for a in json.loads(explained.stdout)["alternatives"]), "of each alternative",
               explained.stdout)
-
-
-def test_a_codec_of_rounds_has_a_curve_of_its_turns():
-    with temporary_folder() as folder:
-        here = os.path.join(folder, "here.txtpb")
-        result = casync("profile", "--quick", "--codecs", "none,powersgd", "-o", here, "--json", timeout=200)
-        ends_with(0, result, "profile")
-        with open(here) as file:
-            text = file.read()
-        claim('codec { name: "powersgd" encode {' in text, "its turns", text)
-        turns = next(one for one in json.loads(result.stdout)["measured"] if one["what"] == "powersgd turns of a step")
-        claim(len(turns["points"]) >= 4 and all(seconds > 0 for _, seconds in turns["points"]), "points", turns)
 
 
 run_all(globals())
