@@ -225,7 +225,7 @@ TEST_CASE("generated: blocks that are rotated, next to statistics of smaller and
 
 TEST_CASE("generated: blocks that are rotated where there are no others, in tiles and in memory") {
   REQUIRE(generated_turned_steps()->encode.tile != nullptr);
-  CHECK(generated_turned_steps()->encode.turned_arrays == 1);
+  CHECK(generated_turned_steps()->encode.rotated_arrays == 1);
   std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/turned_steps.cll");
   const std::unique_ptr<Codec> meaning =
       from_text("turned_steps", std::string{std::istreambuf_iterator<char>(file), {}}).codec;

@@ -89,7 +89,10 @@ TEST_CASE("profile: two ranks on one processor have twice the processor time, an
   profile.task_s = 1e-6;
   profile.bundled_task_s = 1e-7;
   profile.codecs["int8"] = {Curve::affine(1, 2), Curve::affine(3, 4), Curve::affine(5, 6), Curve::affine(7, 8)};
-  profile.between = {.latency_s = 1, .message_s = 2, .wire = Curve::affine(3, 4), .send_work = Curve::affine(5, 6)};
+  profile.between.latency_s = 1;
+  profile.between.message_s = 2;
+  profile.between.wire = Curve::affine(3, 4);
+  profile.between.send_work = Curve::affine(5, 6);
   profile.inside.receive_work = Curve::affine(7, 8);
   const Profile alone = profile;
 
