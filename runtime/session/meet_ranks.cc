@@ -139,12 +139,12 @@ Result<std::vector<std::string>> meet_ranks(SessionParts& parts) {
   CASYNC_RETURN_IF_ERROR(reserve_descriptors(data_need(parts.plan, parts.options.transport, parts.launch.ranks)));
   const Result<Places> places = gather_places(parts);
   if (!places) return places.status();
-  parts.topology = Topology::of(places->nodes);
   parts.ranks_per_processor = ranks_per_processor(places->ranks_here, places->processors);
   CASYNC_RETURN_IF_ERROR(open_executor(parts, *places));
   Result<std::vector<std::string>> addresses =
       parts.group->all_gather("addresses", parts.executor->address(), parts.deadline());
   if (!addresses) return addresses.status();
+  parts.topology = Topology::of(places->nodes);
   if (parts.over_nccl()) CASYNC_RETURN_IF_ERROR(open_nccl(parts));
   if (parts.plan.credit_bytes > 0) parts.executor->set_credit(parts.plan.credit_bytes, parts.topology);
   return addresses;
