@@ -14,8 +14,8 @@ namespace {
 constexpr Seconds kLongestCopy{10};
 constexpr std::chrono::microseconds kPause{50};
 
-/// Where the members of a step lie one after the other, as the group's elements do, theirs is the group's memory in
-/// that step. Others are copied.
+/// If the members of a step lie one after the other, as the group's elements do, their memory is the group's in that
+/// step. Other members are copied.
 class OnHost final : public GroupMemory {
  public:
   explicit OnHost(std::size_t members) : taken_(members) { left_.reserve(members); }
@@ -57,9 +57,10 @@ class OnHost final : public GroupMemory {
     return Status::ok();
   }
   Result<bool> is_handed_over(std::size_t) const override { return true; }
+  View in_place(std::size_t member) const override { return are_copied_ ? View{} : taken_[member]; }
   Status read(std::vector<std::byte>* to) const override {
-    const std::byte* const from = are_copied_ ? memory_.data() : in_place_;
-    to->assign(from, from + (from == nullptr ? 0 : bytes_));
+    to->clear();
+    if (are_copied_) *to = memory_;
     return Status::ok();
   }
 
@@ -96,8 +97,7 @@ class OnHost final : public GroupMemory {
   Bytes bytes_ = 0;
   std::vector<std::byte> memory_;  ///< empty until a step copies
   std::vector<View> taken_;
-  // Of a step:
-  std::vector<Left> left_;
+  std::vector<Left> left_;         ///< of the step, as all below
   std::byte* in_place_ = nullptr;  ///< the memory of the whole, if all members lie in it
   bool are_copied_ = false;
   bool is_sent_ = false;

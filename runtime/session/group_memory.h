@@ -36,7 +36,9 @@ class GroupMemory {
   /// Returns true if that is over.
   virtual Result<bool> is_handed_over(std::size_t member) const = 0;
 
-  /// Copies all of it, while nothing is under way.
+  /// The member's memory, if its result is in no other place: it is the program's again once it has been handed over.
+  virtual View in_place(std::size_t) const { return {}; }
+  /// Copies all of it, while nothing is under way; nothing, if the result lies where its members do.
   virtual Status read(std::vector<std::byte>* to) const = 0;
 };
 

@@ -53,6 +53,7 @@ Status SentGroup::check(std::size_t place, const Submission& submission, std::ui
 Result<bool> SentGroup::gather(std::size_t place, const Submission& submission, std::uint32_t step,
                                std::uint64_t call) {
   const std::size_t there = submissions_.join(step, call);
+  if (there == 1) not_finite_in_place_.clear();
   CASYNC_RETURN_IF_ERROR(memory_->take(place, submission));
   if (!id_) return false;
   CASYNC_RETURN_IF_ERROR(memory_->gather(place, members_.offset_of(place)));
@@ -83,9 +84,18 @@ Result<bool> SentGroup::has_result(std::size_t place, std::uint32_t step) const 
 Status SentGroup::hand_over(std::size_t place) {
   if (handed_over_[place]) return Status::ok();
   CASYNC_CHECK(id_);
+  if (const View own = memory_->in_place(place); own.size > 0) look_at_in_place(place, own);
   CASYNC_RETURN_IF_ERROR(memory_->hand_over(place, members_.offset_of(place)));
   handed_over_[place] = true;
   return Status::ok();
+}
+
+/// Later the program may have written it, or freed it.
+void SentGroup::look_at_in_place(std::size_t place, View result) {
+  const DType dtype = members_.whole().dtype;
+  if (all_finite(dtype, result.data, result.size / bytes_of(dtype))) return;
+  const std::string& name = members_.name_at(place);
+  if (not_finite_in_place_.empty() || name < not_finite_in_place_) not_finite_in_place_ = name;
 }
 
 Result<bool> SentGroup::hand_over_all() {
@@ -101,6 +111,7 @@ Result<bool> SentGroup::hand_over_all() {
 Result<std::string> SentGroup::not_finite() const {
   std::vector<std::byte> all;
   CASYNC_RETURN_IF_ERROR(memory_->read(&all));
+  if (all.empty()) return not_finite_in_place_;
   std::string first;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const GradientSpec& member = members_.spec_of(i);

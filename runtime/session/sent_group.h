@@ -70,19 +70,22 @@ class SentGroup {
   Status hand_over(std::size_t place);
   /// The same for all; returns true if they have it.
   Result<bool> hand_over_all();
-  /// The first member by name whose result is not finite; "": none is.
+  /// The first member by name whose result was not finite; "": none was. Once all have been handed over.
   Result<std::string> not_finite() const;
 
   /// Forgets all submissions.
   void forget();
 
  private:
+  void look_at_in_place(std::size_t place, View result);
+
   Device& device_;
   GroupMembers members_;
   MemberSubmissions submissions_;
   std::vector<bool> handed_over_;  ///< by place: the result of the last submission, if there is one
   std::optional<GradientId> id_;
   std::unique_ptr<GroupMemory> memory_;
+  std::string not_finite_in_place_;  ///< as not_finite(), of a step whose results lie where the members do
 };
 
 }  // namespace casync::runtime

@@ -43,7 +43,7 @@ struct Step {
   bool operator<(const Step& other) const { return std::tie(rank, task) < std::tie(other.rank, other.task); }
 };
 
-/// What waits for a message, and what it carries once it is sent.
+/// A message: the steps that wait for it, and the codes that it carries once it is sent.
 struct Message {
   std::optional<Step> waiting_send, waiting_recv;
   std::optional<Code> in_flight;

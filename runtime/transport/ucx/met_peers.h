@@ -23,7 +23,7 @@ class MetPeers {
     if (!met) new_.push_back(peer);
     met = true;
   }
-  /// Those that have been added since the last call.
+  /// Returns the peers that have been added since the last call.
   std::vector<Rank> take_new() { return std::exchange(new_, {}); }
 
   /// True: what waits begins to be too much; false: that is over; nothing: it is as it was.

@@ -77,7 +77,7 @@ bool UcxReceiver::accepts(const FrameHeader& header) {
   return true;
 }
 
-// What was sent before a peer hears of it still comes.
+// Messages that a peer sends until it hears of this still come.
 void UcxReceiver::watch_crowd() {
   const std::optional<bool> crowded = met_.crowd_change(inbox_.memory().held_bytes());
   if (!crowded) return;

@@ -12,7 +12,11 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <functional>
+#include <iterator>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -183,100 +187,102 @@ void write_group(const std::string& file, const std::string& codec, int gradient
   plan << "}\n";
 }
 
-/// Forms of 2,000 gradients.
+constexpr int kFour = 4, kGradients = 2000;
+constexpr Elements kElements = 256;
+
+/// 2,000 gradients of 1 KiB, or one of their bytes.
 enum class Form {
   kBundles,
   kGroup,
   kFlat,  ///< a group whose members lie one after the other
+  kOne,
 };
 
-const char* name_of(Form form) {
-  if (form == Form::kBundles) return "bundles";
-  return form == Form::kGroup ? "a group" : "a group in one memory";
+constexpr std::pair<const char*, const char*> kForms[] = {  // as an argument, and as text
+    {"bundles", "bundles"},
+    {"group", "a group"},
+    {"flat", "a group in one memory"},
+    {"one", "one gradient"}};
+
+const char* name_of(Form form) { return kForms[static_cast<std::size_t>(form)].second; }
+
+std::optional<Form> form_of(const std::string& argument) {
+  for (std::size_t i = 0; i < std::size(kForms); ++i) {
+    if (argument == kForms[i].first) return static_cast<Form>(i);
+  }
+  return std::nullopt;
+}
+
+std::string declare(Session& session, Form form, Model& model) {
+  if (form == Form::kOne) return model.declare(session, 1, kGradients * kElements, "large");
+  return model.declare(session, kGradients, kElements, "small", form == Form::kFlat);
+}
+
+// Runs `body` in sessions of four ranks that send small gradients in this form.
+std::string with_four(const std::string& transport, const std::string& codec, Form form,
+                      const std::function<std::string(Session&, RankContext&)>& body) {
+  const test::TemporaryDirectory folder;
+  const std::string plan = folder.path() + "/plan.txtpb";
+  const bool grouped = form == Form::kGroup || form == Form::kFlat;
+  if (grouped) write_group(plan, codec, kGradients);
+  const auto configure = [&](SessionOptions& options) {
+    if (grouped) {
+      options.plan_file = plan;
+    } else {
+      options.codec = CodecChoice{codec, {}};
+    }
+  };
+  return test::with_sessions(kFour, configure, body, transport);
 }
 
 // Compares 2,000 gradients of 1 KiB, in bundles or in a group of the plan, with one gradient of the same bytes, by
 // turns in the same session.
 std::string many_small_gradients(const std::string& transport, const std::string& codec, Form form) {
-  const bool grouped = form != Form::kBundles;
-  constexpr int kFour = 4, kGradients = 2000;
-  constexpr Elements kElements = 256;
-  const test::TemporaryDirectory folder;
-  const std::string plan = folder.path() + "/plan.txtpb";
-  if (grouped) write_group(plan, codec, kGradients);
-  return test::with_sessions(
-      kFour,
-      [&](SessionOptions& options) {
-        if (grouped) {
-          options.plan_file = plan;
-        } else {
-          options.codec = CodecChoice{codec, {}};
-        }
-      },
-      [&](Session& session, RankContext& context) -> std::string {
-        Model small, large;
-        std::string failed = small.declare(session, kGradients, kElements, "small", form == Form::kFlat);
-        if (failed.empty()) failed = large.declare(session, 1, kGradients * kElements, "large");
-        double least_small = 1e9, least_large = 1e9;
-        std::vector<double> ratios, processor_ratios;
-        for (int turn = 0; failed.empty() && turn < 8; ++turn) {
-          StepTimes of_small, of_large;
-          failed = time_steps(session, small, 25, of_small);
-          if (failed.empty()) failed = time_steps(session, large, 25, of_large);
-          if (turn == 0) continue;
-          least_small = std::min(least_small, of_small.least);
-          least_large = std::min(least_large, of_large.least);
-          ratios.push_back(of_small.median / of_large.median);
-          processor_ratios.push_back(of_small.processor / of_large.processor);
-          if (context.rank != 0) continue;
-          std::printf("  %.2f / %.2f ms; processor %.2f / %.2f ms\n", of_small.median, of_large.median,
-                      of_small.processor, of_large.processor);
-        }
-        if (!failed.empty() || context.rank != 0) return failed;
-        std::sort(ratios.begin(), ratios.end());
-        std::sort(processor_ratios.begin(), processor_ratios.end());
-        std::printf(
-            "%s, %s: 2,000 gradients of 1 KiB: least %.2f ms; one of their bytes: least %.2f ms; medians: %.2f x; "
-            "processor "
-            "time: %.2f x\n",
-            codec.c_str(), name_of(form), least_small, least_large, ratios[ratios.size() / 2],
-            processor_ratios[processor_ratios.size() / 2]);
-        return "";
-      },
-      transport);
+  return with_four(transport, codec, form, [&](Session& session, RankContext& context) -> std::string {
+    Model small, large;
+    std::string failed = declare(session, form, small);
+    if (failed.empty()) failed = declare(session, Form::kOne, large);
+    double least_small = 1e9, least_large = 1e9;
+    std::vector<double> ratios, processor_ratios;
+    for (int turn = 0; failed.empty() && turn < 8; ++turn) {
+      StepTimes of_small, of_large;
+      failed = time_steps(session, small, 25, of_small);
+      if (failed.empty()) failed = time_steps(session, large, 25, of_large);
+      if (turn == 0) continue;
+      least_small = std::min(least_small, of_small.least);
+      least_large = std::min(least_large, of_large.least);
+      ratios.push_back(of_small.median / of_large.median);
+      processor_ratios.push_back(of_small.processor / of_large.processor);
+      if (context.rank != 0) continue;
+      std::printf("  %.2f / %.2f ms; processor %.2f / %.2f ms\n", of_small.median, of_large.median, of_small.processor,
+                  of_large.processor);
+    }
+    if (!failed.empty() || context.rank != 0) return failed;
+    std::sort(ratios.begin(), ratios.end());
+    std::sort(processor_ratios.begin(), processor_ratios.end());
+    std::printf(
+        "%s, %s: 2,000 gradients of 1 KiB: least %.2f ms; one of their bytes: least %.2f ms; medians: %.2f x; "
+        "processor time: %.2f x\n",
+        codec.c_str(), name_of(form), least_small, least_large, ratios[ratios.size() / 2],
+        processor_ratios[processor_ratios.size() / 2]);
+    return "";
+  });
 }
 
 // Steps of one form alone, for a profiler.
-std::string steps_of(const std::string& transport, const std::string& codec, const std::string& form) {
-  constexpr int kFour = 4, kGradients = 2000, kSteps = 1000;
-  constexpr Elements kElements = 256;
-  const test::TemporaryDirectory folder;
-  const std::string plan = folder.path() + "/plan.txtpb";
-  const bool grouped = form == "group" || form == "flat";
-  if (grouped) write_group(plan, codec, kGradients);
-  return test::with_sessions(
-      kFour,
-      [&](SessionOptions& options) {
-        if (grouped) {
-          options.plan_file = plan;
-        } else {
-          options.codec = CodecChoice{codec, {}};
-        }
-      },
-      [&](Session& session, RankContext& context) -> std::string {
-        Model model;
-        std::string failed = form == "one" ? model.declare(session, 1, kGradients * kElements)
-                                           : model.declare(session, kGradients, kElements, "small", form == "flat");
-        StepTimes warm, times;
-        if (failed.empty()) failed = time_steps(session, model, 25, warm);
-        if (failed.empty()) failed = time_steps(session, model, kSteps, times);
-        if (!failed.empty() || context.rank != 0) return failed;
-        std::printf("%s, %s: processor time of 1 KiB on a rank: %.0f ns; steps: least %.2f, median %.2f ms\n",
-                    codec.c_str(), form.c_str(), 1e6 * times.processor / (kFour * kGradients), times.least,
-                    times.median);
-        return "";
-      },
-      transport);
+std::string steps_of(const std::string& transport, const std::string& codec, Form form) {
+  constexpr int kSteps = 1000;
+  return with_four(transport, codec, form, [&](Session& session, RankContext& context) -> std::string {
+    Model model;
+    std::string failed = declare(session, form, model);
+    StepTimes warm, times;
+    if (failed.empty()) failed = time_steps(session, model, 25, warm);
+    if (failed.empty()) failed = time_steps(session, model, kSteps, times);
+    if (!failed.empty() || context.rank != 0) return failed;
+    std::printf("%s, %s: processor time of 1 KiB on a rank: %.0f ns; steps: least %.2f, median %.2f ms\n",
+                codec.c_str(), name_of(form), 1e6 * times.processor / (kFour * kGradients), times.least, times.median);
+    return "";
+  });
 }
 
 }  // namespace
@@ -284,7 +290,8 @@ std::string steps_of(const std::string& transport, const std::string& codec, con
 int main(int argc, char** argv) {
   const std::string transport = argc > 1 ? argv[1] : "ucx:tcp";
   if (argc > 4) {
-    const std::string failure = steps_of(transport, argv[3], argv[4]);
+    const std::optional<Form> form = form_of(argv[4]);
+    const std::string failure = form ? steps_of(transport, argv[3], *form) : argv[4] + std::string(": unknown form\n");
     if (!failure.empty()) std::fprintf(stderr, "control_path_bench: %s", failure.c_str());
     return failure.empty() ? 0 : 1;
   }

@@ -109,6 +109,31 @@ TEST_CASE("sent group: the first by name is the one that is not finite") {
   CHECK(*it.group.not_finite() == "a");
 }
 
+TEST_CASE("sent group: a member in place that is not finite has been seen ahead of what the program writes there") {
+  Group it;
+  it.declare(0);
+  it.declare(1);
+  REQUIRE(it.group.close(GradientId(5)));
+  Values both = {1, 2, 3, 4};
+  const auto submit = [&](std::uint32_t step) {
+    for (std::size_t place = 0; place < 2; ++place) {
+      const View own{reinterpret_cast<std::byte*>(both.data() + 2 * place), 2 * sizeof(float)};
+      REQUIRE(it.group.gather(place, {GradientId(7), own}, step, step + 1));
+      it.group.submitted(place, step);
+    }
+    REQUIRE(it.group.submission().data.data == reinterpret_cast<std::byte*>(both.data()));
+  };
+  submit(0);
+  it.reduce({NAN, 0, 0, INFINITY});
+  REQUIRE(it.group.hand_over_all());
+  both = {1, 2, 3, 4};
+  CHECK(*it.group.not_finite() == "a");
+  submit(1);
+  REQUIRE(it.group.hand_over_all());
+  both[0] = NAN;
+  CHECK(it.group.not_finite()->empty());
+}
+
 TEST_CASE("sent group: memory that does not fit is refused") {
   Group it;
   it.declare(1);

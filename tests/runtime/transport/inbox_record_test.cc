@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/transport/inbox_record.h"
 
-#include <algorithm>
 #include <memory_resource>
 #include <optional>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
+#include "tests/runtime/transport/piece_header.h"
+
 namespace casync::test {
 namespace {
 
 using namespace casync::runtime;  // NOLINT: every name here is from there
 
-FrameHeader header_of(Bytes payload, Bytes stride, Bytes offset) {
-  FrameHeader header;
-  header.source = 1;
-  header.message.key.gradient = 5;
-  header.message.payload_bytes = payload;
-  header.piece_stride = stride;
-  header.piece_offset = offset;
-  header.piece_bytes = std::min(stride, payload - offset);
-  return header;
-}
-
 struct Fixture {
-  const FrameHeader first = header_of(10'000, 4096, 0), last = header_of(10'000, 4096, 8192);
+  const FrameHeader first = piece_header(10'000, 4096, 0), last = piece_header(10'000, 4096, 8192);
   InboxRecord record{first, std::pmr::new_delete_resource()};
   std::vector<std::byte> memory = std::vector<std::byte>(10'000);
 };
@@ -51,7 +41,7 @@ TEST_CASE_METHOD(Fixture, "inbox record: it is complete when all pieces have end
   CHECK(record.is_idle());
   for (const Bytes offset : {Bytes{4096}, Bytes{0}, Bytes{8192}}) {
     CHECK_FALSE(record.is_complete());
-    const FrameHeader piece = header_of(10'000, 4096, offset);
+    const FrameHeader piece = piece_header(10'000, 4096, offset);
     REQUIRE(record.take(piece));
     CHECK_FALSE(record.is_idle());
     CHECK(record.end_piece(piece).data == memory.data() + offset);
@@ -70,8 +60,8 @@ TEST_CASE_METHOD(Fixture, "inbox record: abandoned pieces are under way no more,
 
 TEST_CASE_METHOD(Fixture, "inbox record: another size, stride, codec or count of elements is another message") {
   CHECK(record.is_described_by(last));
-  CHECK_FALSE(record.is_described_by(header_of(10'001, 4096, 0)));
-  CHECK_FALSE(record.is_described_by(header_of(10'000, 5000, 0)));
+  CHECK_FALSE(record.is_described_by(piece_header(10'001, 4096, 0)));
+  CHECK_FALSE(record.is_described_by(piece_header(10'000, 5000, 0)));
   FrameHeader other = last;
   other.message.elements += 1;
   CHECK_FALSE(record.is_described_by(other));

@@ -7,6 +7,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/runtime/transport/piece_header.h"
+
 namespace casync::test {
 namespace {
 
@@ -44,14 +46,8 @@ struct Fixture : PieceSource, TransportClient {
   void refused(Rank, Status reason) override { refusals.push_back(std::move(reason)); }
 
   static FrameHeader header(Bytes payload, Bytes stride, Bytes offset, Rank from = 1) {
-    FrameHeader header;
+    FrameHeader header = piece_header(payload, stride, offset, from);
     header.epoch = kEpoch;
-    header.source = from;
-    header.message.key.gradient = 5;
-    header.message.payload_bytes = payload;
-    header.piece_stride = stride;
-    header.piece_offset = offset;
-    header.piece_bytes = std::min(stride, payload - offset);
     return header;
   }
 };

@@ -63,7 +63,7 @@ Result<int> check_codecs(const std::vector<std::string>& names) {
   return with_training;
 }
 
-/// What the process at the other end writes until it ends.
+/// Reads all that the process at the other end writes until it ends.
 std::string all_from(int fd) {
   std::string text;
   char some[256];
