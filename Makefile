@@ -40,7 +40,7 @@ quick: configure  ## build and run the tests of what changed since `main` (BASE=
 
 # The same objects as of `make test`: the presets dev and release both optimize.
 demo:  ## train a model with four ranks, uncompressed and compressed, and compare
-	@$(MAKE) --no-print-directory build TARGETS="$(RUNNABLE)"
+	@$(MAKE) --no-print-directory build TARGETS="$(RUNNABLE)" SETUP_ARGS="$(SETUP_ARGS) --only torch"
 	@examples/demo/run build/$(PRESET)
 
 bench:  ## codecs, control path, all-reduce and training steps beside the peers (root; ARGS= of the last: --help)

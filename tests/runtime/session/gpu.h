@@ -51,28 +51,32 @@ inline std::vector<float> converted(const std::byte* elements, std::size_t count
   return values;
 }
 
-/// A program's part on a device: memory of gradients, and the stream that writes them.
+/// A program's part on a device: memory of gradients, and the stream that writes them. Its memory ends behind all work of
+/// its stream: a session that refuses a gradient leaves the write of that gradient under way.
 class Program {
  public:
   explicit Program(const std::string& name = "cuda:0") : device_(std::move(open_gpu(name)).value()) {
     context([&](const auto& api) { api.make_stream(&stream_, compll::DriverApi::kNonBlocking, 0); });
   }
   ~Program() {
-    context([&](const auto& api) { api.end_stream(stream_); });
+    context([&](const auto& api) {
+      api.wait_for_stream(stream_);
+      api.end_stream(stream_);
+    });
   }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// A gradient in the device's memory.
+  /// A gradient in the device's memory. The program owns the memory.
   struct Floats {
-    std::unique_ptr<runtime::DeviceBuffer> memory, pinned;
+    runtime::DeviceBuffer* memory = nullptr;
+    runtime::DeviceBuffer* pinned = nullptr;
     std::size_t count = 0;
     DType dtype = DType::kFloat32;
   };
   Floats floats(std::size_t count, DType dtype = DType::kFloat32) {
     const Bytes bytes = count * bytes_of(dtype);
-    return {std::move(device_->allocate(bytes, runtime::Memory::kDevice)).value(),
-            std::move(device_->allocate(bytes, runtime::Memory::kPinned)).value(), count, dtype};
+    return {allocate(bytes, runtime::Memory::kDevice), allocate(bytes, runtime::Memory::kPinned), count, dtype};
   }
   /// Queued in the program's stream, from pinned memory: it waits for nothing.
   void write(Floats& floats, const std::vector<float>& values) {
@@ -102,7 +106,12 @@ class Program {
   void* stream() const { return stream_; }
 
  private:
+  runtime::DeviceBuffer* allocate(Bytes bytes, runtime::Memory memory) {
+    return memory_.emplace_back(std::move(device_->allocate(bytes, memory)).value()).get();
+  }
+
   std::unique_ptr<runtime::Device> device_;
+  std::vector<std::unique_ptr<runtime::DeviceBuffer>> memory_;
   void* stream_ = nullptr;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/compll/cuda/emulated/memory.h"
 
-#include <cstdlib>
+#include <sys/mman.h>
+
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -14,8 +15,6 @@ namespace {
 
 using Code = DriverApi::Code;
 using Memory = DriverApi::Memory;
-
-constexpr std::size_t kLine = 256;
 
 struct Block {
   std::size_t bytes = 0;
@@ -32,10 +31,11 @@ State& state() {
   return one;
 }
 
+/// Pages of its own: a use of memory that was given back ends the program where it happens.
 void* make(std::size_t bytes) {
-  const std::size_t size = (bytes + kLine - 1) / kLine * kLine;
-  void* const memory = std::aligned_alloc(kLine, size);
-  if (memory != nullptr) std::memset(memory, 0xa5, size);  // a program that counts on zeros sees it
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  std::memset(memory, 0xa5, bytes);  // a program that counts on zeros sees it
   return memory;
 }
 
@@ -52,8 +52,8 @@ Code end(Memory memory, bool pinned) {
   const auto found = state().blocks.find(memory);
   if (found == state().blocks.end() || (found->second.device < 0) != pinned) return kInvalidValue;
   if (!pinned) state().left += found->second.bytes;
+  munmap(reinterpret_cast<void*>(memory), found->second.bytes);
   state().blocks.erase(found);
-  std::free(reinterpret_cast<void*>(memory));
   return 0;
 }
 
