@@ -17,7 +17,7 @@
 #include "compll/codec/sections.h"
 #include "compll/codec/tile_codec.h"
 #include "compll/codec/tile_memory.h"
-#include "compll/codec/whole_codec.h"
+#include "compll/codec/vector_form_codec.h"
 #include "compll/ops/generated_coded.h"
 
 namespace casync::compll {
@@ -260,7 +260,7 @@ Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& genera
                             declares.state_initial + declares.state_count);
   info.states = static_cast<std::uint32_t>(info.state_initial.size());
   info.coded_terms = declares.votes || declares.state_count != 0;
-  info.has_result = generated.whole.result != nullptr || generated.result_tile != nullptr;
+  info.has_result = generated.vector_form.result != nullptr || generated.result_tile != nullptr;
   if (declares.block_parameter >= 0) {
     info.block = static_cast<Elements>(info.values[static_cast<std::size_t>(declares.block_parameter)]);
   } else if (declares.block != 0) {
@@ -274,16 +274,16 @@ Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& genera
       info.bits_per_element += bits_per_element(section.bits) / static_cast<double>(info.block);
     }
   }
-  if (generated.whole.encode != nullptr) {
+  if (generated.vector_form.encode != nullptr) {
     for (std::uint32_t i = 0; i < generated.section_count; ++i) {
       const GeneratedSection& section = generated.sections[i];
       if (section.over != GeneratedSection::Over::kSized) continue;
       constexpr Elements kMany = Elements{1} << 26;
       const GeneratedVector vector{info.values.data(), kMany, {}, nullptr};
       info.bits_per_element +=
-          bits_per_element(section.bits) * static_cast<double>(generated.whole.sized(i, vector)) / kMany;
+          bits_per_element(section.bits) * static_cast<double>(generated.vector_form.sized(i, vector)) / kMany;
     }
-    return make_whole_codec(std::move(info), generated);
+    return make_vector_form_codec(std::move(info), generated);
   }
   return coded_where_asked(std::make_unique<Generated>(std::move(info), generated, check_statistics),
                            codings_of(generated));

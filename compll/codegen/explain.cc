@@ -118,8 +118,8 @@ std::string tile_explanation(const CpuTiles& plan, const Source& source, double 
   return all;
 }
 
-/// The least bytes of programs for whole vectors: they read the gradient and kept arrays, and write the latter.
-LeastBytes least_of_whole(const Program& program, double payload) {
+/// The least bytes of programs in vector form: they read the gradient and kept arrays, and write the latter.
+LeastBytes least_of_vector(const Program& program, double payload) {
   const double kept = 8.0 * static_cast<double>(program.states.size()) + (program.declares.feedback ? 8 : 0);
   return {.encode = 4 + kept + payload, .decode = 4 + payload, .merge = (kMerged + 1) * payload + kept};
 }
@@ -130,8 +130,8 @@ double payload_of(const Program& program) {
   return payload_bits(program, parameters, kMany) / 8;
 }
 
-Result<std::string> whole_explanation(const Program& program, const Source& source, double payload) {
-  const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(program, source);
+Result<std::string> vector_explanation(const Program& program, const Source& source, double payload) {
+  const Result<cpu_vector::Plan> plan = cpu_vector::plan_vector(program, source);
   if (!plan) return plan.status();
   std::string all;
   for (FunctionLoops& function : loops_of(*plan)) {
@@ -142,7 +142,7 @@ Result<std::string> whole_explanation(const Program& program, const Source& sour
         function.loops.push_back({"the residual, less what is decoded", 4 + payload, 4});
       }
     }
-    const double least = encodes                     ? least_of_whole(program, payload).encode
+    const double least = encodes                     ? least_of_vector(program, payload).encode
                          : function.name == "decode" ? 4 + payload
                                                      : 8 + 8.0 * static_cast<double>(program.states.size());
     add(all, function, least, encodes ? "each loop above reads what the one before has made" : "");
@@ -171,10 +171,10 @@ Result<std::string> rounds_explanation(const Program& program, const Source& sou
 }
 
 /// The parts that take longer than their bytes suggest.
-std::string cliffs(const Program& program, const std::string& why_whole) {
+std::string cliffs(const Program& program, const std::string& why_vector) {
   std::string all;
-  if (!why_whole.empty()) {
-    all += "slower than its bytes say: " + why_whole +
+  if (!why_vector.empty()) {
+    all += "slower than its bytes say: " + why_vector +
            ", so loops go over the whole vector and take 3 to 5 times as long\n";
   }
   std::set<int> widths;
@@ -199,7 +199,7 @@ std::string cliffs(const Program& program, const std::string& why_whole) {
 LeastBytes least_bytes(const Program& program, const Source& source) {
   const double payload = payload_of(program);
   const CommonForm form = form_of(program, source);
-  return form.lowered ? least_of_tiles(program, *form.lowered, payload) : least_of_whole(program, payload);
+  return form.lowered ? least_of_tiles(program, *form.lowered, payload) : least_of_vector(program, payload);
 }
 
 Result<std::string> explanation(const Program& program, const Source& source) {
@@ -212,9 +212,9 @@ Result<std::string> explanation(const Program& program, const Source& source) {
     return text + tile_explanation(*form.tiles, source, payload) + cliffs(program, "") + launches;
   }
   const std::string why = form.lowered ? why_not_tiles(program, *form.lowered).value_or("") : "";
-  const Result<std::string> whole = whole_explanation(program, source, payload);
-  if (!whole) return whole.status();
-  return text + *whole + cliffs(program, why) + launches;
+  const Result<std::string> vector = vector_explanation(program, source, payload);
+  if (!vector) return vector.status();
+  return text + *vector + cliffs(program, why) + launches;
 }
 
 }  // namespace casync::compll

@@ -51,8 +51,8 @@ std::string kept_states_text(const Program& program, const Routine& routine) {
   return text;
 }
 
-/// The steps of a routine on whole vectors.
-std::string whole_routine_text(const Program& program, const std::string& name, const Routine& routine) {
+/// The steps of a routine in vector form.
+std::string vector_routine_text(const Program& program, const std::string& name, const Routine& routine) {
   std::string text = name + "\n" + text_of(program, all_of(routine.steps));
   text += kept_states_text(program, routine);
   for (const TermPtr& section : routine.sections) text += "  send " + text_of(program, *section) + "\n";
@@ -60,12 +60,12 @@ std::string whole_routine_text(const Program& program, const std::string& name, 
   return text;
 }
 
-std::string whole_text(const Program& program, const std::string& why) {
-  std::string text = "whole vectors, as " + why + "\n" + sizes_text(program);
-  text += whole_routine_text(program, "encode", program.encode);
-  if (program.merge) text += whole_routine_text(program, "merge", *program.merge);
-  text += whole_routine_text(program, "decode", program.decode);
-  return text + (program.result ? whole_routine_text(program, "result", *program.result) : "");
+std::string vector_text(const Program& program, const std::string& why) {
+  std::string text = "vector form, as " + why + "\n" + sizes_text(program);
+  text += vector_routine_text(program, "encode", program.encode);
+  if (program.merge) text += vector_routine_text(program, "merge", *program.merge);
+  text += vector_routine_text(program, "decode", program.decode);
+  return text + (program.result ? vector_routine_text(program, "result", *program.result) : "");
 }
 
 template <class Plan>
@@ -73,11 +73,11 @@ std::string plan_text(const Result<Plan>& plan) {
   return plan ? text_of(*plan) : plan.status().message() + "\n";
 }
 
-/// The plan of a target: by tiles, or on whole vectors with the reason, unless it is that of all targets.
-template <class Tiles, class PlanWhole>
-std::string plan_text(const TargetForm<Tiles>& form, const PlanWhole& plan_whole) {
+/// The plan of a target: by tiles, or in vector form with the reason, unless it is that of all targets.
+template <class Tiles, class PlanVector>
+std::string plan_text(const TargetForm<Tiles>& form, const PlanVector& plan_vector) {
   if (form.kind == Form::Kind::kTiles) return text_of(*form.tiles);
-  return (form.lowered ? "whole vectors: " + form.reason + "\n" : "") + plan_text(plan_whole());
+  return (form.lowered ? "vector form: " + form.reason + "\n" : "") + plan_text(plan_vector());
 }
 
 /// The turns of a program that exchanges.
@@ -144,7 +144,7 @@ std::string ir_text(const Program& program, const Source& source) {
     case Form::Kind::kTiles: return graphs_text(program, *form.lowered);
     case Form::Kind::kVector: break;
   }
-  return whole_text(program, form.reason);
+  return vector_text(program, form.reason);
 }
 
 std::string plans_text(const Program& program, const Source& source) {
@@ -152,10 +152,10 @@ std::string plans_text(const Program& program, const Source& source) {
   const TargetForm<CudaTiles> cuda = form_of(program, source, plan_cuda_tiles);
   if (cuda.kind == Form::Kind::kRounds) {
     return "on a CPU\n" + plan_text(cpu_turns::plan_turns(program, source)) + "on a GPU\n" +
-           plan_text(cuda_whole::plan_turns(program, source));
+           plan_text(cuda_vector::plan_turns(program, source));
   }
-  return "on a CPU\n" + plan_text(cpu, [&] { return cpu_whole::plan_whole(program, source); }) + "on a GPU\n" +
-         plan_text(cuda, [&] { return cuda_whole::plan_whole(program, source); });
+  return "on a CPU\n" + plan_text(cpu, [&] { return cpu_vector::plan_vector(program, source); }) + "on a GPU\n" +
+         plan_text(cuda, [&] { return cuda_vector::plan_vector(program, source); });
 }
 
 }  // namespace casync::compll

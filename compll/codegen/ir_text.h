@@ -13,7 +13,7 @@ namespace casync::compll {
 /// steps of each turn, and what it keeps for later ones.
 std::string ir_text(const Program& program, const Source& source);
 
-/// The text that follows it: the plan of each target, or the reason why it has none: by tiles, on whole vectors, or by
+/// The text that follows it: the plan of each target, or the reason why it has none: by tiles, in vector form, or by
 /// turns. The turns of a program that exchanges have a plan for a GPU only.
 std::string plans_text(const Program& program, const Source& source);
 

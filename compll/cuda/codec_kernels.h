@@ -60,7 +60,7 @@ class CodecKernels {
   virtual Launches encode_sum(Segments segments, const EncodeContext& context, LaunchMemory& memory) const = 0;
   /// Encodes `scale` times the sum of `contributions`. `out` has room for n floats, and is float32.
   virtual Launches merge(Segments segments, const EncodeContext& context, LaunchMemory& memory) const = 0;
-  /// Writes the sum of `contributions` to `out`, or adds it. Where `out` has half precision, kernels of whole vectors
+  /// Writes the sum of `contributions` to `out`, or adds it. Where `out` has half precision, kernels in vector form
   /// take one contribution.
   virtual Launches decode(Segments segments, bool add, LaunchMemory& memory) const = 0;
   /// Computes `out` from `in`, which is float32; the two may be the same.
@@ -81,8 +81,8 @@ class TurnKernels {
 /// kernel.
 Result<std::unique_ptr<CodecKernels>> make_tile_kernels(CudaDevice& device, const CudaModules& modules,
                                                         const CudaText& text, const CodecInfo& info);
-Result<std::unique_ptr<CodecKernels>> make_whole_kernels(CudaDevice& device, const CudaModules& modules,
-                                                         const CudaWhole& text, const CodecInfo& info);
+Result<std::unique_ptr<CodecKernels>> make_vector_form_kernels(CudaDevice& device, const CudaModules& modules,
+                                                               const CudaVectorForm& text, const CodecInfo& info);
 Result<std::unique_ptr<TurnKernels>> make_turn_kernels(CudaDevice& device, const CudaModules& modules,
                                                        const CudaRounds& text, const CodecInfo& info);
 

@@ -314,8 +314,9 @@ Result<std::unique_ptr<CudaCodec>> make_cuda_codec(CudaDevice& device, const Cud
                                                    const CudaCodecText& text, const Codec& meaning) {
   if (std::holds_alternative<CudaRounds>(text)) return invalid_argument("a codec that exchanges within a step");
   const auto* tiles = std::get_if<CudaText>(&text);
-  auto kernels = tiles != nullptr ? make_tile_kernels(device, modules, *tiles, meaning.info())
-                                  : make_whole_kernels(device, modules, std::get<CudaWhole>(text), meaning.info());
+  auto kernels = tiles != nullptr
+                     ? make_tile_kernels(device, modules, *tiles, meaning.info())
+                     : make_vector_form_kernels(device, modules, std::get<CudaVectorForm>(text), meaning.info());
   if (!kernels) return kernels.status();
   const PayloadCoding* const coding = coding_of(meaning);
   if (coding == nullptr) {

@@ -49,15 +49,16 @@ ReadyLaunch StagedKernels::launch(DriverApi::Handle kernel, std::size_t function
   placed_.assign(segments.begin(), segments.end());
   const auto count = static_cast<std::uint32_t>(placed_.size());
   const auto [most, is_new] = blocks_at_once_.try_emplace(kernel, 0);
-  if (is_new) most->second = device_.blocks_at_once(kernel, cuda::kWholeSharedBytes);
+  if (is_new) most->second = device_.blocks_at_once(kernel, cuda::kVectorFormSharedBytes);
   cuda::Launch launch = launch_of(count, context, settings_);
   const std::uint32_t tile = sizes(matrix_of(placed_[0])).tile_elements;
-  launch.tile = how_large == Tiles::kAsSaid ? tile : cuda::whole_tile_of(placed_.data(), count, tile, most->second);
-  const std::uint32_t tiles = cuda::place_whole_tiles(placed_.data(), count, launch.tile);
+  launch.tile =
+      how_large == Tiles::kAsSaid ? tile : cuda::vector_form_tile_of(placed_.data(), count, tile, most->second);
+  const std::uint32_t tiles = cuda::place_vector_form_tiles(placed_.data(), count, launch.tile);
   give_memory(function, memory);
   launch.segments = memory.give_all(placed_);
   launch.tickets = reinterpret_cast<cuda::uint32_t*>(memory.work(sizeof(cuda::uint32_t), sizeof(cuda::uint32_t)));
-  return {kernel, cuda::whole_grid_of(tiles, most->second), launch};
+  return {kernel, cuda::vector_form_grid_of(tiles, most->second), launch};
 }
 
 /// One piece for the memory of all segments. Several are filled with zeros together, a single one only as far as it

@@ -28,7 +28,7 @@ class StagedKernels {
 
   const cuda::Sizes& sizes(const cuda::Matrix& n) const;
 
-  /// The size of tiles: the program's own, or a larger one for long vectors (cuda::whole_tile_of).
+  /// The size of tiles: the program's own, or a larger one for long vectors (cuda::vector_form_tile_of).
   enum class Tiles { kAsSaid, kByLength };
 
   /// Returns a launch of `kernel`, which has index `function` in Sizes. The caller sets all of `segments` but their

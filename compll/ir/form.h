@@ -19,7 +19,7 @@ namespace casync::compll {
 struct Form {
   enum class Kind : std::uint8_t {
     kTiles,   ///< one pass computes element by element
-    kVector,  ///< each statement needs whole vectors
+    kVector,  ///< each statement may need all elements
     kRounds,  ///< turns between exchanges
   };
   Kind kind = Kind::kTiles;

@@ -42,7 +42,7 @@ enum class GraphForm : std::uint8_t {
   kSpread,
   kIndex,
   kTransform,
-  kNone,  ///< it needs all elements at once, and its program works on whole vectors
+  kNone,  ///< it needs all elements at once, and its program has the vector form
 };
 
 struct ArrayTraits {

@@ -68,7 +68,7 @@ struct GeneratedVector {
   /// Null: an encoder stores all entries of a section. Else it may store fewer of one of Over::kSized, and sets
   /// stored[section] to their number: all entries behind the last of them equal that one.
   Elements* stored = nullptr;
-  /// The most entries that decode and list read of GeneratedWhole::list_sections.
+  /// The most entries that decode and list read of GeneratedVectorForm::list_sections.
   Elements most_listed = kAllListed;
 };
 
@@ -82,8 +82,8 @@ struct ListedVector {
   Elements count = 0;
 };
 
-/// The functions of a program that needs the whole vector at once.
-struct GeneratedWhole {
+/// The functions of a program in vector form, which needs all elements at once.
+struct GeneratedVectorForm {
   /// Returns the number of elements of a section of Over::kSized.
   Elements (*sized)(std::uint32_t section, const GeneratedVector& vector);
   /// Returns false if a value of `source` is infinite or NaN. Stores the vector that `source` describes in `sum`, which
@@ -198,7 +198,7 @@ struct GeneratedCodec {
   void (*result_tile)(const GeneratedTile& tile, const float* decoded, float* out, Write mode);
 
   /// Replaces the functions above if these are null.
-  GeneratedWhole whole;
+  GeneratedVectorForm vector_form;
   /// Replaces all of them if it has an exchange.
   GeneratedRounds rounds{};
 

@@ -23,7 +23,7 @@ struct Scaled {
   const float* values = nullptr;
   float scale = 1;
   const float* residual = nullptr;  ///< null: nothing is added
-  MadeValues* made = nullptr;       ///< instead of `values`; for encoders of whole vectors only
+  MadeValues* made = nullptr;       ///< instead of `values`; for encoders in vector form only
 
   bool is_plain() const { return scale == 1 && residual == nullptr && made == nullptr; }
   Scaled from(Elements first) const {

@@ -133,7 +133,8 @@ def test_it_carries_every_part_and_the_licences_of_all(wheel):
         "casync/bin/casync", "casync/py.typed", "casync/lib/casync/compile_kernels",
         "casync/lib/casync/include/compll/ops/generated.h", "casync/lib/casync/include/hwy/highway.h",
         "casync/sources/plugins/native/plugin.map", "casync/sources/plugins/c_api/casync.h", *framework_files(),
-        "casync/lib/casync/include/compll/ops/cuda/launch.h", "casync/lib/casync/include/compll/ops/cuda/whole.cuh",
+        "casync/lib/casync/include/compll/ops/cuda/launch.h",
+        "casync/lib/casync/include/compll/ops/cuda/vector_form.cuh",
     ):  # fmt: skip
         assert part in names
     licences = {Path(n).name for n in names if "/licenses/" in n}

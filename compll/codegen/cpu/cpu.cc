@@ -10,7 +10,7 @@
 #include "compll/codegen/cpu/encoder_text.h"
 #include "compll/codegen/cpu/result_text.h"
 #include "compll/codegen/cpu/rounds_text.h"
-#include "compll/codegen/cpu/whole_text.h"
+#include "compll/codegen/cpu/vector_text.h"
 #include "compll/codegen/text/operation_text.h"
 #include "compll/codegen/text/plain_text.h"
 #include "compll/ir/form.h"
@@ -266,14 +266,14 @@ bool draws(const Program& program) {
 }
 
 /// The text of all other programs that do not exchange.
-std::string whole_text(const cpu_whole::Plan& plan, const Source& source, const std::string& include) {
+std::string vector_text(const cpu_vector::Plan& plan, const Source& source, const std::string& include) {
   const Program& program = *plan.program;
   Writer out(source);
-  std::vector<std::string> headers = {"whole-inl.h"};
-  if (draws(program)) headers.push_back("whole_random-inl.h");
+  std::vector<std::string> headers = {"vector_form-inl.h"};
+  if (draws(program)) headers.push_back("vector_form_random-inl.h");
   begin_text(out, program, include, headers);
-  write_whole(plan, out);
-  const bool lists = plan.decode.role == cpu_whole::Role::kList;
+  write_vector(plan, out);
+  const bool lists = plan.decode.role == cpu_vector::Role::kList;
   std::vector<std::string> functions = {"sized", "encode", "decode"};
   if (program.merge) functions.push_back("merge");
   if (lists) functions.push_back("list");
@@ -319,8 +319,8 @@ Result<std::string> cpu_text(const Program& program, const Source& source, const
     return plan ? Result<std::string>(rounds_text(*plan, source, include)) : plan.status();
   }
   if (form.kind == Form::Kind::kTiles) return tile_text(*form.tiles, source, include);
-  const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(program, source);
-  return plan ? Result<std::string>(whole_text(*plan, source, include)) : plan.status();
+  const Result<cpu_vector::Plan> plan = cpu_vector::plan_vector(program, source);
+  return plan ? Result<std::string>(vector_text(*plan, source, include)) : plan.status();
 }
 
 }  // namespace casync::compll

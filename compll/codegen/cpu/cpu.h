@@ -14,8 +14,8 @@ std::string generated_name(const std::string& codec);
 
 /// C++ that computes the codec, for every instruction set the library is built for. `include` is the path by which the
 /// text includes itself, once for each. Programs whose every loop is one over the elements of a block or of a tile work
-/// on tiles, sixteen elements at a time; the others on whole vectors. Unimplemented, with the place: the program fits
-/// neither.
+/// on tiles, sixteen elements at a time; the others have the vector form. Unimplemented, with the place: the program
+/// fits neither.
 Result<std::string> cpu_text(const Program& program, const Source& source, const std::string& include);
 
 }  // namespace casync::compll

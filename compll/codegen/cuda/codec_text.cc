@@ -14,8 +14,8 @@ Result<CudaCodecText> cuda_codec_text(const Program& program, const Source& sour
     Result<CudaRounds> turns = cuda_rounds_text(program, source);
     return turns ? Result<CudaCodecText>(std::move(*turns)) : turns.status();
   }
-  Result<CudaWhole> whole = cuda_whole_text(program, source);
-  return whole ? Result<CudaCodecText>(std::move(*whole)) : whole.status();
+  Result<CudaVectorForm> vector = cuda_vector_text(program, source);
+  return vector ? Result<CudaCodecText>(std::move(*vector)) : vector.status();
 }
 
 const std::string& text_of(const CudaCodecText& codec) {

@@ -8,14 +8,14 @@
 #include "base/status.h"
 #include "compll/codegen/cuda/rounds.h"
 #include "compll/codegen/cuda/tiles.h"
-#include "compll/codegen/cuda/whole.h"
+#include "compll/codegen/cuda/vector.h"
 #include "compll/lang/program.h"
 #include "compll/lang/source.h"
 
 namespace casync::compll {
 
-/// A program's kernels as text: by turns, by blocks and elements, or for the whole vector.
-using CudaCodecText = std::variant<CudaRounds, CudaText, CudaWhole>;
+/// A program's kernels as text: by turns, by tiles, or in vector form.
+using CudaCodecText = std::variant<CudaRounds, CudaText, CudaVectorForm>;
 
 /// Returns the text. Of a program with coded sections its kernels make and read payloads without coding, and others
 /// code them (cuda::CodingKernels). Unimplemented, with the reason and its place: there is none.

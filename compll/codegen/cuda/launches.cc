@@ -24,9 +24,9 @@ std::vector<Launches> launches_of(const CudaTiles& plan) {
   return all;
 }
 
-std::vector<Launches> launches_of(const std::vector<const cuda_whole::Routine*>& routines) {
+std::vector<Launches> launches_of(const std::vector<const cuda_vector::Routine*>& routines) {
   std::vector<Launches> all;
-  for (const cuda_whole::Routine* routine : routines) {
+  for (const cuda_vector::Routine* routine : routines) {
     all.push_back({routine->name, 1, static_cast<std::uint32_t>(routine->stages.size())});
   }
   return all;
@@ -37,10 +37,10 @@ std::vector<Launches> launches_of(const Program& program, const Source& source) 
   const TargetForm<CudaTiles> form = form_of(program, source, plan_cuda_tiles);
   if (form.kind == Form::Kind::kTiles) return launches_of(*form.tiles);
   if (form.kind == Form::Kind::kRounds) {
-    const Result<cuda_whole::Turns> plan = cuda_whole::plan_turns(program, source);
+    const Result<cuda_vector::Turns> plan = cuda_vector::plan_turns(program, source);
     return plan ? launches_of(routines_of(*plan)) : std::vector<Launches>();
   }
-  const Result<cuda_whole::Plan> plan = cuda_whole::plan_whole(program, source);
+  const Result<cuda_vector::Plan> plan = cuda_vector::plan_vector(program, source);
   return plan ? launches_of(routines_of(*plan)) : std::vector<Launches>();
 }
 

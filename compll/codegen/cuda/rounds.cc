@@ -4,8 +4,8 @@
 #include "compll/codegen/cuda/codec_file.h"
 #include "compll/codegen/cuda/sizes.h"
 #include "compll/codegen/cuda/terms.h"
-#include "compll/codegen/cuda/whole_names.h"
-#include "compll/codegen/cuda/whole_routine.h"
+#include "compll/codegen/cuda/vector_names.h"
+#include "compll/codegen/cuda/vector_routine.h"
 #include "compll/ir/rounds/rounds_plan.h"
 
 namespace casync::compll {
@@ -13,7 +13,7 @@ namespace {
 
 class CudaRoundsText {
  public:
-  CudaRoundsText(const cuda_whole::Turns& turns, Writer& out)
+  CudaRoundsText(const cuda_vector::Turns& turns, Writer& out)
       : program_(*turns.program), out_(out), turns_(turns), plan_(turns.rounds) {}
 
   void write(CudaRounds& made) {
@@ -21,7 +21,7 @@ class CudaRoundsText {
     write_layout();
     out_.line("");
     for (std::size_t turn = 0; turn < plan_.turns.size(); ++turn) {
-      CudaWholeRoutine text(turns_.turns[turn], out_);
+      CudaVectorRoutine text(turns_.turns[turn], out_);
       text.stages.write(word("Turn", turn), "", {});
       made.stages.push_back(static_cast<std::uint32_t>(turns_.turns[turn].stages.size()));
       out_.line("");
@@ -129,13 +129,13 @@ class CudaRoundsText {
 
   const Program& program_;
   Writer& out_;
-  const cuda_whole::Turns& turns_;
+  const cuda_vector::Turns& turns_;
   const RoundsPlan& plan_;
 };
 
 }  // namespace
 
-CudaRounds cuda_rounds_text(const cuda_whole::Turns& turns, const Source& source) {
+CudaRounds cuda_rounds_text(const cuda_vector::Turns& turns, const Source& source) {
   const std::string codec = turns.program->declares.name;
   Writer out(source);
   CudaRounds made;
@@ -149,7 +149,7 @@ CudaRounds cuda_rounds_text(const cuda_whole::Turns& turns, const Source& source
 }
 
 Result<CudaRounds> cuda_rounds_text(const Program& program, const Source& source) {
-  const Result<cuda_whole::Turns> turns = cuda_whole::plan_turns(program, source);
+  const Result<cuda_vector::Turns> turns = cuda_vector::plan_turns(program, source);
   return turns ? Result<CudaRounds>(cuda_rounds_text(*turns, source)) : turns.status();
 }
 

@@ -23,7 +23,7 @@ struct CudaRounds {
 };
 
 /// CUDA C++ that computes the codec, for nvcc and NVRTC (-std=c++20 -fmad=false, the include path of compll).
-CudaRounds cuda_rounds_text(const cuda_whole::Turns& turns, const Source& source);
+CudaRounds cuda_rounds_text(const cuda_vector::Turns& turns, const Source& source);
 
 /// The same with a plan of its own. Unimplemented, with the place: the program does not exchange, or only the
 /// interpreter can run it yet.

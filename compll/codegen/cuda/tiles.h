@@ -24,8 +24,8 @@ struct CudaText {
 /// CUDA C++ that computes the codec, for nvcc and NVRTC (-std=c++20 -fmad=false, the include path of compll).
 CudaText cuda_text(const CudaTiles& plan, const Source& source);
 
-/// The same with a plan of its own. Unimplemented, with the place: a program that needs the whole vector, for which
-/// there is cuda_whole_text, and sections of trits: units of warps are powers of two, and would share bytes of five.
+/// The same with a plan of its own. Unimplemented, with the place: a program in vector form, for which there is
+/// cuda_vector_text, and sections of trits: units of warps are powers of two, and would share bytes of five.
 Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const Source& source);
 
 /// The kernels that sum codes of one codec and encode the sum by another: casync_onebit_into_int4_merge, and

@@ -14,7 +14,7 @@
 #include "compll/ir/vector/cuda/staging.h"
 #include "compll/ir/vector/cuda/tasks.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 void define_block_reduce(Fusion& fusion, Id to, const Term& term, std::optional<VariableId>) {
   const Id from = fusion.arrays.array(*term.arguments.front());
@@ -38,7 +38,7 @@ void define_spread(Fusion& fusion, Id to, const Term& term, std::optional<Variab
 
 void define_range(Fusion& fusion, Id to, const Term&, std::optional<VariableId>) { fusion.add(Range{to}); }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector
 
 namespace casync::compll::cpu_turns {
 
@@ -64,7 +64,7 @@ Array define_range(Layout& layout, const Term&, Id to, const std::optional<Place
 
 }  // namespace casync::compll::cpu_turns
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 Id plan_vector_reduction(Staging& staging, const Term& term, const std::string& name) {
@@ -96,4 +96,4 @@ Id plan_range(Staging& staging, const Term& term, const std::string& name, std::
   return add_value(staging.plan, {name, term.type(), Range{}, {}});
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

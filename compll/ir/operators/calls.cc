@@ -16,7 +16,7 @@
 #include "compll/ir/vector/cuda/tasks.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 void define_call(Fusion& fusion, Id to, const Term& term) {
   const std::string name(name_of(term.op));
@@ -40,9 +40,9 @@ void define_call(Fusion& fusion, Id to, const Term& term) {
   fusion.add(std::move(call));
 }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 Id plan_call(Staging& staging, const Term& term, const std::string& name) {
   Routine& plan = staging.plan;
@@ -71,4 +71,4 @@ Id plan_call(Staging& staging, const Term& term, const std::string& name) {
   return add_memory(plan, name, type, address_of(to, type.element), {stage + 1, stage + 1});
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -15,13 +15,13 @@
 #include "compll/ir/vector/cuda/staging.h"
 #include "compll/ir/vector/cuda/tasks.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 void define_matmul(Fusion&, Id, const Term& term, std::optional<VariableId>) { Fusion::refuse(term); }
 
 void define_orthonormalize(Fusion&, Id, const Term& term, std::optional<VariableId>) { Fusion::refuse(term); }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector
 
 namespace casync::compll::cpu_turns {
 namespace {
@@ -77,7 +77,7 @@ Array define_orthonormalize(Layout& layout, const Term& term, Id to, const std::
 
 }  // namespace casync::compll::cpu_turns
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 Id plan_outer_product(Staging& staging, const Term& term, const std::string& name, std::optional<VariableId> id) {
@@ -126,4 +126,4 @@ Id plan_orthonormalize(Staging& staging, const Term& term, const std::string& na
   return add_memory(plan, name, term.type(), to, {stage + 1, stage + 1});
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -19,7 +19,7 @@
 #include "compll/ir/vector/cuda/tasks.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 namespace {
 
 /// `scatter` and `scatter_add`.
@@ -63,7 +63,7 @@ void define_hadamard(Fusion& fusion, Id to, const Term& term, std::optional<Vari
   fusion.loop.keep();
 }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector
 
 namespace casync::compll::cpu_turns {
 namespace {
@@ -110,7 +110,7 @@ Array define_hadamard(Layout&, const Term& term, Id, const std::optional<Place>&
 
 }  // namespace casync::compll::cpu_turns
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 /// Returns true if the function compares the two numbers themselves: `a < b`, or `a > b`.
@@ -236,4 +236,4 @@ Id plan_hadamard(Staging& staging, const Term& term, const std::string& name, st
   return add_memory(plan, name, term.type(), to, {stage, stage + 1});
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

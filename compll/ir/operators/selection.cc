@@ -17,7 +17,7 @@
 #include "compll/ir/vector/cuda/staging.h"
 #include "compll/ir/vector/cuda/tasks.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 namespace {
 
 /// `largest` or `kth_largest` of few elements, at once.
@@ -58,7 +58,7 @@ void define_where(Fusion& fusion, Id to, const Term& term, std::optional<Variabl
   fusion.add(Apply{to, "where", {}, arguments, "where {2}", {from}, term.op});
 }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector
 
 namespace casync::compll::cpu_turns {
 
@@ -77,7 +77,7 @@ Array define_where(Layout&, const Term& term, Id, const std::optional<Place>&) {
 
 }  // namespace casync::compll::cpu_turns
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 /// A search, and the stage from which on its key is known.
@@ -154,4 +154,4 @@ Id plan_where(Staging& staging, const Term& term, const std::string& name, std::
   return add_memory(plan, name, term.type(), address_of(to, kUintType), {stage + 1, stage + 1});
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

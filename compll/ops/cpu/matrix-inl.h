@@ -18,7 +18,7 @@
 #include <limits>
 
 #include "compll/ops/cpu/simd-inl.h"
-#include "compll/ops/cpu/whole_arrays-inl.h"
+#include "compll/ops/cpu/vector_form_arrays-inl.h"
 #include "compll/ops/exchange_kind.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of generated text that pick and move elements of whole vectors. Included after hwy/foreach_target.h only.
+// Operators of text in vector form that pick and move elements. Included after hwy/foreach_target.h only.
 #if defined(COMPLL_OPS_CPU_SELECTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_SELECTION_INL_H_
 #undef COMPLL_OPS_CPU_SELECTION_INL_H_
@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "compll/ops/cpu/hadamard-inl.h"
-#include "compll/ops/cpu/whole_arrays-inl.h"
+#include "compll/ops/cpu/vector_form_arrays-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "compll/ops/cpu/whole_arrays-inl.h"
+#include "compll/ops/cpu/vector_form_arrays-inl.h"
 #include "compll/ops/trits.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -116,7 +116,7 @@ HWY_INLINE void store_one_trit(int32_t trit, std::byte* section, size_t i) {
   section[i / 5] = static_cast<std::byte>(before + (trit < 0 ? 2 : trit) * kTritPlaces[i % 5]);
 }
 
-// Functions for the text of whole vectors.
+// Functions for text in vector form.
 
 struct TritSection {
   const std::byte* at = nullptr;

@@ -60,12 +60,12 @@ struct Segment {
   const float* residual_in = nullptr;
   float* residual_out = nullptr;
   unsigned char* payload = nullptr;  ///< encode and merge: the code's address
-  void* out = nullptr;  ///< decode and result; merge of programs that need the whole vector: room for the sum
+  void* out = nullptr;               ///< decode and result; merge of programs in vector form: room for the sum
   const float* states_in = nullptr;  ///< arrays of n floats that the codec keeps, `state_stride` floats apart
   float* states_out = nullptr;       ///< their new values; null: the caller does not want them. The two do not overlap
   uint64_t state_stride = 0;
-  // Members of programs that need the whole vector:
-  unsigned char* memory = nullptr;  ///< WholeFunction::memory_bytes of it; the first zeroed_bytes are zero when
+  // Members of programs in vector form:
+  unsigned char* memory = nullptr;  ///< VectorFormFunction::memory_bytes of it; the first zeroed_bytes are zero when
                                     ///< the launch starts: the allocator zeroes them once, and each launch leaves
                                     ///< zeros
   uint64_t gradient = 0;            ///< the gradient's key
@@ -93,10 +93,10 @@ struct Launch {
   uint32_t step = 0;
   uint64_t seed = 0;
   bool add = false;  ///< decode: adds to `out`
-  // Members of programs that need the whole vector:
+  // Members of programs in vector form:
   bool subtract = false;        ///< decode: subtracts from `out`
   uint32_t contributions = 0;   ///< decode: the most contributions of a segment; one that has none stays as it is
-  uint32_t tile = 0;            ///< elements of a tile: whole_tile_of
+  uint32_t tile = 0;            ///< elements of a tile: vector_form_tile_of
   uint32_t* tickets = nullptr;  ///< a word, zero when the first launch that uses it starts and after each; two
                                 ///< launches that run at the same time have different ones
   uint64_t* stamps = nullptr;   ///< times of the launch's begin, and of the end of each turn of a segment of several
@@ -164,32 +164,33 @@ struct Kernels {
   Kernel encode_statistics = nullptr, merge_statistics = nullptr;
 };
 
-/// One function of a program that needs the whole vector: one launch, in which tiles wait for each other between
+/// One function of a program in vector form: one launch, in which tiles wait for each other between
 /// stages. No kernel: the program does not have it.
-struct WholeFunction {
+struct VectorFormFunction {
   Kernel kernel = nullptr;
   uint32_t stages = 0;
   uint64_t (*memory_bytes)(uint64_t n, const Settings& settings) = nullptr;  ///< of a segment
   uint64_t (*zeroed_bytes)(uint64_t n, const Settings& settings) = nullptr;
 };
 
-/// The kernels of a program that needs the whole vector. `encode` encodes; sums are encoded by `merge` if there is one.
+/// The kernels of a program in vector form. `encode` encodes; sums are encoded by `merge` if there is one.
 /// A residual is the encoded vector, in `residual_out`, minus what `decode` subtracts, unless encoding has done so.
-struct WholeKernels {
+struct VectorFormKernels {
   const char* name = "";
   uint32_t states = 0;
   bool keeps_residual = false;  ///< encoding has subtracted
   SizesKernel sizes = nullptr;
   uint32_t (*tile_elements)(const Settings& settings) = nullptr;  ///< a multiple of all blocks and of 4096
-  WholeFunction encode, merge, decode, result;
+  VectorFormFunction encode, merge, decode, result;
 };
 
-/// One turn of a step that exchanges. It reads `in` and the states, as a whole-vector launch does, and writes the input
-/// of the next exchange, `states_out` and `out`. Only the last turn writes `out`, which may be `in`.
+/// One turn of a step that exchanges. It reads `in` and the states, as a launch in vector form does, and writes the
+/// input of the next exchange, `states_out` and `out`. Only the last turn writes `out`, which may be `in`.
 struct TurnFunction {
   Kernel kernel = nullptr;
   uint32_t stages = 0;
-  uint64_t (*memory_bytes)(const Matrix& n, const Settings& settings) = nullptr;  ///< of a segment, as WholeFunction's
+  /// Of a segment, as VectorFormFunction's.
+  uint64_t (*memory_bytes)(const Matrix& n, const Settings& settings) = nullptr;
   uint64_t (*zeroed_bytes)(const Matrix& n, const Settings& settings) = nullptr;
 };
 
@@ -205,36 +206,38 @@ struct RoundsKernels {
   TurnFunction turns[kMostRounds + 1];
 };
 
-COMPLL_ANYWHERE inline uint64_t whole_tiles_of(uint64_t n, uint32_t tile) { return n == 0 ? 1 : (n - 1) / tile + 1; }
+COMPLL_ANYWHERE inline uint64_t vector_form_tiles_of(uint64_t n, uint32_t tile) {
+  return n == 0 ? 1 : (n - 1) / tile + 1;
+}
 
-COMPLL_ANYWHERE inline uint64_t whole_tiles_of(const Segment* segments, uint32_t count, uint32_t tile) {
+COMPLL_ANYWHERE inline uint64_t vector_form_tiles_of(const Segment* segments, uint32_t count, uint32_t tile) {
   uint64_t tiles = 0;
-  for (uint32_t i = 0; i < count; ++i) tiles += whole_tiles_of(segments[i].n, tile);
+  for (uint32_t i = 0; i < count; ++i) tiles += vector_form_tiles_of(segments[i].n, tile);
   return tiles;
 }
 
 /// Elements, unless the program says more.
-inline constexpr uint32_t kLargestWholeTile = 131072;
+inline constexpr uint32_t kLargestVectorFormTile = 131072;
 
 /// Returns the number of elements in a launch's tiles: so large that each of the blocks of threads that run at a time
 /// (`most`) has one tile in each stage, as the fixed cost of a tile is the same for a large one; with many elements, as
-/// many tiles each. `tile`: WholeKernels::tile_elements. `at_most`: see kLargestWholeTile.
-COMPLL_ANYWHERE inline uint32_t whole_tile_of(const Segment* segments, uint32_t count, uint32_t tile, uint32_t most,
-                                              uint32_t at_most = kLargestWholeTile) {
+/// many tiles each. `tile`: VectorFormKernels::tile_elements. `at_most`: see kLargestVectorFormTile.
+COMPLL_ANYWHERE inline uint32_t vector_form_tile_of(const Segment* segments, uint32_t count, uint32_t tile,
+                                                    uint32_t most, uint32_t at_most = kLargestVectorFormTile) {
   const uint32_t largest = tile < at_most ? at_most / tile : 1;
   const uint64_t each = uint64_t{largest} * most;  // and a segment's last tile may have hardly any
-  const uint64_t turns = (whole_tiles_of(segments, count, tile) + uint64_t{largest} * count + each - 1) / each;
+  const uint64_t turns = (vector_form_tiles_of(segments, count, tile) + uint64_t{largest} * count + each - 1) / each;
   uint32_t times = 1;
-  while (times < largest && whole_tiles_of(segments, count, times * tile) > turns * most) ++times;
+  while (times < largest && vector_form_tiles_of(segments, count, times * tile) > turns * most) ++times;
   return times * tile;
 }
 
 /// Numbers the tiles of segments; returns their count.
-COMPLL_ANYWHERE inline uint32_t place_whole_tiles(Segment* segments, uint32_t count, uint32_t tile) {
+COMPLL_ANYWHERE inline uint32_t place_vector_form_tiles(Segment* segments, uint32_t count, uint32_t tile) {
   uint32_t tiles = 0;
   for (uint32_t i = 0; i < count; ++i) {
     segments[i].first_tile = tiles;
-    segments[i].tile_count = static_cast<uint32_t>(whole_tiles_of(segments[i].n, tile));
+    segments[i].tile_count = static_cast<uint32_t>(vector_form_tiles_of(segments[i].n, tile));
     tiles += segments[i].tile_count;
   }
   return tiles;
@@ -264,14 +267,15 @@ COMPLL_ANYWHERE constexpr Grid grid_of(uint32_t tiles, uint32_t unit) {
 }
 /// The most words of 64 bits that shared memory has for the values that follow from a segment's size.
 inline constexpr uint32_t kGeometryWords = 48;
-/// The shared memory of a whole vector's tile: 4096 words, the segment, and words that threads of a block exchange.
-inline constexpr uint32_t kWholeSharedBytes = 4096 * 4 +
-                                              (64 + kGeometryWords) * static_cast<uint32_t>(sizeof(uint64_t)) +
-                                              kThreads * 4 + 16 + static_cast<uint32_t>(sizeof(Segment));
+/// The shared memory of a tile of kernels in vector form: 4096 words, the segment, and words that threads of a block
+/// exchange.
+inline constexpr uint32_t kVectorFormSharedBytes = 4096 * 4 +
+                                                   (64 + kGeometryWords) * static_cast<uint32_t>(sizeof(uint64_t)) +
+                                                   kThreads * 4 + 16 + static_cast<uint32_t>(sizeof(Segment));
 /// Blocks take tiles as they come, so any number of them is enough, even one. More blocks than there are tiles, or than
 /// the device runs at a time (`most`), would find nothing to do.
-COMPLL_ANYWHERE constexpr Grid whole_grid_of(uint32_t tiles, uint32_t most) {
-  return {tiles < most ? tiles : most, kThreads, kWholeSharedBytes};
+COMPLL_ANYWHERE constexpr Grid vector_form_grid_of(uint32_t tiles, uint32_t most) {
+  return {tiles < most ? tiles : most, kThreads, kVectorFormSharedBytes};
 }
 
 /// Numbers the tiles of segments; returns their count.

@@ -5,12 +5,12 @@
 // NaN, without a promise of its bits.
 #pragma once
 
-#include "compll/ops/cuda/whole_reducers.cuh"
+#include "compll/ops/cuda/vector_form_reducers.cuh"
 
 namespace casync::compll::cuda {
 
 /// Four rows of 4096: a block of threads has work for half of its lanes in products with rows.
-inline constexpr uint32_t kRoundsTile = 4 * kWholeTile;
+inline constexpr uint32_t kRoundsTile = 4 * kVectorFormTile;
 
 /// A tile's share of `count` rows, or other parts of a matrix. Its ends need not be those of the tile's elements.
 struct Share {
@@ -107,7 +107,7 @@ __device__ __forceinline__ void products_of_rows(const Part& part, const Matrix&
 template <class A, class V>
 __device__ __forceinline__ void products_of_columns(const Part& part, const Matrix& n, const A& matrix, uint64_t given,
                                                     const V& vectors, uint64_t wanted, float* out) {
-  constexpr uint32_t kRows = kWholeTile / kLanes;
+  constexpr uint32_t kRows = kVectorFormTile / kLanes;
   const uint64_t count = least(vectors_in(given, n.rows), vectors_in(wanted, n.columns));
   clear_behind(part, count * n.columns, wanted, out);
   const Share strips(part, blocks_of(n.columns, kLanes));
@@ -162,7 +162,7 @@ __device__ __forceinline__ Outer<L, R> outer_product(const Matrix& n, uint64_t o
 /// thread i % kThreads asks for element i.
 template <class Product>
 __device__ __forceinline__ double sum_in_lanes(const Part& part, uint64_t length, const Product& product) {
-  constexpr uint32_t kTogether = kWholeTile / 2;  // doubles that shared memory holds
+  constexpr uint32_t kTogether = kVectorFormTile / 2;  // doubles that shared memory holds
   double* const products = reinterpret_cast<double*>(part.shared.words);
   double own = 0;
   for (uint64_t first = 0; first < length; first += kTogether) {

@@ -3,7 +3,7 @@
 // Chosen places, in ascending order: a tile learns from earlier tiles how many they have.
 #pragma once
 
-#include "compll/ops/cuda/whole.cuh"
+#include "compll/ops/cuda/vector_form.cuh"
 
 namespace casync::compll::cuda {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compll/ops/cuda/hadamard.cuh"
-#include "compll/ops/cuda/whole.cuh"
+#include "compll/ops/cuda/vector_form.cuh"
 
 namespace casync::compll::cuda {
 
@@ -11,11 +11,11 @@ namespace casync::compll::cuda {
 template <class A>
 __device__ __forceinline__ void hadamard(const Part& part, uint32_t block, const A& array, float* out) {
   const uint64_t end = part.end(part.n);
-  const uint32_t piece = block > kWholeTile ? block : kWholeTile;
+  const uint32_t piece = block > kVectorFormTile ? block : kVectorFormTile;
   for (uint64_t first = part.begin(part.n); first < end; first += piece) {
     const uint32_t size = static_cast<uint32_t>(least<uint64_t>(piece, end - first));
     const uint32_t whole = size / block * block;  // a short block follows
-    float* const x = block > kWholeTile ? out + first : reinterpret_cast<float*>(part.shared.words);
+    float* const x = block > kVectorFormTile ? out + first : reinterpret_cast<float*>(part.shared.words);
     __syncthreads();
     for (uint32_t j = threadIdx.x; j < size; j += kThreads) x[j] = array(first + j);
     for (uint32_t half = 1; half < block; half *= 2) {

@@ -5,11 +5,11 @@
 // the elements of other runs that go ahead of it. A NaN, which is in no order, needs the slow way.
 #pragma once
 
-#include "compll/ops/cuda/whole.cuh"
+#include "compll/ops/cuda/vector_form.cuh"
 
 namespace casync::compll::cuda {
 
-inline constexpr uint32_t kRun = kWholeTile / 2;
+inline constexpr uint32_t kRun = kVectorFormTile / 2;
 
 /// Merges runs of 1, 2, 4, ... elements, in the interpreter's order whatever `goes_before` says: one block of threads
 /// does it, and each of them merges two runs. `spare` has as much room as `out`, where the elements end up.

@@ -11,19 +11,19 @@
 
 namespace casync::compll::cuda {
 
-inline constexpr uint32_t kWholeTile = 4096;
+inline constexpr uint32_t kVectorFormTile = 4096;
 
 /// Shared memory of a block of threads: a step's data of a tile, words that threads exchange, and the segment with the
 /// values that follow from its size, which are read often.
 struct Shared {
-  uint32_t words[kWholeTile];
+  uint32_t words[kVectorFormTile];
   uint64_t told[64];
   uint64_t geometry[kGeometryWords];
   uint32_t sums[kThreads];
   uint32_t ticket, unused[3];
   Segment segment;
 };
-static_assert(sizeof(Shared) == kWholeSharedBytes);
+static_assert(sizeof(Shared) == kVectorFormSharedBytes);
 __device__ inline Shared& shared_of_block() { return *reinterpret_cast<Shared*>(shared_memory()); }
 
 /// The first words of a segment's memory.

@@ -233,7 +233,7 @@ Result<std::unique_ptr<CodecKernels>> make_cuda_kernels(compll::CudaDevice& devi
   const auto* const tiles = std::get_if<compll::CudaText>(&text);
   auto kernels = tiles != nullptr
                      ? compll::make_tile_kernels(device, modules, *tiles, info)
-                     : compll::make_whole_kernels(device, modules, std::get<compll::CudaWhole>(text), info);
+                     : compll::make_vector_form_kernels(device, modules, std::get<compll::CudaVectorForm>(text), info);
   if (!kernels) return kernels.status();
   std::unique_ptr<compll::PayloadCoder> coder;
   if (const compll::PayloadCoding* const coding = compll::coding_of(meaning)) {

@@ -100,7 +100,7 @@ TEST_CASE("cubin: every codec becomes machine code with its kernels") {
 
 TEST_CASE("cubin: so do programs with what no codec has") {
   skip_without_nvrtc();
-  check_compiled("trits_whole", file_in_tests("program/trits_whole.cll"));
+  check_compiled("trits_vector", file_in_tests("program/trits_vector.cll"));
   check_compiled("turned", file_in_tests("program/turned.cll"));
   check_compiled("rounds", file_in_tests("program/rounds.cll"));
   check_compiled("turns", file_in_tests("cuda/programs/turns.cll"));

@@ -10,7 +10,7 @@
 #include "compll/interpreter/bit_sections.h"
 #include "compll/interpreter/reductions.h"
 #include "compll/ops/cpu/convert.h"
-#include "compll/ops/cuda/whole.cuh"
+#include "compll/ops/cuda/vector_form.cuh"
 #include "compll/ops/random.h"
 
 // The operations do not exchange anything; what does is tested with whole kernels.
@@ -166,7 +166,7 @@ Scalar reduced_backwards(const std::vector<T>& elements) {
 
 }  // namespace
 
-TEST_CASE("cuda operations: tiles of whole vectors are so large that each block of threads has one") {
+TEST_CASE("cuda operations: tiles of the vector form are so large that each block of threads has one") {
   for (const std::uint32_t least : {4096u, 12288u, 20480u}) {
     for (const std::uint32_t most : {1u, 7u, 924u}) {
       for (const std::uint64_t n : {0ull, 1ull, 4096ull, 100000ull, 1ull << 20, 1ull << 26, 1ull << 30}) {
@@ -174,10 +174,10 @@ TEST_CASE("cuda operations: tiles of whole vectors are so large that each block 
           std::vector<cuda::Segment> segments(count);
           for (cuda::Segment& segment : segments) segment.n = n;
           INFO(least << ' ' << most << ' ' << n << ' ' << count);
-          const std::uint32_t tile = cuda::whole_tile_of(segments.data(), count, least, most);
+          const std::uint32_t tile = cuda::vector_form_tile_of(segments.data(), count, least, most);
           CHECK(tile % least == 0);
           CHECK(tile <= 131072);
-          const std::uint32_t tiles = cuda::place_whole_tiles(segments.data(), count, tile);
+          const std::uint32_t tiles = cuda::place_vector_form_tiles(segments.data(), count, tile);
           if (2 * count <= most && count * n <= most * 65536ull) CHECK(tiles <= most);
         }
       }

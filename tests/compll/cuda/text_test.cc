@@ -8,7 +8,7 @@
 #include "compll/codegen/cuda/launches.h"
 #include "compll/codegen/cuda/rounds.h"
 #include "compll/codegen/cuda/tiles.h"
-#include "compll/codegen/cuda/whole.h"
+#include "compll/codegen/cuda/vector.h"
 #include "compll/ir/form.h"
 #include "compll/ir/tiles/cuda/plan.h"
 #include "compll/lang/front_end.h"
@@ -38,12 +38,12 @@ Made made_from(const std::string& name, const std::string& program_text) {
 
 Made made_from_codec(const std::string& name) { return made_from(name + ".cll", source_of(name)); }
 
-Result<CudaWhole> whole_from(const std::string& name, const std::string& program_text) {
+Result<CudaVectorForm> vector_form_from(const std::string& name, const std::string& program_text) {
   const Source source(name, program_text);
   Result<Program> program = compile(source);
   REQUIRE(program.status().text() == "OK");
   if (program->declares.name.empty()) program->declares.name = "x";
-  return cuda_whole_text(*program, source);
+  return cuda_vector_text(*program, source);
 }
 
 /// Kernels that code sections, join the blocks, and find and read them.
@@ -71,7 +71,7 @@ std::size_t words_of_geometry(const std::string& text) {
 }
 
 /// `encode 5, decode 2`.
-std::string stages_of(const CudaWhole& made) {
+std::string stages_of(const CudaVectorForm& made) {
   std::string text;
   for (const auto& [function, stages] : made.stages) {
     text += (text.empty() ? "" : ", ") + function + " " + std::to_string(stages);
@@ -116,7 +116,7 @@ TEST_CASE("cuda text: one launch encodes, and two where the tensor has statistic
 }
 
 TEST_CASE("cuda text: topk, as it is compiled") {
-  const Result<CudaWhole> made = whole_from("topk.cll", source_of("topk"));
+  const Result<CudaVectorForm> made = vector_form_from("topk.cll", source_of("topk"));
   REQUIRE(made.status().text() == "OK");
   CHECK(test::golden("topk.cu", made->text) == made->text);
 }
@@ -136,7 +136,7 @@ TEST_CASE(
         "}\n"
         "void decode(uint8* compressed, float* gradient) { uint* p; float* v; float t; extract(compressed, p, v, t);\n"
         "gradient = scatter(p, map(v, [&](float x) -> float { return x + t; }), gradient.size); }\n";
-    const Result<CudaWhole> made = whole_from("x.cll", text);
+    const Result<CudaVectorForm> made = vector_form_from("x.cll", text);
     REQUIRE(made.status().text() == "OK");
     return count(made->text, "fill(part, n, all_") - 1;
   };
@@ -158,10 +158,10 @@ TEST_CASE(
 
 TEST_CASE("cuda text: programs differ in whether all that follows from a size finds room in shared memory") {
   std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/kth.cll");
-  const Result<CudaWhole> crowded = whole_from("kth.cll", {std::istreambuf_iterator<char>(file), {}});
+  const Result<CudaVectorForm> crowded = vector_form_from("kth.cll", {std::istreambuf_iterator<char>(file), {}});
   REQUIRE(crowded.status().text() == "OK");
   CHECK(words_of_geometry(crowded->text) > cuda::kGeometryWords);
-  const Result<CudaWhole> usual = whole_from("topk.cll", source_of("topk"));
+  const Result<CudaVectorForm> usual = vector_form_from("topk.cll", source_of("topk"));
   REQUIRE(usual.status().text() == "OK");
   CHECK(words_of_geometry(usual->text) <= cuda::kGeometryWords);
 }
@@ -176,7 +176,7 @@ TEST_CASE("cuda text: a program that sends places and their elements keeps the r
                                     {"randomk", false},
                                     {"dgc", false}}) {
     INFO(name);
-    const Result<CudaWhole> made = whole_from(std::string(name) + ".cll", source_of(name));
+    const Result<CudaVectorForm> made = vector_form_from(std::string(name) + ".cll", source_of(name));
     REQUIRE(made.status().text() == "OK");
     CHECK(made->keeps_residual == keeps);
     CHECK((made->text.find("part.segment.residual_out != nullptr) add_at(") != std::string::npos) == keeps);
@@ -185,7 +185,7 @@ TEST_CASE("cuda text: a program that sends places and their elements keeps the r
 
 TEST_CASE("cuda text: a pass over all elements for a threshold reduces them, too, if no order can be seen") {
   const auto made_of = [](const std::string& name, const std::string& text) {
-    const Result<CudaWhole> made = whole_from(name, text);
+    const Result<CudaVectorForm> made = vector_form_from(name, text);
     REQUIRE(made.status().text() == "OK");
     return made->text;
   };
@@ -208,7 +208,7 @@ TEST_CASE("cuda text: a pass over all elements for a threshold reduces them, too
   }
 }
 
-TEST_CASE("cuda text: one launch for each function of a program that needs the whole vector, and its stages") {
+TEST_CASE("cuda text: one launch for each function of a program in vector form, and its stages") {
   // Three to find the least key that is chosen, which is all for a threshold; one to write the places, one for what
   // they are used for; a stage more for each result that all elements wait for. A place that may be there twice costs
   // decoding two.
@@ -218,7 +218,7 @@ TEST_CASE("cuda text: one launch for each function of a program that needs the w
     const Result<Program> program = compile(source);
     REQUIRE(program.status().text() == "OK");
     if (form_of(*program, source, plan_cuda_tiles).kind != Form::Kind::kVector) continue;
-    const Result<CudaWhole> made = cuda_whole_text(*program, source);
+    const Result<CudaVectorForm> made = cuda_vector_text(*program, source);
     REQUIRE(made.status().text() == "OK");
     all += name + ": " + stages_of(*made) + "\n";
     CHECK(made->kernels.size() == made->stages.size() + (has_coded_sections(*program) ? kCodingKernels : 0));
@@ -283,7 +283,7 @@ TEST_CASE("cuda text: a turn takes one launch, and a stage for whatever needs wh
   CHECK(count(made->text, "part.given()") == 1);
   CHECK(count(made->text, "products_of_rows(part, n, Filling{m_8, m_8_filled}") == 1);
   CHECK(cuda_launches(*program, source) == "on a GPU: turn 0: 1 launch of 3 stages, turn 1: 1 of 3, turn 2: 1\n");
-  CHECK(cuda_whole_text(*program, source).status().message() == path + ": `synchronize` is compiled by turns");
+  CHECK(cuda_vector_text(*program, source).status().message() == path + ": `synchronize` is compiled by turns");
   const Source picks("sketched_topk.cll", source_of("sketched_topk"));
   CHECK(cuda_launches(*compile(picks), picks) ==
         "on a GPU: turn 0: 1 launch of 4 stages, turn 1: 1 of 5, turn 2: 1 of 6\n");
@@ -370,10 +370,10 @@ TEST_CASE("cuda text: operators that cannot be written are named with their plac
         "x.cll:1:20: error: `hadamard` beside sums of blocks, by tiles, cannot be compiled for CUDA, only interpreted");
 }
 
-TEST_CASE("cuda text: operators that cannot be written for the whole vector are named with their place") {
+TEST_CASE("cuda text: operators that cannot be written in vector form are named with their place") {
   const auto reason_of = [](const std::string& encode) {
-    const Result<CudaWhole> made =
-        whole_from("x.cll", "void encode(float* g, uint8* compressed) {\n" + encode + "}\n" + kDecode);
+    const Result<CudaVectorForm> made =
+        vector_form_from("x.cll", "void encode(float* g, uint8* compressed) {\n" + encode + "}\n" + kDecode);
     REQUIRE_FALSE(made.is_ok());
     CHECK(made.status().code() == StatusCode::kUnimplemented);
     return made.status().message().substr(0, made.status().message().find('\n'));

@@ -167,8 +167,8 @@ TEST_CASE("plan: operators that turns on a CPU lack are refused with their place
 }
 
 TEST_CASE("plan: turns refuse a program that exchanges nothing") {
-  const Compiled whole("topk", source_of("topk"));
-  CHECK(cpu_turns::plan_turns(*whole.program, whole.source).status().message() == "topk.cll: exchanges nothing");
+  const Compiled vector("topk", source_of("topk"));
+  CHECK(cpu_turns::plan_turns(*vector.program, vector.source).status().message() == "topk.cll: exchanges nothing");
 }
 
 }  // namespace casync::compll

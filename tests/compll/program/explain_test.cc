@@ -100,7 +100,7 @@ TEST_CASE("explain: a pass reads the arrays that its loops load, and no others")
                    "  reads 16.00, writes 8.50: sections, residual, `steps`\n") != text->npos);
 }
 
-TEST_CASE("explain: a program that tiles cannot compute goes through memory as whole vectors do") {
+TEST_CASE("explain: a program that tiles cannot compute goes through memory as the vector form does") {
   const auto drive = counts_of("drive");
   CHECK(drive.at("encode with feedback").passes == 2);
   CHECK(drive.at("encode with feedback").bytes > drive.at("encode with feedback").least);

@@ -45,7 +45,7 @@ TEST_CASE("form: tiles, where each value depends on its element, its block or th
   CHECK(forms.cuda.reason == "each value depends on its element, its block or the tensor");
 }
 
-TEST_CASE("form: whole vectors for all targets, with the operator that needs them") {
+TEST_CASE("form: vector form for all targets, with the operator that needs them") {
   const Forms forms = forms_of("x", kTwoBlockSizes);
   for (const Form& form : {forms.common, forms.cpu, forms.cuda}) {
     CHECK(form.kind == Form::Kind::kVector);
@@ -53,7 +53,7 @@ TEST_CASE("form: whole vectors for all targets, with the operator that needs the
   }
 }
 
-TEST_CASE("form: whole vectors for one target, with its reason") {
+TEST_CASE("form: vector form for one target, with its reason") {
   const Forms forms = forms_of("terngrad");
   CHECK(forms.common.kind == Form::Kind::kTiles);
   CHECK(forms.cpu.kind == Form::Kind::kTiles);
@@ -61,7 +61,7 @@ TEST_CASE("form: whole vectors for one target, with its reason") {
   CHECK(forms.cuda.reason.find("cannot be compiled for CUDA") != std::string::npos);
 }
 
-TEST_CASE("form: a reduction by a function that compares doubles, or makes one of a condition, is of whole vectors") {
+TEST_CASE("form: a reduction by a function that compares doubles, or makes one of a condition, has the vector form") {
   const auto kind_of = [](const std::string& value) {
     return forms_of("x", in_encode("float v = reduce(g, 2, [&](float a, float b) -> float { return " + value +
                                    "; });\n"

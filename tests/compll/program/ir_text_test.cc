@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text between the typed tree and code: graphs of programs by tiles, steps of those on whole vectors,
+// The text between the typed tree and code: graphs of programs by tiles, steps of those in vector form,
 // turns of those that exchange.
 #include <catch2/catch.hpp>
 #include <string>
@@ -52,7 +52,7 @@ TEST_CASE("ir: every program of compll/codecs has a text of its form") {
       CHECK(text.starts_with("encode\n"));
       CHECK(count_of(text, " input") >= 1);
     } else {
-      CHECK(text.starts_with("whole vectors, as line "));
+      CHECK(text.starts_with("vector form, as line "));
       CHECK(count_of(text, "\n  send ") == program->sections.size() * (program->merge ? 2 : 1));
     }
   }
@@ -66,7 +66,7 @@ TEST_CASE("golden: the steps of dgc, which keeps states and merges otherwise tha
 
 TEST_CASE("golden: the turns of powersgd, which exchanges twice") { check_same("powersgd"); }
 
-TEST_CASE("ir: a program on whole vectors names the part that is in the way of tiles") {
+TEST_CASE("ir: a program in vector form names the part that is in the way of tiles") {
   const Source source("x.cll", kTwoBlockSizes);
   const Result<Program> program = compile(source);
   REQUIRE(program.status().text() == "OK");
@@ -74,10 +74,9 @@ TEST_CASE("ir: a program on whole vectors names the part that is in the way of t
   REQUIRE(why.has_value());
   CHECK(why->message == "a second size of blocks, which cannot be taken apart into tiles");
   CHECK(source.position(why->at.begin).line == 3);
-  CHECK(
-      ir_text(*program, source)
-          .starts_with("whole vectors, as line 3 has a second size of blocks, which cannot be taken apart into tiles\n"
-                       "encode\n"));
+  CHECK(ir_text(*program, source)
+            .starts_with("vector form, as line 3 has a second size of blocks, which cannot be taken apart into tiles\n"
+                         "encode\n"));
 }
 
 }  // namespace casync::compll

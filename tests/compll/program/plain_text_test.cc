@@ -31,7 +31,7 @@ std::string program_with(const std::string& comment, const std::string& summary)
          comment + " */\n}\n";
 }
 
-/// One that needs the whole vector, and has `comment` within the formula of a size.
+/// One in vector form that has `comment` within the formula of a size.
 std::string sized_with(const std::string& comment) {
   return "void encode(float* g, uint8* c) {\n"
          "  uint* p = largest(g, g.size //" +

@@ -20,7 +20,7 @@ inline std::string in_map(const std::string& text) {
   return in_encode("float* y = map(g, [&](float x) -> float {" + text + "});");
 }
 
-/// A program on whole vectors whose sections are for blocks of two sizes, which the interpreter alone computes.
+/// A program in vector form whose sections are for blocks of two sizes, which the interpreter alone computes.
 inline const std::string kTwoBlockSizes =
     "void encode(float* g, uint8* c) {\n"
     "  float* a = block_reduce(g, 16, max);\n"

@@ -21,7 +21,7 @@
 namespace casync::compll {
 
 extern "C" const GeneratedCodec* generated_reductions();
-extern "C" const GeneratedCodec* generated_whole_reductions();
+extern "C" const GeneratedCodec* generated_vector_reductions();
 
 namespace {
 
@@ -125,7 +125,7 @@ void check_generated(const GeneratedCodec& functions, const std::vector<float>& 
 }  // namespace
 
 TEST_CASE("reductions: the interpreter takes chunks of 4096, then what they became") {
-  for (const char* name : {"reductions", "whole_reductions"}) {
+  for (const char* name : {"reductions", "vector_reductions"}) {
     for (const std::size_t block : {4096, 65536}) {
       const Written meaning = from_text(name, text_of_program(name), {{"block", static_cast<double>(block)}});
       for (const std::size_t n : {1, 15, 17, 4095, 4096, 4097, 12288, 65536, 65537, 70001}) {
@@ -142,7 +142,7 @@ TEST_CASE("reductions: the interpreter takes chunks of 4096, then what they beca
 }
 
 TEST_CASE("reductions: generated code does so, too, on every instruction set") {
-  for (const GeneratedCodec* functions : {generated_reductions(), generated_whole_reductions()}) {
+  for (const GeneratedCodec* functions : {generated_reductions(), generated_vector_reductions()}) {
     for (const std::size_t n : {1, 17, 4095, 4096, 4097, 8192, 20011, 65536, 65537, 70001}) {
       for (const std::vector<float>& values : values_of(n)) {
         for (const std::size_t block : {16, 4096, 8192, 65536}) check_generated(*functions, values, block);
@@ -153,7 +153,7 @@ TEST_CASE("reductions: generated code does so, too, on every instruction set") {
 
 TEST_CASE("reductions: chunks of chunks of chunks, beyond 4096 * 4096 elements") {
   const std::vector<float> values = values_of(4096 * 4096 + 4101).front();
-  for (const GeneratedCodec* functions : {generated_reductions(), generated_whole_reductions()}) {
+  for (const GeneratedCodec* functions : {generated_reductions(), generated_vector_reductions()}) {
     check_generated(*functions, values, 65536);
   }
   std::vector<Scalar> scalars;

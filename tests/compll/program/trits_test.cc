@@ -8,7 +8,7 @@
 
 #include "compll/codec/generated_codec.h"
 #include "compll/codegen/cuda/tiles.h"
-#include "compll/codegen/cuda/whole.h"
+#include "compll/codegen/cuda/vector.h"
 #include "compll/ir/tiles/lower.h"
 #include "compll/lang/front_end.h"
 #include "tests/compll/program/said.h"
@@ -20,7 +20,7 @@
 namespace casync::compll {
 
 extern "C" const GeneratedCodec* generated_trits();
-extern "C" const GeneratedCodec* generated_trits_whole();
+extern "C" const GeneratedCodec* generated_trits_vector();
 
 namespace {
 
@@ -112,7 +112,7 @@ TEST_CASE("trits: compiled code gives the interpreter's bytes, wherever tiles an
   std::vector<Pair> pairs;
   for (const double block : {16.0, 64.0, 4096.0})
     pairs.push_back(pair_of("trits", *generated_trits(), {{"block", block}}));
-  pairs.push_back(pair_of("trits_whole", *generated_trits_whole()));
+  pairs.push_back(pair_of("trits_vector", *generated_trits_vector()));
   for (const Pair& pair : pairs) {
     CHECK(pair.generated->info().bits_per_element == Approx(pair.meaning->info().bits_per_element));
     for (const Elements n : sizes) {
@@ -168,15 +168,15 @@ TEST_CASE("trits: wrong types are refused") {
   CHECK(said("trit x = \"a\";").starts_with("2:"));
 }
 
-TEST_CASE("trits: on a GPU their bytes are whole vectors' tiles, and not those of units") {
-  for (const std::string& name : {std::string("trits"), std::string("trits_whole")}) {
+TEST_CASE("trits: on a GPU their bytes are those of the vector form's tiles, and not of units") {
+  for (const std::string& name : {std::string("trits"), std::string("trits_vector")}) {
     std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
     const Source source(name + ".cll", {std::istreambuf_iterator<char>(file), {}});
     const Result<Program> program = compile(source);
     REQUIRE(program.status().text() == "OK");
-    const Result<CudaWhole> whole = cuda_whole_text(*program, source);
-    REQUIRE(whole.status().text() == "OK");
-    CHECK(whole->text.find(", 5u)") != std::string::npos);
+    const Result<CudaVectorForm> vector = cuda_vector_text(*program, source);
+    REQUIRE(vector.status().text() == "OK");
+    CHECK(vector->text.find(", 5u)") != std::string::npos);
     if (const Result<Lowered> lowered = lower(*program, source); lowered) {
       CHECK(cuda_text(*program, *lowered, source).status().message() ==
             "trits.cll: section `side` has bytes of five trits, which tiles of whole units would share");

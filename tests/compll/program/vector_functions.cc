@@ -3,7 +3,7 @@
 // The functions of operators that are one call, on a CPU: without one of them this does not compile.
 #include <hwy/highway.h>
 // After it.
-#include "compll/ops/cpu/whole-inl.h"
+#include "compll/ops/cpu/vector_form-inl.h"
 
 namespace casync::compll::test {
 

@@ -17,7 +17,7 @@ namespace casync::compll {
 namespace {
 
 /// Returns true if a block has a power of two of elements, from 16 on. Other values of a parameter have a text of their
-/// own, with loops over the whole vector (load/file_program.cc).
+/// own, in vector form (load/file_program.cc).
 bool has_full_groups(const Program& program, const Constant& block) {
   const auto size =
       block.parameter ? static_cast<std::uint32_t>(program.parameters[*block.parameter].initial) : block.value;

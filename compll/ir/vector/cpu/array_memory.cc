@@ -3,7 +3,7 @@
 
 #include "compll/ops/trits.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 void ArrayMemory::enter(const Input& each) {
   store(each.array, 4);
@@ -40,4 +40,4 @@ double ArrayMemory::bytes(Id array) const {
   return all;
 }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

@@ -7,7 +7,7 @@
 
 #include "compll/ir/vector/cpu/plan.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 /// The memory that an element of each array is read from, itself or through the arrays that it is computed from where
 /// it is used. It is told of each item in order.
@@ -43,4 +43,4 @@ class ArrayMemory {
   std::map<Id, std::vector<Id>> made_of_;  ///< of arrays that are computed where they are used
 };
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

@@ -9,7 +9,7 @@
 #include "compll/ir/vector/cpu/storage.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 Id Arrays::array(const Term& term) {
   if (term.op == Op::kVariable) return fusion_.value_of(term.variable);
@@ -119,4 +119,4 @@ void Arrays::define_function(Id to, const Term& term) {
   plan.values[to].one_by_one = one_by_one;
 }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

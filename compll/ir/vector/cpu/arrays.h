@@ -5,7 +5,7 @@
 
 #include "compll/ir/vector/cpu/plan.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 struct Fusion;
 
@@ -32,4 +32,4 @@ class Arrays {
   Fusion& fusion_;
 };
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

@@ -3,7 +3,7 @@
 
 #include "compll/ir/vector/cpu/fuse_loops.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 std::optional<std::size_t> Copies::take(std::optional<VariableId> id) {
   const auto wanted = id ? states_.find(*id) : states_.end();
@@ -43,4 +43,4 @@ std::optional<Id> Copies::copy_of(const Term& variable) const {
   return copy == same_elements_.end() ? std::nullopt : std::optional<Id>(copy->second);
 }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

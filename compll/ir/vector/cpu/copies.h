@@ -7,7 +7,7 @@
 
 #include "compll/ir/vector/cpu/plan.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 struct Fusion;
 
@@ -41,4 +41,4 @@ class Copies {
   std::map<VariableId, Id> same_elements_;  ///< the scatter whose memory has the same elements as a variable's array
 };
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

@@ -8,7 +8,7 @@
 #include "compll/ir/vector/cpu/uses.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 namespace {
 
 /// Lays out a function: its inputs, its steps, and what it gives.
@@ -197,4 +197,4 @@ void Fusion::settle(const Term& term) {
 
 void fuse_loops(Routine& plan) { Layout(plan).run(); }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

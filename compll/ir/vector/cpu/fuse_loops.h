@@ -7,7 +7,7 @@
 #include "compll/ir/vector/cpu/plan.h"
 #include "compll/ir/vector/cpu/singles.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 /// Lays out the items of a function: definitions, calls and loops. Work on all n elements is put off, so that one loop
 /// does as much as it can: until a step needs the whole of a result. Throws CannotPlan.
@@ -41,4 +41,4 @@ struct Fusion {
   std::uint32_t temporaries_ = 0;
 };
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

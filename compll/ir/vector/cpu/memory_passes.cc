@@ -4,7 +4,7 @@
 #include "compll/ir/vector/cpu/array_memory.h"
 #include "compll/ops/trits.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 namespace {
 
 /// The program's name for an array.
@@ -139,4 +139,4 @@ class MemoryPasses {
 
 void count_memory_passes(Routine& plan) { MemoryPasses(plan).run(); }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

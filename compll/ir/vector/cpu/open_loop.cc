@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 std::size_t OpenLoop::level(Id array) const {
   const auto found = level_.find(array);
@@ -66,4 +66,4 @@ void OpenLoop::close() {
   keeps_any_ = false;
 }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

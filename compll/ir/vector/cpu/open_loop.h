@@ -10,7 +10,7 @@
 
 #include "compll/ir/vector/cpu/plan.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 /// The loop over all elements that is put off until a step needs the whole of a result.
 class OpenLoop {
@@ -56,4 +56,4 @@ class OpenLoop {
   std::vector<Id> memories_;
 };
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

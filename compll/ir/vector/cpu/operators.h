@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plans of operators that make arrays in memory, on whole vectors on a CPU: each becomes a call, a part of the loop
+// The plans of operators that make arrays in memory, in vector form on a CPU: each becomes a call, a part of the loop
 // that is put off, or both. They lie in compll/ir/operators, beside those of the same operators for other targets.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include "compll/ir/vector/cpu/plan.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 struct Fusion;
 
@@ -25,4 +25,4 @@ void define_search(Fusion& fusion, Id to, const Term& term, std::optional<Variab
 /// Computes a function of blocks' values once for each block.
 void define_block_values(Fusion& fusion, Id to, Id from, const Term& term);
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

@@ -10,7 +10,7 @@
 #include "compll/ir/vector/cpu/uses.h"
 #include "compll/ir/vector/distinct_places.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 namespace {
 
 /// The size of blocks that sections have. Unimplemented: there are two.
@@ -64,7 +64,7 @@ Routine routine_of(const Program& program, const std::string& name) {
   return plan;
 }
 
-Result<Plan> plan_whole(const Program& program, const Source& source) {
+Result<Plan> plan_vector(const Program& program, const Source& source) {
   const Result<std::optional<Constant>> block = shared_block(program, source);
   if (!block) return block.status();
   const auto planned = [&](const std::string& name) {
@@ -103,4 +103,4 @@ std::vector<FunctionLoops> loops_of(const Plan& plan) {
   return all;
 }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

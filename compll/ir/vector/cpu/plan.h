@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan of a program on whole vectors on a CPU: the arrays that exist and where, the loops over all elements and
+// The plan of a program in vector form on a CPU: the arrays that exist and where, the loops over all elements and
 // their work, and the calls between them, in the order of their lines. compll/codegen/cpu spells it.
 #pragma once
 
@@ -18,7 +18,7 @@
 #include "compll/lang/program.h"
 #include "compll/lang/source.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 /// The index of a value in Routine::values.
 using Id = std::uint32_t;
@@ -350,7 +350,7 @@ bool gives_list(const Program& program);
 
 /// Plans the functions. The program must outlive the plan. Unimplemented, with the reason and its place: only the
 /// interpreter runs the program.
-Result<Plan> plan_whole(const Program& program, const Source& source);
+Result<Plan> plan_vector(const Program& program, const Source& source);
 
 /// The passes that make the plan of a function, in order.
 struct Pass {
@@ -366,4 +366,4 @@ Routine routine_of(const Program& program, const std::string& name);
 std::vector<const Routine*> routines_of(const Plan& plan);
 std::vector<FunctionLoops> loops_of(const Plan& plan);
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

@@ -3,7 +3,7 @@
 
 #include "compll/ir/filled.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 namespace {
 
 std::string text_of_block(const Program& program, const Constant& block) {
@@ -26,7 +26,7 @@ class PlanWords {
   explicit PlanWords(const Routine& plan) : plan_(plan), program_(*plan.program) {}
 
  protected:
-  std::string name(Id id) const { return cpu_whole::name_of(plan_.values[id]); }
+  std::string name(Id id) const { return cpu_vector::name_of(plan_.values[id]); }
   std::string names(const std::vector<Id>& ids) const {
     std::string all;
     for (const Id id : ids) all += " " + name(id);
@@ -242,4 +242,4 @@ std::string text_of(const Plan& plan) {
   return text;
 }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

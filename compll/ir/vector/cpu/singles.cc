@@ -5,7 +5,7 @@
 #include "compll/ir/vector/cpu/operators.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 bool reduces_groups(const Term& term) {
   const ScalarType element = term.arguments.front()->type().element;
@@ -106,4 +106,4 @@ Id Singles::reduction(const Term& term, Id from) {
   return value;
 }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

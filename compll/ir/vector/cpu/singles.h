@@ -5,7 +5,7 @@
 
 #include "compll/ir/vector/cpu/plan.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 struct Fusion;
 
@@ -38,4 +38,4 @@ class Singles {
 /// Returns true if elements are reduced sixteen at a time, and not one by one.
 bool reduces_groups(const Term& term);
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

@@ -6,7 +6,7 @@
 #include "compll/ir/vector/cpu/uses.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 namespace {
 
 // An array that costs more operations than this is computed once if it is used more than once.
@@ -143,4 +143,4 @@ void find_widths(Routine& plan) {
   });
 }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

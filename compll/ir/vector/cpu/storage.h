@@ -3,7 +3,7 @@
 
 #include "compll/ir/vector/cpu/plan.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 /// Chooses for each map if its elements are computed where they are used or once, into memory.
 void choose_storage(Routine& plan);
@@ -14,4 +14,4 @@ void find_widths(Routine& plan);
 /// Returns true if the function reads elements of other places.
 bool reads_elsewhere(const Body& body);
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/ir/vector/cpu/uses.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 namespace {
 
 class Uses {
@@ -63,4 +63,4 @@ void find_copies(Routine& plan) {
   }
 }
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

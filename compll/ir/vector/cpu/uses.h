@@ -3,7 +3,7 @@
 
 #include "compll/ir/vector/cpu/plan.h"
 
-namespace casync::compll::cpu_whole {
+namespace casync::compll::cpu_vector {
 
 /// Counts the uses of each variable. Steps without uses use nothing.
 void count_uses(Routine& plan);
@@ -14,4 +14,4 @@ std::size_t uses_of(const Routine& plan, const Step& step);
 /// write.
 void find_copies(Routine& plan);
 
-}  // namespace casync::compll::cpu_whole
+}  // namespace casync::compll::cpu_vector

@@ -13,7 +13,7 @@
 #include "compll/ir/vector/cuda/uses.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 /// Returns true if an element takes random numbers.
@@ -149,4 +149,4 @@ void Arrays::keep_computed(const Term& term) {
   if (staging_.plan.values[array].is_computed()) rebind(staging_.plan, term, keep(array, {}));
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

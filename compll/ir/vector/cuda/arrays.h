@@ -7,7 +7,7 @@
 
 #include "compll/ir/vector/cuda/plan.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 struct Staging;
 
@@ -34,4 +34,4 @@ class Arrays {
   Staging& staging_;
 };
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

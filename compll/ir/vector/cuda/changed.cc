@@ -7,7 +7,7 @@
 #include "compll/ir/vector/distinct_places.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 using compll::Step;
@@ -210,4 +210,4 @@ std::optional<SentElements> sent_elements(const Routine& plan) {
   return SentElements{places, values};
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

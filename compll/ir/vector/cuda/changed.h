@@ -6,7 +6,7 @@
 
 #include "compll/ir/vector/cuda/plan.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 /// The scatter that changes an array: its step, and the variable of its places. Null: no step of the routine does.
 struct ArrayChange {
@@ -27,4 +27,4 @@ struct SentElements {
 };
 std::optional<SentElements> sent_elements(const Routine& plan);
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -8,7 +8,7 @@
 #include "compll/ir/vector/cuda/tasks.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 /// Returns true if an element is made of the input's element of the same place, and of no other array in memory.
@@ -62,4 +62,4 @@ void reduce_with_input(Routine& plan, FedReducer reducer) {
   search_of_input(plan.tasks)->fed.push_back(std::move(reducer));
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

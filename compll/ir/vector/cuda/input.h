@@ -5,7 +5,7 @@
 
 #include "compll/ir/vector/cuda/plan.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 // The vector to encode is taken ahead of all steps: by work of its own, or by the search that reads it first, which can
 // then feed reducers, too.
@@ -20,4 +20,4 @@ bool search_input(Routine& plan, SearchId search, std::uint32_t stage);
 bool is_reduced_with_input(const Routine& plan, const Term& reduction, std::uint32_t stage);
 void reduce_with_input(Routine& plan, FedReducer reducer);
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

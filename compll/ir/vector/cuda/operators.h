@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plans of operators that make arrays in memory, on whole vectors on a GPU: their stages, and their memory. They
+// The plans of operators that make arrays in memory, in vector form on a GPU: their stages, and their memory. They
 // lie in compll/ir/operators, beside those of the same operators for other targets.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "compll/ir/vector/cuda/plan.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 struct Staging;
 
@@ -24,4 +24,4 @@ Id plan_call(Staging& staging, const Term& term, const std::string& name);
 /// `kth_largest`, which makes one element.
 void plan_kth_largest(Staging& staging, const Term& term);
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -8,7 +8,7 @@
 #include "compll/ir/vector/cuda/uses.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 /// Wants a variable at an address. It is made at the first one.
@@ -72,4 +72,4 @@ bool is_changed(const Routine& plan, const compll::Step& step) {
   return std::find(plan.changed.begin(), plan.changed.end(), &step) != plan.changed.end();
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -10,7 +10,7 @@
 #include "compll/ir/vector/cuda/uses.h"
 #include "compll/ops/cuda/launch.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 Status check_parameters(const Program& program, const Source& source) {
@@ -70,7 +70,7 @@ Routine turn_of(const Program& program, const RoundsPlan& rounds, std::size_t tu
   return plan;
 }
 
-Result<Plan> plan_whole(const Program& program, const Source& source) {
+Result<Plan> plan_vector(const Program& program, const Source& source) {
   CASYNC_RETURN_IF_ERROR(check_parameters(program, source));
   if (program.synchronize) return unimplemented(source.name() + ": `synchronize` is compiled by turns");
   try {
@@ -116,4 +116,4 @@ std::vector<const Routine*> routines_of(const Turns& plan) {
   return all;
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan of kernels on whole vectors: a launch for each function of the program, or for each turn of one that
+// The plan of kernels in vector form: a launch for each function of the program, or for each turn of one that
 // exchanges, cut into stages between which tiles wait for each other. compll/codegen/cuda spells it.
 #pragma once
 
@@ -20,7 +20,7 @@
 #include "compll/lang/program.h"
 #include "compll/lang/source.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 // Work of a stage. A tile does its share of the elements, and waits for its own threads where the next work needs them.
 
@@ -272,7 +272,7 @@ struct Turns {
 
 /// Plans the launches. The program must outlive the plan. Unimplemented, with the reason and its place: only the
 /// interpreter runs the program on a GPU, or it is planned by the other function.
-Result<Plan> plan_whole(const Program& program, const Source& source);
+Result<Plan> plan_vector(const Program& program, const Source& source);
 Result<Turns> plan_turns(const Program& program, const Source& source);
 
 /// The passes that make the plan of a launch, in order.
@@ -296,4 +296,4 @@ Kind* work_of(Task& task) {
   return std::get_if<Kind>(&task.work);
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

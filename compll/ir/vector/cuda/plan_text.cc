@@ -4,7 +4,7 @@
 #include "compll/ir/filled.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 std::string word_of(Storage storage) {
@@ -319,4 +319,4 @@ std::string text_of(const Plan& plan) { return text_of_all(routines_of(plan)); }
 
 std::string text_of(const Turns& plan) { return text_of_all(routines_of(plan)); }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

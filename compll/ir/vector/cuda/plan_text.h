@@ -5,7 +5,7 @@
 
 #include "compll/ir/vector/cuda/plan.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 /// The plan as text, one launch after the other: a part of the output of `compllc --emit=ir`.
 std::string text_of(const Plan& plan);
@@ -14,4 +14,4 @@ std::string text_of(const Turns& plan);
 /// The same of one launch, as far as passes have made it.
 std::string text_of(const Routine& plan);
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

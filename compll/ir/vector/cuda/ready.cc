@@ -7,7 +7,7 @@
 #include "compll/ir/cannot_plan.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 Id add_value(Routine& plan, Value value) {
   plan.values.push_back(std::move(value));
@@ -88,4 +88,4 @@ void check(const Body& body) {
 
 void refuse(Span at, const std::string& what) { throw CannotPlan{at, what}; }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

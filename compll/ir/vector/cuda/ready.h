@@ -7,7 +7,7 @@
 
 #include "compll/ir/vector/cuda/plan.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 /// Adds a value.
 Id add_value(Routine& plan, Value value);
@@ -37,4 +37,4 @@ void check(const Term& term);
 void check(const Body& body);
 [[noreturn]] void refuse(Span at, const std::string& what);
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

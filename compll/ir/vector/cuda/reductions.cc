@@ -11,7 +11,7 @@
 #include "compll/ir/vector/cuda/tasks.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 /// The bytes of a chunk's result; one of fewer takes as many.
@@ -84,4 +84,4 @@ std::uint32_t ready_of_initial(const Routine& plan, const Term& term) {
   return ready_of_scalar(plan, *term.arguments[1]);
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

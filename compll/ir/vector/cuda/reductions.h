@@ -5,7 +5,7 @@
 
 #include "compll/ir/vector/cuda/plan.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 struct Staging;
 
@@ -28,4 +28,4 @@ class Reductions {
 /// The stage of the initial value of a reduction; 0 if it has none.
 std::uint32_t ready_of_initial(const Routine& plan, const Term& term);
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -10,7 +10,7 @@
 #include "compll/ir/vector/cuda/uses.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 /// Returns true if the routine may read elements of other tiles.
@@ -161,4 +161,4 @@ class Results {
 
 void plan_results(Routine& plan) { Results(plan).run(); }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

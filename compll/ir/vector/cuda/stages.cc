@@ -5,7 +5,7 @@
 
 #include "compll/ir/vector/cuda/tasks.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 class Joining {
@@ -95,4 +95,4 @@ void divide_stages(Routine& plan) {
   }
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -3,7 +3,7 @@
 
 #include "compll/ir/vector/cuda/plan.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 /// Joins searches that do the same in one stage, so that its instructions exist once.
 void join_searches(Routine& plan);
@@ -12,4 +12,4 @@ void join_searches(Routine& plan);
 /// one piece after the other; a program that exchanges has too few elements for that.
 void divide_stages(Routine& plan);
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -7,7 +7,7 @@
 #include "compll/ir/vector/cuda/plan.h"
 #include "compll/ir/vector/cuda/reductions.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 /// The classes of one subject each that give the steps of a launch to stages, and their results to memory.
 struct Staging {
@@ -23,4 +23,4 @@ struct Staging {
   Reductions reductions{*this};
 };
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -6,7 +6,7 @@
 #include "compll/ir/vector/cuda/staging.h"
 #include "compll/ir/vector/cuda/tasks.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 /// Binds a variable to memory that is there when the launch begins.
@@ -75,4 +75,4 @@ void plan_steps(Routine& plan) {
   for (const compll::Step* step : plan.steps) staging.arrays.plan_step(*step);
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

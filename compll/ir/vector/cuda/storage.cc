@@ -5,7 +5,7 @@
 #include "compll/ir/vector/cuda/uses.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 // An array that costs more operations than this, or reads more than one array, is computed once if it is used again.
@@ -108,4 +108,4 @@ class StorageChoice {
 
 void choose_storage(Routine& plan) { StorageChoice(plan).run(); }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -6,7 +6,7 @@
 
 #include "compll/ir/vector/cuda/uses.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 /// Returns true if the caller may not want what is made there: then it is made in the workspace.
@@ -57,4 +57,4 @@ bool is_made_there(const Routine& plan, VariableId id, Address::Base base, std::
   return plan.made_there.count(made) != 0 && plan.wanted.at(made).is(base, index);
 }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -7,7 +7,7 @@
 
 #include "compll/ir/vector/cuda/plan.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 /// The number of stages so far, at least one.
 std::uint32_t stages_of(const Routine& plan);
@@ -34,4 +34,4 @@ bool is_made_there(const Routine& plan, VariableId id, Address::Base base, std::
 /// Returns true if tiles have equal shares of an array: its size is computed.
 inline bool is_shared_evenly(const Type& type) { return type.is_over(Extent::Kind::kSized); }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/ir/vector/cuda/uses.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 namespace {
 
 class Uses {
@@ -82,4 +82,4 @@ const Term& given_by_turn(const Routine& plan) { return *plan.rounds.turns[plan.
 
 bool is_last_turn(const Routine& plan) { return plan.turn + 1 == plan.rounds.turns.size(); }
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -3,7 +3,7 @@
 
 #include "compll/ir/vector/cuda/plan.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 /// Counts the uses of each variable. Steps without uses use nothing.
 void count_uses(Routine& plan);
@@ -22,4 +22,4 @@ std::vector<VariableId> kept_by_turn(const Routine& plan);
 const Term& given_by_turn(const Routine& plan);
 bool is_last_turn(const Routine& plan);
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The values of a plan on whole vectors on a GPU, and the memory that they lie in.
+// The values of a plan in vector form on a GPU, and the memory that they lie in.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 #include "compll/lang/program.h"
 
-namespace casync::compll::cuda_whole {
+namespace casync::compll::cuda_vector {
 
 /// The index of a value in Routine::values, of a part of the workspace in Routine::workspace, and of a search in
 /// Routine::searches.
@@ -143,4 +143,4 @@ struct Search {
   std::optional<SpaceId> told, ties, places;
 };
 
-}  // namespace casync::compll::cuda_whole
+}  // namespace casync::compll::cuda_vector

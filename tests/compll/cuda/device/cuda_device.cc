@@ -78,7 +78,7 @@ void CudaDevice::fill(std::byte* at, unsigned char value, std::size_t bytes) {
 std::uint32_t CudaDevice::blocks_at_once(cuda::Kernel kernel) {
   int blocks = 0;
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, reinterpret_cast<const void*>(kernel),
-                                                      static_cast<int>(cuda::kThreads), cuda::kWholeSharedBytes),
+                                                      static_cast<int>(cuda::kThreads), cuda::kVectorFormSharedBytes),
         "occupancy");
   return static_cast<std::uint32_t>(std::max(blocks, 1) * processors_);
 }

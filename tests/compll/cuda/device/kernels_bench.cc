@@ -2,7 +2,7 @@
 //
 // Compares kernels with a copy on the same GPU. usage: kernels_bench [--tiles|--stages] [ROOT [CODEC ...]];
 // prints tables in Markdown. Bytes are the least that the codec can move (compllc --explain), feedback included where
-// it has it. Other tables for kernels of whole vectors: --tiles, their time by the size of their tiles; --stages, the
+// it has it. Other tables for kernels in vector form: --tiles, their time by the size of their tiles; --stages, the
 // time of each stage of an encoding. Exit code 77: no GPU.
 #include <algorithm>
 #include <bit>
@@ -15,7 +15,7 @@
 #include "tests/compll/cuda/device/cuda_device.h"
 #include "tests/compll/cuda/device/meaning.h"
 #include "tests/compll/cuda/device/turn_batch.h"
-#include "tests/compll/cuda/device/whole_batch.h"
+#include "tests/compll/cuda/device/vector_form_batch.h"
 #include "tests/compll/cuda/support/codecs.h"
 #include "tests/compll/cuda/support/element_type.h"
 #include "tests/compll/support/inputs.h"
@@ -171,10 +171,10 @@ void print_table(CudaDevice& device, const std::string& root, const std::vector<
     Batch batch(device, *kernels, without_coding(*meaning), count, n);
     print_row(kernels->name, batch, copy, least_bytes_of(root, kernels->name), all);
   }
-  for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) {
+  for (const cuda::VectorFormKernels* kernels : kernels_of_vector_form()) {
     if (!is_wanted(root, kernels->name, wanted)) continue;
     const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
-    WholeBatch batch(device, *kernels, without_coding(*meaning), count, n, kMerged);
+    VectorFormBatch batch(device, *kernels, without_coding(*meaning), count, n, kMerged);
     print_row(kernels->name, batch, copy, least_bytes_of(root, kernels->name), all);
   }
 }
@@ -208,25 +208,25 @@ void print_halves(CudaDevice& device, const std::string& root, const std::vector
       Batch batch(device, *kernels, *meaning_of(root, kernels->name, {}), 1, n, dtype);
       print_types(kernels->name, batch, copy, least_bytes_of(root, kernels->name), static_cast<double>(n), dtype);
     }
-    for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) {
+    for (const cuda::VectorFormKernels* kernels : kernels_of_vector_form()) {
       if (!is_shown(kernels->name)) continue;
-      WholeBatch batch(device, *kernels, *meaning_of(root, kernels->name, {}), 1, n, kMerged, cuda::kLargestWholeTile,
-                       dtype);
+      VectorFormBatch batch(device, *kernels, *meaning_of(root, kernels->name, {}), 1, n, kMerged,
+                            cuda::kLargestVectorFormTile, dtype);
       print_types(kernels->name, batch, copy, least_bytes_of(root, kernels->name), static_cast<double>(n), dtype);
     }
   }
 }
 
-/// Prints times by the size of a tile, from which cuda::whole_tile_of should choose.
+/// Prints times by the size of a tile, from which cuda::vector_form_tile_of should choose.
 void print_tiles(CudaDevice& device, const std::string& root, const std::vector<std::string>& wanted, Elements n) {
   std::printf("\n## Tiles of %llu elements\n\n", static_cast<unsigned long long>(n));
   std::printf("| codec | a tile has at most | encode, us | decode, us | merge of %u, us |\n", kMerged);
   std::printf("|---|---|---|---|---|\n");
-  for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) {
+  for (const cuda::VectorFormKernels* kernels : kernels_of_vector_form()) {
     if (!is_wanted(root, kernels->name, wanted)) continue;
     const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
     for (std::uint32_t tile = 4096; tile <= 262144; tile *= 2) {
-      WholeBatch batch(device, *kernels, without_coding(*meaning), 1, n, kMerged, tile);
+      VectorFormBatch batch(device, *kernels, without_coding(*meaning), 1, n, kMerged, tile);
       const double encode = batch.encode(), decode = batch.decode(), merge = batch.merge();
       std::printf("| `%s` | %u | %.1f | %.1f | %.1f |\n", kernels->name, tile, encode * 1e6, decode * 1e6, merge * 1e6);
       std::fflush(stdout);
@@ -239,11 +239,11 @@ void print_stages(CudaDevice& device, const std::string& root, const std::vector
   std::printf("\n## Stages of %llu elements\n\n", static_cast<unsigned long long>(n));
   std::printf("A copy takes %.1f us.\n\n", 8e6 * static_cast<double>(n) / copy_speed(device, n));
   std::printf("| codec | launch | us |\n|---|---|---|\n");
-  for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) {
+  for (const cuda::VectorFormKernels* kernels : kernels_of_vector_form()) {
     if (!is_wanted(root, kernels->name, wanted)) continue;
     const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
-    WholeBatch batch(device, *kernels, without_coding(*meaning), 1, n, kMerged);
-    for (const WholeBatch::Stages& stages : batch.stages_of_encoding()) {
+    VectorFormBatch batch(device, *kernels, without_coding(*meaning), 1, n, kMerged);
+    for (const VectorFormBatch::Stages& stages : batch.stages_of_encoding()) {
       std::printf("| `%s` | %s |", kernels->name, stages.launch.c_str());
       for (const double time : stages.times) std::printf(" %.1f", time);
       std::printf(" |\n");

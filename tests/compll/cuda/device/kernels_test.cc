@@ -35,7 +35,7 @@ std::vector<Parameters> settings(const cuda::Kernels& kernels, const Codec& code
   return all;
 }
 
-std::vector<Parameters> settings(const cuda::WholeKernels&, const Codec& codec) {
+std::vector<Parameters> settings(const cuda::VectorFormKernels&, const Codec& codec) {
   std::vector<Parameters> all = {{}};
   for (const CodecParameter& parameter : codec.info().parameters) {
     if (parameter.name == "block") all.push_back({{"block", 4096}});
@@ -75,7 +75,7 @@ Shapes shapes(bool is_small) {
 std::unique_ptr<Codec> meaning_for(const cuda::Kernels& kernels, const std::string& root, const Parameters& values) {
   return meaning_of(root, kernels.name, values);
 }
-std::unique_ptr<Codec> meaning_for(const cuda::WholeKernels& kernels, const std::string& root,
+std::unique_ptr<Codec> meaning_for(const cuda::VectorFormKernels& kernels, const std::string& root,
                                    const Parameters& values) {
   return meaning_of(root, kernels.name, values);
 }
@@ -125,7 +125,7 @@ int compare_all(const std::vector<const Kernels*>& all, CudaDevice& device, bool
 
 int list() {
   for (const cuda::Kernels* kernels : kernels_of_codecs()) std::printf("%s\n", kernels->name);
-  for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) std::printf("%s\n", kernels->name);
+  for (const cuda::VectorFormKernels* kernels : kernels_of_vector_form()) std::printf("%s\n", kernels->name);
   for (const cuda::RoundsKernels* kernels : kernels_of_rounds()) std::printf("%s\n", kernels->name);
   return 0;
 }
@@ -139,7 +139,7 @@ int run(bool is_small, const std::string& root, const std::vector<std::string>& 
   }
   std::printf("on %s\n", device->name().c_str());
   const int failed = compare_all(kernels_of_codecs(), *device, is_small, root, wanted) +
-                     compare_all(kernels_of_whole_codecs(), *device, is_small, root, wanted) +
+                     compare_all(kernels_of_vector_form(), *device, is_small, root, wanted) +
                      compare_all(kernels_of_rounds(), *device, is_small, root, wanted);
   std::printf("%s\n", failed == 0 ? "passed" : "FAILED");
   return failed == 0 ? 0 : 1;

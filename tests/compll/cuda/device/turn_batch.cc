@@ -45,7 +45,7 @@ void TurnBatch::add_turn(const cuda::TurnFunction& function) {
   launch.codec = settings_;
   launch.tile = kernels_.tile_elements(settings_);
   launch.segment_count = 1;
-  tiles_ = cuda::place_whole_tiles(&segment, 1, launch.tile);
+  tiles_ = cuda::place_vector_form_tiles(&segment, 1, launch.tile);
   std::byte* const memory = device_.allocate(function.memory_bytes(n, settings_));
   device_.fill(memory, 0, function.zeroed_bytes(n, settings_));
   segment.memory = reinterpret_cast<unsigned char*>(memory);
@@ -62,7 +62,7 @@ std::vector<double> TurnBatch::seconds() {
   std::vector<double> all;
   for (std::size_t turn = 0; turn < launches_.size(); ++turn) {
     const cuda::Kernel kernel = kernels_.turns[turn].kernel;
-    const cuda::Grid grid = cuda::whole_grid_of(tiles_, device_.blocks_at_once(kernel));
+    const cuda::Grid grid = cuda::vector_form_grid_of(tiles_, device_.blocks_at_once(kernel));
     all.push_back(device_.seconds([&] { device_.launch(kernel, grid, launches_[turn]); }));
   }
   return all;

@@ -132,7 +132,7 @@ TEST_CASE("codecs on a GPU: turns of a codec that exchanges within a step") {
 }
 
 TEST_CASE("codecs on a GPU: the sizes that a kernel tells are those that a host computes") {
-  for (const cuda::WholeKernels* each : test::kernels_of_whole_codecs()) {
+  for (const cuda::VectorFormKernels* each : test::kernels_of_vector_form()) {
     INFO(each->name);
     cuda::Settings settings;
     std::fill(std::begin(settings.parameters), std::end(settings.parameters), 32);
@@ -140,7 +140,7 @@ TEST_CASE("codecs on a GPU: the sizes that a kernel tells are those that a host 
       cuda::Sizes sizes;
       each->sizes(&sizes, {n, 1}, settings);
       CHECK(sizes.tile_elements == each->tile_elements(settings));
-      const cuda::WholeFunction* functions[] = {&each->encode, &each->merge, &each->decode, &each->result};
+      const cuda::VectorFormFunction* functions[] = {&each->encode, &each->merge, &each->decode, &each->result};
       for (std::size_t i = 0; i < 4; ++i) {
         const bool is_there = functions[i]->kernel != nullptr;
         CHECK(sizes.memory_bytes[i] == (is_there ? functions[i]->memory_bytes(n, settings) : 0));

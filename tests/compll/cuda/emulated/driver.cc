@@ -54,7 +54,7 @@ std::map<std::string, Function> all_functions() {
     add(each->name, "encode_statistics", each->encode_statistics);
     add(each->name, "merge_statistics", each->merge_statistics);
   }
-  for (const cuda::WholeKernels* each : test::kernels_of_whole_codecs()) {
+  for (const cuda::VectorFormKernels* each : test::kernels_of_vector_form()) {
     add(each->name, "encode", each->encode.kernel);
     add(each->name, "merge", each->merge.kernel);
     add(each->name, "decode", each->decode.kernel);

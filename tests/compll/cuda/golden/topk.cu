@@ -2,7 +2,7 @@
 #include "compll/ops/cuda/rotation.cuh"
 #include "compll/ops/cuda/selection.cuh"
 #include "compll/ops/cuda/sorting.cuh"
-#include "compll/ops/cuda/whole_reducers.cuh"
+#include "compll/ops/cuda/vector_form_reducers.cuh"
 
 namespace casync::compll::cuda::codec_topk {
 
@@ -17,7 +17,7 @@ struct Lengths {
 
 /// A tile has whole blocks.
 COMPLL_BOTH uint32_t tile_elements([[maybe_unused]] const Settings& settings) {
-  return kWholeTile;
+  return kVectorFormTile;
 }
 
 /// Where a payload's sections lie.
@@ -252,8 +252,8 @@ extern "C" __global__ void casync_topk_sizes(Sizes* sizes, const __grid_constant
 
 #ifndef __CUDACC_RTC__
 /// For whoever is linked with this text.
-extern "C" const WholeKernels* casync_topk_kernels() {
-  static const WholeKernels kernels = {
+extern "C" const VectorFormKernels* casync_topk_kernels() {
+  static const VectorFormKernels kernels = {
       .name = "topk",
       .states = 0,
       .keeps_residual = true,

@@ -10,8 +10,8 @@ namespace casync::compll::test {
 
 /// The kernels of all programs that this build has written them from.
 const std::vector<const cuda::Kernels*>& kernels_of_codecs();
-/// And of those that need the whole vector.
-const std::vector<const cuda::WholeKernels*>& kernels_of_whole_codecs();
+/// And of those in vector form.
+const std::vector<const cuda::VectorFormKernels*>& kernels_of_vector_form();
 /// And of those that exchange within a step.
 const std::vector<const cuda::RoundsKernels*>& kernels_of_rounds();
 /// And those that code, of programs with coded sections.

@@ -11,7 +11,7 @@
 
 #include "compll/codec/coded/coded_codec.h"
 #include "compll/ops/cpu/convert.h"
-#include "tests/compll/cuda/support/whole_codec.h"
+#include "tests/compll/cuda/support/vector_form_codec.h"
 #include "tests/compll/support/inputs.h"
 
 namespace casync::compll::test {
@@ -288,10 +288,10 @@ std::string difference(const cuda::Kernels& kernels, const Codec& meaning, Kerne
   return Comparer([&] { return std::make_unique<KernelCodec>(kernels, plain, device); }, plain, device).run(comparison);
 }
 
-std::string difference(const cuda::WholeKernels& kernels, const Codec& meaning, KernelDevice& device,
+std::string difference(const cuda::VectorFormKernels& kernels, const Codec& meaning, KernelDevice& device,
                        const Comparison& comparison) {
   const Codec& plain = without_coding(meaning);
-  return Comparer([&] { return std::make_unique<WholeKernelCodec>(kernels, plain, device); }, plain, device)
+  return Comparer([&] { return std::make_unique<VectorFormKernelCodec>(kernels, plain, device); }, plain, device)
       .run(comparison);
 }
 

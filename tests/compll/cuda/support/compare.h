@@ -23,8 +23,8 @@ struct Comparison {
 /// index of the byte or element; "" if there is none.
 std::string difference(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device,
                        const Comparison& comparison);
-/// The same of a program that needs the whole vector, with its states and with what it makes of what was decoded.
-std::string difference(const cuda::WholeKernels& kernels, const Codec& meaning, KernelDevice& device,
+/// The same of a program in vector form, with its states and with what it makes of what was decoded.
+std::string difference(const cuda::VectorFormKernels& kernels, const Codec& meaning, KernelDevice& device,
                        const Comparison& comparison);
 
 }  // namespace casync::compll::test

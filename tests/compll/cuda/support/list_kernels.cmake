@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Lists the functions of TEXTS that return kernels, each with the type that it returns, and writes OUTPUT from TEMPLATE.
 set(functions)
-foreach(type IN ITEMS Kernels WholeKernels RoundsKernels CodingKernels)
+foreach(type IN ITEMS Kernels VectorFormKernels RoundsKernels CodingKernels)
   set(${type})
 endforeach()
 foreach(text IN LISTS TEXTS)

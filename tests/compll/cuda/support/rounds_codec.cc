@@ -94,13 +94,13 @@ void RoundsKernelCodec::launch(std::vector<Place>& places, const cuda::TurnFunct
   launch.step = context.step;
   launch.tile = kernels_.tile_elements(settings_);
   launch.segment_count = static_cast<std::uint32_t>(segments.size());
-  const std::uint32_t tiles = cuda::place_whole_tiles(segments.data(), launch.segment_count, launch.tile);
+  const std::uint32_t tiles = cuda::place_vector_form_tiles(segments.data(), launch.segment_count, launch.tile);
   const Guarded list = place(segments.data(), segments.size() * sizeof(cuda::Segment));
   launch.segments = reinterpret_cast<const cuda::Segment*>(list.begin);
   const std::uint32_t none = 0;
   const Guarded tickets = place(&none, sizeof none);
   launch.tickets = reinterpret_cast<cuda::uint32_t*>(tickets.begin);
-  start(function.kernel, cuda::whole_grid_of(tiles, device_.blocks_at_once(function.kernel)), launch);
+  start(function.kernel, cuda::vector_form_grid_of(tiles, device_.blocks_at_once(function.kernel)), launch);
   check_zeros(tickets, sizeof none);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const cuda::Matrix n{segments[i].rows, segments[i].columns};
