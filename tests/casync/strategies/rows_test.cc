@@ -18,7 +18,7 @@ namespace {
 constexpr Elements kElements = 640;
 
 /// The graphs of all ranks for one gradient of one partition.
-std::vector<TaskGraph> graphs(const Strategy& strategy, Nodes nodes, int ranks, bool coded_terms = false) {
+std::vector<TaskGraph> graphs_for(const Strategy& strategy, Nodes nodes, int ranks, bool coded_terms = false) {
   return graphs_of({strategy.kind, nodes, coded_terms}, ranks, 1, kElements);
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("rows of strategies: elements are encoded as often on their way as `en
   for (const Strategy& strategy : strategies()) {
     for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
       CAPTURE(strategy.name, ranks);
-      const double counted = counted_encodings(graphs(strategy, Nodes::kOfFour, ranks));
+      const double counted = counted_encodings(graphs_for(strategy, Nodes::kOfFour, ranks));
       CHECK(encodings_on_the_way(strategy.kind, ranks, {}) == Approx(std::max(1.0, counted)));
     }
   }
@@ -93,7 +93,7 @@ TEST_CASE("rows of strategies: ranks send others' coded terms on if it `relays`"
   for (const Strategy& strategy : strategies()) {
     CAPTURE(strategy.name);
     const bool relays =
-        any_task(graphs(strategy, Nodes::kOfFour, 8, true), [](const TaskGraph& graph, const Primitive& task) {
+        any_task(graphs_for(strategy, Nodes::kOfFour, 8, true), [](const TaskGraph& graph, const Primitive& task) {
           const auto* send = std::get_if<Send>(&task);
           return send != nullptr && graph.buffers()[TaskGraph::index(send->from)].hop == Hop::kFirst &&
                  std::holds_alternative<Recv>(writer_of(graph, send->from));
@@ -105,7 +105,7 @@ TEST_CASE("rows of strategies: ranks send others' coded terms on if it `relays`"
 TEST_CASE("rows of strategies: graphs follow the nodes if it has `levels`") {
   for (const Strategy& strategy : strategies()) {
     CAPTURE(strategy.name);
-    const bool same = text_of(graphs(strategy, Nodes::kOne, 8)) == text_of(graphs(strategy, Nodes::kOfFour, 8));
+    const bool same = text_of(graphs_for(strategy, Nodes::kOne, 8)) == text_of(graphs_for(strategy, Nodes::kOfFour, 8));
     CHECK(strategy.levels == !same);
   }
 }
@@ -114,7 +114,7 @@ TEST_CASE("rows of strategies: the result has a codec of its own if there is a `
   for (const Strategy& strategy : strategies()) {
     CAPTURE(strategy.name);
     const bool second =
-        any_task(graphs(strategy, Nodes::kOfFour, 8), [](const TaskGraph& graph, const Primitive& task) {
+        any_task(graphs_for(strategy, Nodes::kOfFour, 8), [](const TaskGraph& graph, const Primitive& task) {
           const auto* send = std::get_if<Send>(&task);
           return send != nullptr && graph.buffers()[TaskGraph::index(send->from)].hop == Hop::kSecond;
         });
