@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses a link of a Markdown page that leads to no file, or to no heading of a page. Links to the web are not tried.
+"""Refuses a link of a Markdown page that leads to no file, or to no heading of a page, and a page of docs/ that the
+site's contents, docs/site/nav.txt, do not name. Links to the web are not tried.
 
 usage: check_links.py [ROOT]   prints page, line and link; exit code 1 if there are any
 """
@@ -48,11 +49,19 @@ def fault(page, target, pages):
     return None
 
 
+def outside_contents(root):
+    """The pages that lie in docs/ and are not among the site's contents, if there is a site."""
+    contents = root / MOVED / "nav.txt"
+    named = contents.read_text().split() if contents.exists() else None
+    pages = [f"docs/{page.name}" for page in sorted((root / "docs").glob("*.md"))]
+    return [page for page in pages if named is not None and page not in named]
+
+
 def check(root):
     root = Path(root).resolve()
     files = [path.resolve() for path in source_files(root, (".md",))]
     pages = {path: anchors(path.read_text()) for path in files}
-    faults = []
+    faults = [f"{page}: docs/site/nav.txt does not name it" for page in outside_contents(root)]
     for page in (page for page in files if root / MOVED not in page.parents):
         for number, line in lines_outside_code(page.read_text()):
             for target in LINK.findall(re.sub(r"`[^`]*`", "", line)):

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Refuses a source that no build file names: such a file is neither compiled nor checked, and nobody notices.
 
-Named must be each .cc and .c, and each header of a library (only named headers are checked to compile alone). Headers
-of programs and tests are seen through the files that include them, and *-inl.h is made to be included many times.
+Named must be each .cc and .c, each test_*.py and *_test.py below tests/, and each header of a library (only named headers
+are checked to compile alone). Headers of programs and tests are seen through the files that include them, and *-inl.h is
+made to be included many times.
 
 A file is named by its path from the folder of a CMakeLists.txt in its own folder or above, or, in any CMakeLists.txt
-or cmake/*.cmake, by ${PROJECT_SOURCE_DIR}/ and its path from the root. A loop over tests names x_test.cc by the word x.
+or cmake/*.cmake, by ${PROJECT_SOURCE_DIR}/ and its path from the root. A loop over tests names x_test.cc or x_test.py by the word x.
 A file(GLOB) names what it finds, if it is in the CMakeLists.txt that is nearest to the file.
 
 usage: check_lists.py [ROOT]   prints the files that are not named, one per line; exit code 1 when there are any
@@ -21,6 +22,8 @@ NOT_LIBRARIES = ("tests/", "tools/", "examples/")
 
 
 def must_be_named(name):
+    if name.endswith(".py"):
+        return re.match(r"tests/(.*/)?(test_[^/]*|[^/]*_test)\.py$", name) is not None
     if name.endswith(".h"):
         return not name.startswith(NOT_LIBRARIES) and not name.endswith("-inl.h")
     return True
@@ -38,8 +41,9 @@ def names_it(text, path):
     word = r"(?<![\w./-]){}(?![\w./-])"
     if re.search(word.format(re.escape(str(path))), text):
         return True
-    stem, is_test, _ = str(path).partition("_test.cc")
-    return bool(is_test) and "}_test.cc" in text and re.search(word.format(re.escape(stem)), text) is not None
+    stem, is_test, ending = str(path).partition("_test.")
+    looped = bool(is_test) and "}_test." + ending in text
+    return looped and re.search(word.format(re.escape(stem)), text) is not None
 
 
 def finds_it(text, path):
@@ -61,7 +65,7 @@ def check(root):
             return True
         return any(names_it(lists[folder], path.relative_to(folder)) for folder in folders)
 
-    names = (f.relative_to(root).as_posix() for f in source_files(root))
+    names = (f.relative_to(root).as_posix() for f in source_files(root, (".h", ".cc", ".c", ".py")))
     return [f"{name}: named in no CMakeLists.txt" for name in names if must_be_named(name) and not is_named(name)]
 
 

@@ -56,4 +56,6 @@ TaskGraph double_tree_graph(const Exchange& exchange) {
   return std::move(graph).build();
 }
 
+double double_tree_encodings(int ranks) { return binary_tree::mean_depth(ranks); }
+
 }  // namespace casync

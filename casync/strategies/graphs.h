@@ -7,7 +7,10 @@
 namespace casync {
 
 /// Each strategy's graph of one gradient: ps_graph, ring_graph, ... A definition says how its ranks exchange.
-#define CASYNC_STRATEGY(kind, word, ...) TaskGraph word##_graph(const Exchange& exchange);
+/// <word>_encodings is there for rows that name it as Strategy::encodings.
+#define CASYNC_STRATEGY(kind, word, ...)            \
+  TaskGraph word##_graph(const Exchange& exchange); \
+  double word##_encodings(int ranks);
 #include "casync/model/strategies.def"
 
 }  // namespace casync

@@ -133,4 +133,6 @@ TaskGraph ring_graph(const Exchange& exchange) {
   return std::move(graph).build();
 }
 
+double ring_encodings(int ranks) { return (ranks - 1) / 2.0; }
+
 }  // namespace casync

@@ -8,16 +8,11 @@
 
 #include "base/check.h"
 #include "base/nearest.h"
-#include "casync/patterns/binary_tree.h"
 #include "casync/patterns/servers.h"
-#include "casync/patterns/tree.h"
 #include "casync/strategies/graphs.h"
 
 namespace casync {
 namespace {
-
-double ring_encodings(int ranks) { return (ranks - 1) / 2.0; }
-double tree_encodings(int ranks) { return static_cast<double>(ranks - 1) / ranks * tree::mean_size(ranks); }
 
 using Alike = Strategy::Alike;
 

@@ -41,4 +41,6 @@ TaskGraph tree_graph(const Exchange& exchange) {
   return std::move(graph).build();
 }
 
+double tree_encodings(int ranks) { return static_cast<double>(ranks - 1) / ranks * tree::mean_size(ranks); }
+
 }  // namespace casync

@@ -75,6 +75,14 @@ std::string transport_names() {
   return list_of(names, " or ");
 }
 
+Status check_joins_processes(std::string_view name) {
+  for (const NamedTransport& transport : kTransports) {
+    if (transport.name != name || transport.joins_processes) continue;
+    return invalid_argument(fmt::format("{} joins threads of one process; use {}", name, transport_names()));
+  }
+  return Status::ok();
+}
+
 Result<std::unique_ptr<Transport>> make_transport(const std::string& name, const TransportOptions& options) {
   const Result<TransportOptions> complete = with_environment(options);
   if (!complete) return complete.status();

@@ -159,6 +159,8 @@ struct NamedTransport {
 std::span<const NamedTransport> transports();
 /// The names of transports that join processes, for help texts: "ucx, ucx:tcp or ucx:shm".
 std::string transport_names();
+/// InvalidArgument: over the transport of this name ranks have to be threads of one process.
+Status check_joins_processes(std::string_view name);
 
 /// Opens the transport called `name`, with CASYNC_LINK pacing around it where that is set.
 /// InvalidArgument: no such transport (lists those there are), or a CASYNC_LINK that is no rate. Unavailable,

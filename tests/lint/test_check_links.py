@@ -32,6 +32,11 @@ def test_a_missing_heading_is_named(tmp_path):
     assert faults_of(tmp_path, pages) == ["a.md:1: b.md#old: no such heading", "a.md:1: #old: no such heading"]
 
 
+def test_a_page_outside_of_the_contents_is_named(tmp_path):
+    pages = {"docs/a.md": "", "docs/b.md": "", "docs/site/nav.txt": "Start\n  docs/a.md\n", "docs/site/c.md": "", "d.md": ""}
+    assert faults_of(tmp_path, pages) == ["docs/b.md: docs/site/nav.txt does not name it"]
+
+
 def test_a_repeated_heading_has_a_number(tmp_path):
     pages = {"a.md": "# Same\n# Same\n[1](#same) [2](#same-1) [3](#same-2)"}
     assert faults_of(tmp_path, pages) == ["a.md:3: #same-2: no such heading"]

@@ -28,6 +28,13 @@ def test_a_loop_over_tests_names_them_by_their_words(tmp_path):
     assert tree(tmp_path, {**lists, **sources}) == ["a/three_test.cc: named in no CMakeLists.txt"]
 
 
+def test_a_python_test_is_named_as_others_are_and_its_helpers_are_not(tmp_path):
+    lists = {"tests/a/CMakeLists.txt": "f(test_x.py)\nforeach(x IN ITEMS one)\n f(${x}_test.py)"}
+    names = ("test_x.py", "test_y.py", "one_test.py", "two_test.py", "helper.py")
+    found = tree(tmp_path, {**lists, **{f"tests/a/{name}": "" for name in names}, "tools/test_z.py": ""})
+    assert [line.split(":")[0] for line in found] == ["tests/a/test_y.py", "tests/a/two_test.py"]
+
+
 def test_a_file_of_elsewhere_is_named_from_the_root(tmp_path):
     lists = {"b/CMakeLists.txt": "${PROJECT_SOURCE_DIR}/a/x.cc", "cmake/M.cmake": "${PROJECT_SOURCE_DIR}/a/y.cc"}
     assert tree(tmp_path, {**lists, "a/x.cc": "", "a/y.cc": ""}) == []

@@ -33,6 +33,18 @@ def test_the_build_and_the_tools_find_frameworks_by_their_folders():
     assert [str(file.relative_to(ROOT)) for file in naming] == ["tools/setup"]
 
 
+def test_setup_tests_and_status_have_every_framework():
+    for name in (folder.parent.name for folder in ROOT.glob("plugins/python/casync/*/__init__.py")):
+        for file, forms in {
+            "tools/setup": (rf"^{name}=\(", rf"\.venv/{name}: ", rf"^install_environment {name} "),
+            "tests/plugins/CMakeLists.txt": (rf"ENVIRONMENT {name} ",),
+            "docs/status.md": (rf"\]\((py)?{name}\.md",),
+        }.items():
+            text = (ROOT / file).read_text()
+            for form in forms:
+                assert re.search(form, text, re.MULTILINE), f"{file} has no {form}"
+
+
 def test_the_answers_to_other_projects_questions_are_there():
     page = (ROOT / "docs/questions.md").read_text()
     answers = re.findall(r"`(test_\w+)::(\w+)`", page)

@@ -4,8 +4,11 @@ import json
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/command.md"
 
 
 def commands(*command):
@@ -39,6 +42,12 @@ def test_every_leaf_subcommand_offers_json():
     for command in COMMANDS:
         if command not in (["bench"], ["codec"]) and command[0] != "completion":
             claim("--json" in casync(*command, "--help").stdout, f"casync {command} has --json")
+
+
+def test_the_page_shows_every_subcommand():
+    text = PAGE.read_text(encoding="utf-8")
+    for command in COMMANDS:
+        claim("casync " + " ".join(command) in " ".join(text.split()), f"docs/command.md shows casync {command}")
 
 
 def test_version_names_the_abi():

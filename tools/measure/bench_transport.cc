@@ -327,9 +327,7 @@ Result<std::string> swap_through(int socket, const std::string& mine) {
 }  // namespace
 
 Result<TransportBench> bench_transport(const TransportBenchOptions& options, const TransportBenchSide& side) {
-  if (options.transport == "loopback") {
-    return invalid_argument("loopback joins threads of one process; this measures between two processes");
-  }
+  CASYNC_RETURN_IF_ERROR(runtime::check_joins_processes(options.transport));
   if (options.sizes.empty()) return invalid_argument("no message sizes to measure");
   const Bytes largest = std::max<Bytes>(*std::max_element(options.sizes.begin(), options.sizes.end()), sizeof(double));
   Side measured(side.rank, options.processor_time ? std::max(largest, kCold) : largest);

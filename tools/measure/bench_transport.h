@@ -12,7 +12,7 @@
 namespace casync {
 
 struct TransportBenchOptions {
-  std::string transport = "ucx";  ///< any that two processes can share: not "loopback"
+  std::string transport = "ucx";  ///< any that two processes can share
   std::string interface_name;
   std::vector<Bytes> sizes;
   bool checksum = true;
@@ -46,7 +46,7 @@ struct TransportBench {
 /// Forks a partner and measures. The exchange moves what an all-reduce of `bytes` moves without reducing: half of
 /// it there in messages of at most 1 MiB, each sent on when it arrives, both ways at once.
 /// Call while this process has opened no transport and started no threads: forking would copy them half.
-/// Errors as make_transport; PeerFailure: the partner died; InvalidArgument: "loopback".
+/// Errors as make_transport; PeerFailure: the partner died; InvalidArgument: a transport of threads.
 Result<TransportBench> bench_transport(const TransportBenchOptions& options);
 
 /// One of two processes that measure together, on one machine or two.

@@ -150,9 +150,11 @@ TEST_CASE("language page: its codecs compile, run and keep what their class prom
   CHECK(codecs >= 3);
 }
 
-TEST_CASE("language page: it has every word that a program calls") {
+TEST_CASE("language page: its table of operators and functions has every word that a program calls") {
   std::ifstream file(CASYNC_LANGUAGE_PAGE, std::ios::binary);
-  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  std::string page{std::istreambuf_iterator<char>(file), {}};
+  page.erase(0, page.find("\n## Operators and functions\n"));
+  page.resize(page.find("\n## ", 1));
   CHECK(called_words().size() >= 30);
   for (const std::string_view word : called_words()) {
     INFO(word);

@@ -10,10 +10,6 @@ namespace casync::test {
 
 using runtime::TransportOptions;
 
-TEST_CASE("loopback: the transport contract") {
-  check_transport_in_threads([](const TransportOptions& options) { return runtime::make_loopback(options); });
-}
-
 TEST_CASE("loopback in a random order: the transport contract") {
   check_transport_in_threads([](const TransportOptions& options) {
     return runtime::make_loopback(options, {.shuffle_seed = 7 + static_cast<std::uint64_t>(options.rank)});

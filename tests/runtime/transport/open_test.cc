@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include <catch2/catch.hpp>
 
@@ -37,6 +39,23 @@ TEST_CASE("transports: texts with their names have all of the table") {
     const std::string name(transport.name);
     CHECK_THAT(error, Catch::Contains(name));
     CHECK((help.find(name) != std::string::npos) == transport.joins_processes);
+  }
+}
+
+TEST_CASE("transports: those of threads are refused where processes meet, by the names of the others") {
+  for (const runtime::NamedTransport& transport : runtime::transports()) {
+    CAPTURE(transport.name);
+    CHECK(runtime::check_joins_processes(transport.name).is_ok() == transport.joins_processes);
+  }
+  CHECK_THAT(runtime::check_joins_processes("loopback").text(),
+             Catch::Contains("loopback joins threads of one process") && Catch::Contains(runtime::transport_names()));
+}
+
+TEST_CASE("transports: the page has a row for each") {
+  std::ifstream file(CASYNC_DOCS "/transports.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const runtime::NamedTransport& transport : runtime::transports()) {
+    CHECK_THAT(page, Catch::Contains("\n| `" + std::string(transport.name) + "` |"));
   }
 }
 

@@ -196,7 +196,7 @@ class FanEnd final : public runtime::TransportClient {
 
 Result<std::vector<double>> measure_fans(const FanOptions& options, const FanSide& side,
                                          const std::vector<FanRun>& runs) {
-  if (options.transport == "loopback") return invalid_argument("loopback joins threads of one process");
+  CASYNC_RETURN_IF_ERROR(runtime::check_joins_processes(options.transport));
   if (runs.empty()) return invalid_argument("no runs to measure");
   FanEnd end(options, side);
   CASYNC_RETURN_IF_ERROR(end.open());

@@ -39,7 +39,8 @@ struct FanSide {
 
 /// Carries out the runs, one after the other, and so again; all ranks call it with the same ones. Of each whose root
 /// this rank is: seconds of a peer's message, over all messages of all peers; of others 0. Errors as make_transport and
-/// Transport::connect; Timeout: a peer that does not answer; InvalidArgument: no run, or "loopback".
+/// Transport::connect; Timeout: a peer that does not answer; InvalidArgument: no run, or a transport of
+/// threads.
 Result<std::vector<double>> measure_fans(const FanOptions& options, const FanSide& side,
                                          const std::vector<FanRun>& runs);
 
