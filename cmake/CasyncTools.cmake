@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the build itself needs, with an answer for whoever lacks it. Included before project().
+# Looks for what the build itself needs, and tells whoever lacks it. Included ahead of project().
 
 # CMake's own message for a missing compiler does not say what to install.
 function(casync_need_compiler language variable package)

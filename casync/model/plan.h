@@ -37,7 +37,7 @@ struct WarmUpFrom {
 
 /// The memory of what codecs keep from step to step: residuals and other states.
 enum class ResidualMemory : std::uint8_t {
-  kTwoBuffers,  ///< 8 bytes a float: a step that is not finite, or fails, leaves it as the step before did
+  kTwoBuffers,  ///< 8 bytes a float: a step that is not finite, or fails, leaves it as the previous step did
   kOneBuffer,   ///< 4 bytes: a step changes it in place, and after one that is not finite it begins anew
   kBFloat16,    ///< 4 bytes: two buffers of bfloat16, rounded at random so that sums come out right
 };
@@ -133,7 +133,7 @@ struct Asynchronous {
 /// The steps in which ranks exchange, and what they exchange.
 struct SyncMode {
   /// Local SGD: from step `from_step` on, ranks exchange by how much their parameters have moved since they last were
-  /// the same, and only in the last of each `every` steps. Before it every step exchanges gradients, uncompressed, so
+  /// the same, and only in the last of each `every` steps. Until then every step exchanges gradients, uncompressed, so
   /// that no codec's memory of gradients is left for what comes after. 0: every step exchanges gradients.
   std::uint32_t every = 0;
   std::uint32_t from_step = 0;

@@ -13,11 +13,11 @@ namespace casync {
 
 /// The `count` ranks (1 to `ranks`) that serve all, ascending. Nodes give one rank each, again and again, the last node
 /// first, and of each node its last rank that does not serve yet: servers share no link while there are enough nodes,
-/// ranks that were added for serving come before those that train, and rank 0, which leads the control plane, comes
+/// ranks that were added for serving come ahead of those that train, and rank 0, which leads the control plane, comes
 /// last of its node. `node_of` has an entry per rank, or none: all are on one node then, and the last ranks serve.
 inline std::vector<Rank> server_ranks(std::span<const int> node_of, int ranks, int count) {
   struct Candidate {
-    int given = 0, node = 0;  ///< ranks that the node gives before this one
+    int given = 0, node = 0;  ///< ranks that the node gives ahead of this one
     Rank rank = 0;
   };
   std::vector<Candidate> order;

@@ -20,8 +20,8 @@ constexpr Rank spoke(Rank hub, int k, int ranks) { return (hub + 1 + k) % ranks;
 
 /// The order in which `self` serves partitions: the k-th of `partitions` whose `ranks` hubs take turns from
 /// `first_owner` on. It begins with the partition of the next rank, so that at any time the ranks feed
-/// different hubs instead of all the first, and serves each hub once before any twice: a hub has all of its
-/// first partition before the second.
+/// different hubs instead of all the first, and serves each hub once ahead of any second time: a hub has
+/// all of its first partition, then of its second.
 constexpr std::size_t kth_partition(std::size_t k, std::size_t partitions, Rank self, std::size_t first_owner,
                                     int ranks) {
   const auto n = static_cast<std::size_t>(ranks);

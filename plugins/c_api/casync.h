@@ -164,7 +164,7 @@ casync_status casync_session_end_submissions(casync_session* session);
 /* The data that the step under way exchanges: a casync_exchanged. */
 casync_status casync_session_exchanged(casync_session* session, int32_t* exchanged);
 /* With a plan's gossip or asynchronous: makes the step under way a consensus, which exchanges parameters and gives the
- * exact mean of all ranks, the same bytes on each. On every rank in the same step, before its first submission. */
+ * exact mean of all ranks, the same bytes on each. On every rank in the same step, ahead of its first submission. */
 casync_status casync_session_begin_consensus(casync_session* session);
 /* priority: smaller is needed sooner in the next forward pass. */
 casync_status casync_session_declare(casync_session* session, const char* name, casync_dtype dtype,

@@ -83,7 +83,7 @@ Status add_residual(casync_session* session, const std::string& name, const char
   CASYNC_RETURN_IF_ERROR(need_array(residual, elements, "residual"));
   if (!session->arriving) return invalid_argument("give the state's JSON first (name NULL, codec the JSON)");
   if (session->awaited.count(name) == 0) {
-    return invalid_argument("gradient " + name + " is not in the state's JSON, or was given before");
+    return invalid_argument("gradient " + name + " is not in the state's JSON, or was given already");
   }
   if (step != session->arriving->step) {
     return invalid_argument("gradient " + name + " is of step " + std::to_string(step) + ", the state's JSON of step " +

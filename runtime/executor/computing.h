@@ -26,7 +26,7 @@ class Computing {
   Computing(const ExecutorOptions& options, Device& device, Transport& transport, ReadyTasks& ready,
             GradientSteps& steps, Failures& failures, WorkRecord& record);
 
-  /// As Executor::open_rounds. Before open().
+  /// As Executor::open_rounds. Called ahead of open().
   Status open_rounds(Bytes bucket_bytes, const DeviceRounds::Open& open);
   /// Starts streams, or opens a device. Unavailable: no thread left; the device refuses.
   Status open();

@@ -20,7 +20,7 @@ Status DeviceRounds::begin(const GradientRun& run) {
   if (step_ != run.step.number()) {
     if (is_under_way() || part_ != 0) {
       return internal_error("gradient " + run.spec.name + ": step " + std::to_string(run.step.number()) +
-                            " begins while rounds of the step before it are under way");
+                            " begins while rounds of the previous step are under way");
     }
     choose_order(run.step.number());
     for (std::size_t i = 0; i < order_.size(); ++i) order_.at(i).members().reset();

@@ -50,8 +50,8 @@ class Executor {
   /// messages with names. On another device, ahead of connect(). `bucket_bytes`: as DeviceRounds. Errors:
   /// those of `open`; Unavailable: the device refuses.
   Status open_rounds(Bytes bucket_bytes, const DeviceRounds::Open& open);
-  /// Messages go by a credit of so many bytes for each port (LinkCredit) instead of by LinkPace. Before connect(), on
-  /// all ranks, and not with a coordinator.
+  /// Messages go by a credit of so many bytes for each port (LinkCredit) instead of by LinkPace. Called ahead of
+  /// connect(), on all ranks, and not with a coordinator.
   void set_credit(Bytes bytes, const Topology& topology);
   /// Connects and starts the threads. Unavailable: no thread left; else as Transport::connect.
   Status connect(std::span<const std::string> addresses, ExecutorEvents events);

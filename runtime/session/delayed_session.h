@@ -19,8 +19,8 @@
 namespace casync::runtime {
 
 /// A session whose results come a fixed number of steps late (`staleness` in a plan): what a step submits is reduced
-/// while the next ones compute, and its memory gets the result of the gradient's submission so many before it; of the
-/// first ones, zeros. The same on every rank, so replicas stay identical.
+/// while the next ones compute, and its memory gets the result of the gradient's submission so many steps earlier; in
+/// the first steps, zeros. The same on every rank, so replicas stay identical.
 ///
 /// It wraps a session that knows nothing of it. A thread takes that session through the program's steps, one after the
 /// other, each with its commit, so residuals are those of a session without staleness. step() hands over what has
@@ -56,7 +56,7 @@ class DelayedSession final : public WrappingSession {
  private:
   DelayedSession(std::unique_ptr<Session> session, Device& device, std::uint32_t staleness, double timeout_s);
 
-  std::mutex step_mutex_;  ///< one at a time ends a step, or loads a state; taken before lock_
+  std::mutex step_mutex_;  ///< one at a time ends a step, or loads a state; taken ahead of lock_
   bool closed_ = false;    ///< under lock_
   LateSteps steps_;
   LateGradients gradients_;

@@ -83,7 +83,7 @@ Status Departure::wait_for_others(const Farewell& completed) {
   const Seconds patience = serves ? Seconds(parts_.options.timeout_s) : parts_.dead;
   Status status = parts_.group->close(after(patience), words_of(completed));
   if (status.code() != StatusCode::kTimeout) return status;
-  log().info("left before others did: {}", status.message());  // they may write a checkpoint first
+  log().info("left ahead of others: {}", status.message());  // they may write a checkpoint first
   return Status::ok();
 }
 

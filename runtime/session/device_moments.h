@@ -12,7 +12,7 @@
 namespace casync::runtime {
 
 /// The moments of a program whose gradients lie on a device. The program runs ahead of the device, so each moment is an
-/// event in its stream: what is queued before has been done by then. A gradient is ready when the device has written
+/// event in its stream: what was queued earlier has been done by then. A gradient is ready when the device has written
 /// it. While the program waits it queues nothing, and its stream stands still from the end of what is queued until the
 /// program goes on: a stream that has enough to do stands still for no time.
 ///
@@ -61,7 +61,7 @@ class DeviceMoments final : public StepMoments {
   Device& device_;
   Recorder recorder_{Clock::time_point{}};
   std::optional<void*> stream_;  ///< of the last submission; nothing: there was none
-  std::array<Step, 2> steps_;    ///< the one under way, and the one that ended before
+  std::array<Step, 2> steps_;    ///< the one under way, and the one that ended last
   std::size_t current_ = 0;      ///< the one under way
   bool ended_ = false;           ///< the other one has not been told
   std::size_t waiting_ = 0;      ///< threads that stand still

@@ -48,7 +48,7 @@ class Work {
   Work() = default;
   Work(DeviceView room, View pinned, Stream& stream) : room_(room), pinned_(pinned), stream_(&stream) {}
 
-  /// Memory until the turn is over. Before the first launch.
+  /// Returns memory until the turn is over. Called ahead of the first launch.
   DeviceView take(Bytes bytes) {
     CASYNC_CHECK(launches_ == 0);
     const Bytes at = std::exchange(vectors_, vectors_ + round_up(bytes, kAlignment));

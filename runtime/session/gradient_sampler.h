@@ -18,7 +18,7 @@ namespace casync::runtime {
 /// Memory: 4 bytes an element, at most 64 KiB a gradient, which its first sample allocates. Calls come one at a time.
 class GradientSampler {
  public:
-  /// Gradient number `gradient` is submitted for `step`. `data` is all of it, and is read before this returns.
+  /// Gradient number `gradient` is submitted for `step`. `data` is all of it, and is read within this call.
   void submitted(std::size_t gradient, const GradientSpec& spec, ConstView data, std::uint32_t step);
   /// The same in two parts, for gradients that are elsewhere: returns true if this submission is sampled, and takes the
   /// sample, sampled_elements() of the gradient's type, later.

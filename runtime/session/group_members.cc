@@ -18,10 +18,11 @@ Status GroupMembers::check(std::size_t place, const GradientSpec& gradient) cons
   };
   if (has(place)) {
     if (is_same(spec_of(place), gradient)) return Status::ok();
-    return refused("it was declared with another shape, type or priority before");
+    return refused("it was declared earlier with another shape, type or priority");
   }
   if (is_closed_) {
-    return refused("group " + name() + " has been sent without it: declare all of a group before the first step ends");
+    return refused("group " + name() +
+                   " has been sent without it: declare all of a group by the end of the first step");
   }
   CASYNC_RETURN_IF_ERROR(check_shape(gradient));
   for (std::size_t i = 0; i < places_.size(); ++i) {

@@ -58,7 +58,7 @@ class GroupedSession final : public WrappingSession {
   /// Closes the groups that a step's submissions have left open, and starts those that are whole.
   Status start_open_groups();
 
-  std::mutex submit_mutex_;  ///< one at a time submits, ends a step or loads a state; taken before lock_
+  std::mutex submit_mutex_;  ///< one at a time submits, ends a step or loads a state; taken ahead of lock_
   const std::shared_ptr<RankPaces> paces_;
   std::unique_ptr<RunRecord> record_;  ///< null: nothing is recorded here; under lock_, as are step_ and table_
   GroupedStep step_;

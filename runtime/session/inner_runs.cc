@@ -29,7 +29,7 @@ constexpr std::uint64_t kWarmUpPart = 1, kFirstStagePart = 1u << 16;
 // Each pairing is a graph for each gradient.
 constexpr int kMostPairedRanks = 64;
 
-// As Lin et al. 2018, Deep Gradient Compression: ratios of 0.25, 0.0625, 0.0156 and 0.004 before 0.001.
+// As Lin et al. 2018, Deep Gradient Compression: ratios of 0.25, 0.0625, 0.0156 and 0.004, then 0.001.
 constexpr std::uint32_t kStages = 4;
 
 /// A tensor as a matrix: its first extent, by all the others; a vector, for a codec that is not made for matrices.

@@ -51,7 +51,7 @@ void LateReductions::reduce_all() {
   }
 }
 
-/// `lock` is held before and after, but not while the reductions go on.
+/// `lock` is held at the call and at its return, but not while the reductions go on.
 Status LateReductions::reduce_next(std::unique_lock<std::mutex>& lock) {
   const std::uint32_t step = steps_.begun();
   gradients_.gather(step, &starts_);

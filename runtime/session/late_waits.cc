@@ -49,7 +49,7 @@ Status LateWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
     if (!in_time) {
       return timeout_error("gradient " + own.spec().name + ", step " + std::to_string(step_of(handle)) +
                            ": the step whose result it gets is not reduced yet, step " +
-                           std::to_string(steps_.reduced()) + " comes before it");
+                           std::to_string(steps_.reduced()) + " comes first");
     }
     reduction = own.reduction();
   }

@@ -19,7 +19,7 @@ struct Spent {
 /// come one at a time.
 class PredictionWatch {
  public:
-  /// `first_step`: those before it are not what was predicted (warm-up). `every`: of so many steps one exchanges, and
+  /// `first_step`: earlier ones are not what was predicted (warm-up). `every`: of so many steps one exchanges, and
   /// the prediction is of their mean.
   PredictionWatch(const Prediction& prediction, std::uint32_t first_step, std::uint32_t every = 1)
       : prediction_(prediction), first_step_(first_step), every_(every), over_(!(prediction.step_s > 0)) {

@@ -17,7 +17,7 @@ namespace casync::runtime {
 /// When a program makes its gradients and when it needs them, without the time it stood still: a model description of
 /// what runs here. Moments are a ProgramClock's, so that what synchronizing takes of the program's processors is not
 /// taken for computing. A step goes from the end of one to the end of the next; up to its last submission it is
-/// backward pass, with whatever the program computed before, then it is forward pass. Only the steps with the most
+/// backward pass, with whatever the program computed first, then it is forward pass. Only the steps with the most
 /// gradients count, and of these the last ones. Calls come one at a time.
 class Recorder {
  public:

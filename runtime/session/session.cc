@@ -137,8 +137,8 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
   }
 }
 
-/// Under the session's mutex and gone_.hold(), to the end: a peer that breaks either is in gone_ before, or finds these
-/// gradients under way.
+/// Under the session's mutex and gone_.hold(), to the end: a peer that breaks either is in gone_ already, or finds
+/// these gradients under way.
 Status SessionImpl::start(std::span<const Submission> submissions, std::span<Handle> handles) {
   if (submissions.empty()) return Status::ok();
   if (!parts_.device->is_host()) {

@@ -75,8 +75,8 @@ struct Submission {
   GradientId gradient;
   View data;  ///< the gradient's elements, contiguous: reduced in place
   /// Instead of `data` in a session on a device: the elements there, and the stream that writes them, as the device's
-  /// runtime has it. What is queued in the stream before submit() comes before the reduction. The gradient is done once
-  /// the device has written it: then no stream needs to wait for anything.
+  /// runtime has it. The reduction follows what is queued in the stream by the time of submit(). The gradient is done
+  /// once the device has written it: then no stream needs to wait for anything.
   DeviceView device_data = {};
   void* stream = nullptr;  ///< if the session records, or its plan has a prediction: it stays until close()
 };
@@ -144,10 +144,10 @@ class Session {
   /// session's timeout. InvalidArgument: the plan has neither gossip nor asynchronous, or the step has submissions.
   virtual Status begin_consensus() = 0;
 
-  /// Makes a gradient known. Every rank declares it, in any order, at the latest before the step() of the first step in
+  /// Makes a gradient known. Every rank declares it, in any order, ahead of the step() of the first step in
   /// which a rank submits it. Ranks compare declarations by name once each has submitted something or ended a step
   /// after declaring; a difference ends the job with InvalidArgument, the first difference and both values.
-  /// InvalidArgument: a name declared differently before, an unknown codec or parameter. PlanError: a decision
+  /// InvalidArgument: a name that was declared differently, an unknown codec or parameter. PlanError: a decision
   /// that cannot be carried out. The same specification again gives the same id.
   virtual Result<GradientId> declare(const GradientSpec& gradient) = 0;
 
@@ -186,7 +186,7 @@ class Session {
   virtual void end_submissions() = 0;
 
   /// Ends the step: waits for all submitted, then commits residuals (or, not finite, keeps the old; those in one buffer
-  /// begin anew). The submissions of a step happen before its step(), on every rank; one that another thread makes
+  /// begin anew). All submissions of a step come ahead of its step(), on every rank; one that another thread makes
   /// meanwhile is waited for, too, or is of the next step. A step that was complete when another rank left or failed is
   /// committed all the same, and the next call returns the failure.
   virtual Result<StepResult> step() = 0;
@@ -195,7 +195,7 @@ class Session {
 
   /// Residuals and counters as of the last committed step. Not while a step is under way, nor after a gradient that has
   /// one buffer for its residual was submitted in it (InvalidArgument). Of asynchronous ranks also what they have not
-  /// been told, and only where that is the same for all ranks: before the first step, and between a consensus and the
+  /// been told, and only where that is the same for all ranks: ahead of the first step, and between a consensus and the
   /// next submission (InvalidArgument). The same for load_state().
   virtual Result<SessionState> state() const = 0;
   /// Goes on from `state`, earlier or later than this session's step; gradients that it does not name begin without a

@@ -40,7 +40,7 @@ Status check_codec(const CodecChoice& choice) {
   return compll::make_rounds_codec(choice.name, choice.parameters).status();
 }
 
-/// A codec that does not exist or a file that does not compile is this rank's mistake: it says so before anybody waits.
+/// A codec that does not exist or a file that does not compile is this rank's mistake: it says so while nobody waits.
 /// Names in a plan are looked at when a gradient is declared: some may be meant for none.
 Status check_codecs(const Plan& plan, const std::optional<CodecChoice>& codec) {
   std::vector<const Choice*> choices = {&plan.defaults};

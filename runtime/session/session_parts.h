@@ -37,7 +37,7 @@ struct SessionParts {
   const std::shared_ptr<RankPaces> paces;  ///< also of a session around this one
   std::unique_ptr<Device> device;
   const PinnedBound* const pinned;     ///< device, where pinned memory is bound; else null
-  std::unique_ptr<Executor> executor;  // before group: the group's callbacks use it until the group is gone
+  std::unique_ptr<Executor> executor;  // above group, whose callbacks use it until the group is gone
   std::unique_ptr<Group> group;
 };
 

@@ -125,7 +125,7 @@ Status SessionStates::check_together(const std::string& what) const {
   });
   if (tables_.step.is_together() && closed) return Status::ok();
   return invalid_argument("with `asynchronous` each rank is in its own step: end a consensus of all gradients " +
-                          ("(begin_consensus), then " + what) + " before the next submission");
+                          ("(begin_consensus), then " + what) + " ahead of the next submission");
 }
 
 Status SessionStates::check(const SessionState& state) const {

@@ -29,8 +29,8 @@ class SessionStates {
   /// Gives a new run what was loaded for it. InvalidArgument: it does not fit.
   Status adopt_waiting(GradientRun& run);
 
-  /// The step under way is complete. Keeps what it has left; if it is not `finite`, what was before, and begins anew
-  /// what it has changed in place.
+  /// The step under way is complete. Keeps what it has left; if it is not `finite`, what was there earlier, and
+  /// begins anew what it has changed in place.
   Status commit(bool finite);
   /// Warns once for each state that was loaded, after a step has used the declared gradients.
   void warn_of_strangers();

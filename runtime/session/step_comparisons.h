@@ -11,13 +11,13 @@
 
 namespace casync::runtime {
 
-/// Comparisons of the step that ranks are in: before the first submission, and after a state was loaded. Any thread.
+/// Comparisons of the step that ranks are in: ahead of the first submission, and after a state was loaded. Any thread.
 class StepComparisons {
  public:
   /// Borrows both. The parts are connected by the first call.
   StepComparisons(const SessionParts& parts, const SessionTables& tables) : parts_(parts), tables_(tables) {}
 
-  /// Returns false if a comparison is due before the next submission.
+  /// Returns false if a comparison is due ahead of the next submission.
   bool are_done() const { return parts_.executor->comparisons().count() >= due_; }
   /// Compares steps with all ranks, if that is due, and waits for them. Takes the session's mutex for moments. Errors
   /// as Group::agree.
@@ -30,7 +30,7 @@ class StepComparisons {
  private:
   const SessionParts& parts_;
   const SessionTables& tables_;
-  std::mutex mutex_;  ///< one at a time compares; taken before the session's
+  std::mutex mutex_;  ///< one at a time compares; taken ahead of the session's
   std::atomic<std::uint64_t> due_{1};
   bool loaded_ = false;  ///< a state, since the last comparison; under the session's mutex
 };

@@ -42,7 +42,7 @@ Status Submissions::check_none() const {
   for (std::size_t i = 0; i < submitted_.size(); ++i) {
     if (!in_step(i)) continue;
     return invalid_argument("gradient " + gradients_.spec(i).name + " was submitted in step " +
-                            std::to_string(step_.number()) + " before the consensus: end the step first");
+                            std::to_string(step_.number()) + " ahead of the consensus: end the step first");
   }
   return Status::ok();
 }

@@ -28,7 +28,7 @@ class Submissions {
 
   /// Checks submissions that come together. InvalidArgument: as Session::submit.
   Status check(std::span<const Submission> submissions);
-  /// InvalidArgument: the step has submissions before a consensus.
+  /// InvalidArgument: the step has submissions ahead of a consensus.
   Status check_none() const;
   /// InvalidArgument: messages match by order, and this step's have no place for a gradient that is left out.
   Status check_all() const;

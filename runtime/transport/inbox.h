@@ -25,7 +25,7 @@ class PieceSource {
   virtual void take_held(HeldPiece piece, InboxRecord* record, const FrameHeader& header, View into) = 0;
   /// The held piece is not wanted.
   virtual void drop_held(HeldPiece piece) = 0;
-  /// The client refused a message of this peer, or the peer broke a rule: fail it, but not before this call has
+  /// The client refused a message of this peer, or the peer broke a rule: fail it, but only once this call has
   /// returned.
   virtual void refused(Rank from, Status reason) = 0;
 };

@@ -70,7 +70,7 @@ void arrives_before_it_is_wanted(TransportRig& rig) {
   const int messages = static_cast<int>(all.size());
   rig.expect(probe.until([&] { return probe.asked_ >= messages; }), "each message is announced");
   probe.run_for(0.05);
-  rig.expect(probe.asked_ == messages, "and not again before retry_held()");
+  rig.expect(probe.asked_ == messages, "and not again until retry_held()");
   probe.transport().retry_held();
   rig.expect(probe.until([&] { return probe.asked_ >= 2 * messages; }), "retry_held() asks again");
   wanted = true;

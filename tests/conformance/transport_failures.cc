@@ -219,7 +219,7 @@ void strangers_knock(TransportRig& rig) {
   if (!probe.is_open()) return;
   probe.send(1 - rig.rank, 0, 1000);
   // The other rank may be a round ahead by the time that this one looks.
-  rig.expect(probe.until([&] { return probe.received_count() >= 1 && probe.all_sent(); }), "traffic before");
+  rig.expect(probe.until([&] { return probe.received_count() >= 1 && probe.all_sent(); }), "traffic ahead of them");
   const std::vector<Listener> listeners = tcp_listeners_of_this_process();
   for (std::uint32_t round = 1; round <= 20; ++round) {
     for (const Listener& listener : listeners) knock(listener, round);

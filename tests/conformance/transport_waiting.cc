@@ -33,7 +33,7 @@ void waking(TransportRig& rig) {
   probe.transport().wake();
   Clock::time_point start = Clock::now();
   probe.transport().wait(after(Seconds(20)));
-  rig.expect(Clock::now() - start < std::chrono::seconds(10), "a wake() from before ends the next wait()");
+  rig.expect(Clock::now() - start < std::chrono::seconds(10), "an earlier wake() ends the next wait()");
 
   std::atomic<bool> woken = false;
   std::thread waker([&] {

@@ -200,7 +200,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("jobs", type=int)
     parser.add_argument("--seed", type=int, default=0, help="of the first job (0)")
-    parser.add_argument("--at-once", type=int, default=2, help="jobs that run beside each other (2)")
+    parser.add_argument("--at-once", type=int, default=2, help="jobs that run at the same time (2)")
     given = parser.parse_args()
     faults = [fault for fault in FAULTS if fault != "cut" or hosts.available()]
     before = ranks.in_shared_memory()

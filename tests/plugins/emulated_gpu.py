@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GPU of one's own program, on the emulated driver that tests/compll/cuda builds: memory and a stream by ctypes.
 
-EMULATED_LIBCUDA names the folder of its libcuda.so.1, which LD_LIBRARY_PATH has to show before a process begins.
+EMULATED_LIBCUDA names the folder of its libcuda.so.1, which LD_LIBRARY_PATH has to show when a process begins.
 """
 
 import ctypes

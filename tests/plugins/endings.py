@@ -94,7 +94,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("jobs", type=int)
     parser.add_argument("--seed", type=int, default=0, help="of the first job (0)")
-    parser.add_argument("--at-once", type=int, default=4, help="jobs that run beside each other (4)")
+    parser.add_argument("--at-once", type=int, default=4, help="jobs that run at the same time (4)")
     given = parser.parse_args()
     begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(given.at_once) as pool:

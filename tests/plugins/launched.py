@@ -41,7 +41,7 @@ def report(rank, **what):
 
 
 def _end(process):
-    """Asks before it kills: a launcher that is killed leaves its ranks behind."""
+    """Asks first, and only then kills: a launcher that is killed leaves its ranks behind."""
     process.terminate()
     try:
         process.wait(20)

@@ -242,7 +242,7 @@ def left_in_shared_memory(before):
 
 def free_port():
     """Returns a TCP port of this machine that nobody listens on. It lies below those that the kernel gives to callers:
-    one of these could be taken by another test before the rank listens."""
+    another test could take one of these while the rank does not listen yet."""
     while True:
         port = random.randrange(15000, 30000)
         with socket.socket() as free:

@@ -123,7 +123,7 @@ def test_steps_are_counted_and_gradients_have_the_names_of_parameters(trained):
 
 
 def cross(rank):
-    """Rank 1 gives `b`'s result to `a` before it is pushed, and rank 0 pushes `a` first: it has both under way."""
+    """Rank 1 gives `b`'s result to `a` and then pushes `a`; rank 0 pushes `a` first: it has both under way."""
     store = casync.mxnet.create(codec="none")
     a, b = mxnet.nd.ones((4,)) * (rank + 1), mxnet.nd.ones((4,)) * (rank + 1)
     for name in "ab":

@@ -42,7 +42,7 @@ def load_and_train(rank, folder, codec, with_residuals=True):
 
 
 def load_and_step(rank, folder):
-    """The state of this rank after loading, before any step; then the ranks train on together."""
+    """The state of this rank right after loading; then the ranks train on together."""
     dist.init_process_group("gloo")
     ddp, state, optimizer = small_net.make("onebit")
     casync.torch.load_residuals(state, folder)

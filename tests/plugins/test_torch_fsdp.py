@@ -136,7 +136,7 @@ def test_the_backward_pass_goes_on_while_a_shard_travels(tmp_path):
 
 
 def with_readers(rank, case):
-    """FSDP, or the program, reads a shard before the backward pass is over."""
+    """FSDP, or the program, reads a shard during the backward pass."""
     begin()
     mesh = init_device_mesh("cpu", (NODES, SHARDS), mesh_dim_names=("nodes", "shards"))
     net, seen = network(), {}

@@ -218,7 +218,7 @@ def answers(rank, deferred):
     optimizer.zero_grad()
     optimizer.casync.close()
 
-    # Memory that changes before a message has left can end the job (DataLoss), so all have left here.
+    # Memory that changes while a message has yet to leave can end the job (DataLoss), so all have left here.
     def arrive():
         for flight in optimizer.casync._gradients.flights.values():
             flight.handle.wait()
@@ -267,9 +267,9 @@ def test_what_is_out_of_order_is_answered_by_name(deferred):
     assert first == second
     assert first["copied"] > 0 and first["discarded"] and first["skipped"] and first["culprit"]
     for name, part in {
-        "twice": "was computed again before optimizer.step()",
-        "clipped too early": "was changed while it was on its way: call optimizer.synchronize() before",
-        "skipped without": "call optimizer.synchronize() before you skip it",
+        "twice": "was computed again ahead of optimizer.step()",
+        "clipped too early": "was changed while it was on its way: call optimizer.synchronize() first, then",
+        "skipped without": "call optimizer.synchronize() first, then skip it",
         "again": "this optimizer is distributed already",
         "unnamed": "shape (7,) has no name",
         "no names": "give named_parameters=model.named_parameters()",

@@ -298,7 +298,7 @@ def test_a_recorded_model_has_the_parameters_and_the_programs_own_time(tmp_path)
         assert f'name: "{name}"' in text
     assert "shape: 30 shape: 50" in text
     seconds = {key: float(value) for key, value in re.findall(r"^(\w+_seconds): (\S+)$", text, re.MULTILINE)}
-    assert seconds["backward_seconds"] >= 0.2, "what a step computes before its gradients are ready belongs to it"
+    assert seconds["backward_seconds"] >= 0.2, "what a step computes until its gradients are ready belongs to it"
     # Waiting does not: rank 0 stands still for the 0.3 s that rank 1 is late.
     assert seconds["forward_seconds"] < seconds["backward_seconds"]
 

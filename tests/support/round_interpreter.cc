@@ -29,7 +29,7 @@ Status wrong(const Place& at, TaskId task, const std::string& what) {
 
 Status finish(Place& at, TaskId task) {
   int& waits = at.waits[TaskGraph::index(task)];
-  if (waits != 0) return wrong(at, task, waits == kRan ? "it runs twice" : "it runs before a task that it waits for");
+  if (waits != 0) return wrong(at, task, waits == kRan ? "it runs twice" : "it runs ahead of a task that it waits for");
   waits = kRan;
   for (const TaskId next : at.graph->successors(task)) --at.waits[TaskGraph::index(next)];
   return Status::ok();

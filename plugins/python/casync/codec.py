@@ -104,7 +104,7 @@ class Codec:
 
     def decode(self, payload: bytes | bytearray | memoryview, n: int) -> NDArray[numpy.float32]:
         """The n float32 that the payload stands for. Raises DataLoss when it is no encoding of n elements."""
-        self.bound(n)  # a size that no codec has is refused before memory for it is asked for
+        self.bound(n)  # refuses a size that no codec has, so no memory for it is asked for
         out = numpy.empty(n, numpy.float32)
         payload = bytes(payload)
         _library.call("casync_codec_decode", self._handle, payload, len(payload), _address(out), out.size)

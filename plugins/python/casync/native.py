@@ -66,7 +66,7 @@ class Plugin:
         return None
 
     def build(self, folder: str | os.PathLike[str] | None = None) -> pathlib.Path:
-        """Compiles, unless that was done before, and returns the path. Of several processes one does it. Raises
+        """Compiles, unless that has been done, and returns the path. Of several processes one does it. Raises
         CompileError with what the compiler said, Unavailable without a compiler, and Timeout if it or another process
         that compiles has not ended after COMPILE_S."""
         folder = pathlib.Path(folder or cache_folder())

@@ -30,7 +30,7 @@ def sliced(wait: Callable[[float], T], timeout_s: float | None = None) -> T:
             return wait(seconds)
         except errors.Timeout:
             now = time.monotonic()
-            # A failure is told at once: a Timeout long before the slice is over is not the slice's.
+            # A failure is told at once: a Timeout well ahead of the slice's end is not the slice's.
             if now >= deadline or now - begin < seconds / 2:
                 raise
 

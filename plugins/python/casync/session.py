@@ -115,7 +115,7 @@ class Session:
         priority: int | None = None,
         scatter: bool = False,
     ) -> int:
-        """Makes a gradient known, on every rank before the step that uses it; returns its id. All ranks give the
+        """Makes a gradient known, on every rank ahead of the step that uses it; returns its id. All ranks give the
         same; smaller priorities are needed sooner in the next forward pass and travel first (None: 0).
         With `scatter` this rank gets the result of its own shard of the n elements, the `rank`-th of `size` equal ones, with
         half of the bytes; the others stay as they are. InvalidArgument: n is no multiple of size."""
@@ -261,7 +261,7 @@ class Session:
 
     def begin_consensus(self) -> None:
         """With a plan's `gossip` or `asynchronous`: what the step under way submits are parameters, and their arrays get
-        the exact mean of all ranks, the same on each. On every rank in the same step, before its first submit()."""
+        the exact mean of all ranks, the same on each. On every rank in the same step, ahead of its first submit()."""
         self._check()
         _library.call("casync_session_begin_consensus", self._pointer)
 
@@ -346,7 +346,7 @@ class Session:
 
     def __del__(self) -> None:
         # Freed here and nowhere else: no other thread can be inside a call of an object that nobody holds. But weak
-        # references still find it (Python clears them after this), so it looks closed before the free begins.
+        # references still find it (Python clears them after this), so it looks closed when the free begins.
         if getattr(self, "_pointer", None) and self._pid == os.getpid():
             has_left, self._closed = self._closed, True
             pointer, self._pointer = self._pointer, None

@@ -53,7 +53,7 @@ class Step:
         self.submitted: set[str] = set()
 
     def refuse_again(
-        self, names: Iterable[str], advice: str = "end the step first, or accumulate before you submit"
+        self, names: Iterable[str], advice: str = "end the step first, or accumulate gradients and submit their sum"
     ) -> None:
         """InvalidArgument: one of them has left already, with its name and the advice."""
         for name in names:

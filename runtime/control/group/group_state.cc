@@ -97,7 +97,7 @@ std::optional<Status> GroupState::wait_agreed(const std::string& name, Clock::ti
   changed_.wait_until(lock, deadline, [&] { return is_agreed() || alone_ || !failure_.is_ok(); });
   if (is_agreed()) return Status::ok();
   if (!failure_.is_ok()) return failure_;
-  if (alone_) return peer_failure("rank 0 closed its session before all ranks had agreed on \"" + name + "\"");
+  if (alone_) return peer_failure("rank 0 closed its session while ranks had yet to agree on \"" + name + "\"");
   return std::nullopt;
 }
 

@@ -80,7 +80,7 @@ void Door::advance(Callers::iterator caller) {
   std::array<char, kMostPacket> buffer;
   const ssize_t got = recv(caller->fd.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return refuse(caller, "it hung up before it proved anything");
+  if (got <= 0) return refuse(caller, "it hung up without proving anything");
   caller->packets.push({buffer.data(), static_cast<Bytes>(got)});
   for (bool done = false; !done;) {
     auto packet = caller->packets.next();

@@ -7,7 +7,7 @@
 
 namespace casync::runtime {
 
-/// The time to poll before sleeping: up to `most`, less while polling keeps being in vain.
+/// The time to poll ahead of a sleep: up to `most`, less while polling keeps being in vain.
 class Spin {
  public:
   explicit Spin(std::chrono::microseconds most) : most_(most), length_(most) {}

@@ -204,7 +204,7 @@ bool Ucx::close(Clock::time_point deadline) {
 // is left where it is: without progress() UCX itself writes nothing.
 bool Ucx::end_endpoints(Clock::time_point deadline) {
   if (std::exchange(ended_, true)) return true;
-  const Status closed = aborted("the transport was closed before this had ended");
+  const Status closed = aborted("the transport was closed while this was under way");
   peers_.end_all(closed);
   receiver_.inbox().fail_all(closed);
   receiver_.fused_fetches().drop_waiting();

@@ -148,7 +148,7 @@ bool UcxReceiver::take_announcement(ConstView header_bytes, void* data, Bytes le
 }
 
 void UcxReceiver::deliver(const FrameHeader& header, ConstView eager, Incoming& incoming) {
-  // Everything that may run out of memory is allocated before the inbox knows of the piece.
+  // Everything that may run out of memory is allocated first; only then does the inbox hear of the piece.
   held_.make_ready();
   fetches_.make_ready();
   HeldPieces::Piece* const held = held_.take();

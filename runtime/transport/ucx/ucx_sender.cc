@@ -12,7 +12,7 @@ namespace {
 
 // Messages up to this go ahead of what is queued.
 constexpr Bytes kSmallBytes = 64_KiB;
-// Headers that a fused message has room for before its memory grows.
+// Headers that a fused message has room for until its memory grows.
 constexpr std::size_t kRoomForHeaders = 1024;
 // Pieces under way to one peer. On one host two keep both sides busy, and more leave the cache (64 MiB both ways
 // over tcp: 24 ms with 2, 28 with 4, 31 with 8). Over a network as many as its round trips need: with pieces of
@@ -221,7 +221,7 @@ void UcxSender::pump(Rank to) {
     pieces_.make_ready();  // or nothing is taken from the queue
     OutMessage& message = *peer.waiting.front();
     const Bytes left = message.payload.size - message.next_offset;
-    if (left <= options_.piece_bytes) peer.waiting.pop();  // it may end before start_piece returns
+    if (left <= options_.piece_bytes) peer.waiting.pop();  // it may end within start_piece
     start_piece(message);
   }
 }

@@ -29,7 +29,7 @@ inline constexpr Bytes kMostFusedAtOnce = 128_KiB;
 
 /// The sending half: cuts payloads into pieces, keeps a few bytes under way per peer, reports each message once.
 ///
-/// Pieces are prepared (checksummed) shortly before they leave, while they are in the cache. A small message does
+/// Pieces are prepared (checksummed) when they are about to leave, and are then in the cache. A small message does
 /// not wait for a large one, and none waits for one that the peer has put off: the peer might need it
 /// first to take that one.
 class UcxSender {

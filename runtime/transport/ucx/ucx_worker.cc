@@ -92,7 +92,7 @@ std::string UcxWorker::address() const {
 void UcxWorker::start_flush() {
   ucp_request_param_t param{};
   void* request = ucp_worker_flush_nbx(worker_, &param);
-  if (UCS_PTR_IS_PTR(request)) flushing_ = request;  // UCX wants its requests back before the worker goes
+  if (UCS_PTR_IS_PTR(request)) flushing_ = request;  // UCX wants its requests back while the worker is there
 }
 
 }  // namespace casync::runtime

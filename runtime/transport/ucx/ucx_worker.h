@@ -32,7 +32,7 @@ class UcxWorker {
   /// answer.
   Bytes announced_bytes(Rank to) const { return asks_first(to) ? announced_bytes_ : 0; }
 
-  /// The address that connect() of another rank takes: it is checked before UCX sees it.
+  /// The address that connect() of another rank takes: it is checked first, and then shown to UCX.
   std::string address() const;
 
   /// True when anything moved.

@@ -110,7 +110,7 @@ def time_steps(device, link, ways):
 
 def time_backward(device):
     failed = False
-    print("\n| codec | backward pass alone, ms | beside codecs | slower by | their steps a second |\n|---|---|---|---|---|")
+    print("\n| codec | backward pass alone, ms | while codecs run | slower by | their steps a second |\n|---|---|---|---|---|")
     for codec in ("int4", "int8", "topk"):
         found = run("slowdown", device, codec, ranks=1)
         if isinstance(found, str):

@@ -46,8 +46,8 @@ def is_wanted(row, optimizer, options):
 
 
 def missing(options):
-    """ROW:OPTIMIZER:SEED of each training that is still to be done: all rows with one seed before the next seed, or with
-    --by-row all seeds of a row before the next row."""
+    """ROW:OPTIMIZER:SEED of each training that is still to be done: all rows with one seed, then with the next seed, or
+    with --by-row all seeds of a row, then of the next row."""
     done = {(one["row"], one["optimizer"], one["seed"]) for one in known(options) if one["steps"] == options.steps}
     wanted = []
     for seed in range(options.seeds):
@@ -101,7 +101,7 @@ def main():
     parser.add_argument("--modes", action="store_true", help="only rows of local SGD and staleness")
     parser.add_argument("--optimizers", nargs="+", default=rows.OPTIMIZERS, choices=rows.OPTIMIZERS)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--by-row", action="store_true", help="all seeds of a row before the next row")
+    parser.add_argument("--by-row", action="store_true", help="all seeds of a row, then of the next row")
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no training after so many")

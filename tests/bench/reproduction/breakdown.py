@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps of Fig. 11 as inputs of `casync simulate`, each with one more of HiPress's mechanisms.
 
-Before SeCoPa all gradients of at least COMPRESSED floats are compressed, whole. HiPress's public code hands gather and
-broadcast to one thread that does one of them at a time: two ranks and one message for each collective stand for that.
+Until SeCoPa is added, all gradients of at least COMPRESSED floats are compressed, whole. HiPress's public code hands gather
+and broadcast to one thread that does one of them at a time: two ranks and one message for each collective stand for that.
 """
 
 import published

@@ -42,7 +42,7 @@ TEST_CASE("answer batches: without a bound a contribution is answered at once, a
 TEST_CASE("answer batches: an answer waits for the slowest rank by the bound, and says for whom") {
   AnswerBatches batches({.bound = 1}, everybody(3));
   batches.contribute(0, 0);
-  REQUIRE(batches.begin());  // rank 2 is one step behind
+  REQUIRE(batches.begin());  // rank 2 lags by one step
   end(batches);
   batches.contribute(0, 1);
   CHECK(!batches.begin());

@@ -120,7 +120,7 @@ TEST_CASE("c session: pieces of a state that do not belong together are refused 
             .starts_with("the state's ranks is 4294967297, expected"));
   const char* json = R"({"step":3,"ranks":1,"rank":0,"gradients":{"w":{"codec":"c","elements":2}}})";
   REQUIRE(casync_session_state_set(session.handle, nullptr, json, nullptr, 0, 0) == CASYNC_OK);
-  CHECK(set("v", "c", values, 2, 3) == "gradient v is not in the state's JSON, or was given before");
+  CHECK(set("v", "c", values, 2, 3) == "gradient v is not in the state's JSON, or was given already");
   CHECK(set("w", "c", values, 2, 4) == "gradient w is of step 4, the state's JSON of step 3");
   CHECK(set("w", "d", values, 2, 3) == "gradient w is of d, in the state's JSON of c");
   CHECK(set("w", "c", nullptr, 2, 3) == "`residual` is NULL");

@@ -118,7 +118,7 @@ TEST_CASE("device rounds: a step begins once the last one is over, and may have 
   CHECK(job.sides[0].goes_to_call());
   job.sides[0].rank.begin(1, 1);
   CHECK(job.sides[0].rounds.begin(*job.sides[0].rank.runs[0]).text() ==
-        "Internal: gradient layer0: step 1 begins while rounds of the step before it are under way");
+        "Internal: gradient layer0: step 1 begins while rounds of the previous step are under way");
   Job other(923, {"int8"});
   for (const float value : {1.0f, 2.0f}) {
     other.submit(4, value);

@@ -56,7 +56,7 @@ TEST_CASE("group members: a declaration that does not fit is refused, with the r
   CHECK(it.members.check(1, spec("b", 2)).text() == "OK");
   CHECK(it.members.check(0, spec("a", 1, 4)).text() == "OK");
   CHECK(it.members.check(0, spec("a", 2, 4)).text() ==
-        "InvalidArgument: gradient a: it was declared with another shape, type or priority before");
+        "InvalidArgument: gradient a: it was declared earlier with another shape, type or priority");
   CHECK_FALSE(it.members.check(0, spec("a", 1, 5)));
   CHECK_FALSE(it.members.check(1, spec("b", -1)));
   GradientSpec half = spec("b", 2);
@@ -66,8 +66,8 @@ TEST_CASE("group members: a declaration that does not fit is refused, with the r
   it.members.close();
   CHECK(it.members.check(0, spec("a", 1, 4)).text() == "OK");
   CHECK(it.members.check(1, spec("b", 2)).text() ==
-        "InvalidArgument: gradient b: group g has been sent without it: declare all of a group before the first step "
-        "ends");
+        "InvalidArgument: gradient b: group g has been sent without it: declare all of a group by the end of the "
+        "first step");
 }
 
 TEST_CASE("group members: a state that has one where none is declared is refused") {

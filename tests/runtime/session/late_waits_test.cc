@@ -115,7 +115,7 @@ TEST_CASE("late waits: a device that hangs while it copies results ends the job 
 TEST_CASE("late waits: a wait ends in time, and names the step that is not reduced") {
   Waiting it;
   CHECK(it.waits.wait(it.handle, 0.01, Waiter::kProgram).text() ==
-        "Timeout: gradient a, step 1: the step whose result it gets is not reduced yet, step 0 comes before it");
+        "Timeout: gradient a, step 1: the step whose result it gets is not reduced yet, step 0 comes first");
   CHECK_FALSE(it.waits.done(it.handle));
   CHECK_FALSE(it.failure.is_told());
   CHECK(it.values == Values{2, 2});

@@ -148,8 +148,8 @@ TEST_CASE("session declare: a gradient that one rank declares and nobody submits
 }
 
 TEST_CASE(
-    "session declare: a rank that ends the step without a gradient others submitted is named, long before the "
-    "timeout") {
+    "session declare: a rank that ends the step without a gradient others submitted is named, long ahead of "
+    "the timeout") {
   const std::string all = run_ranks(3, [&](RankContext& context) -> std::string {
     context.options.timeout_s = 300;
     Result<std::unique_ptr<Session>> session = Session::open(context.options);

@@ -104,7 +104,7 @@ TEST_CASE("session on a GPU: a gradient that the program has not written yet hol
         const bool early = session.done((*handles)[0]);
         open = true;
         if (!status) return "b: " + status.text();
-        if (early) return "a was done before it was written";
+        if (early) return "a was done ahead of its writing";
         return session.step().status().is_ok() ? "" : "step";
       });
   CHECK(complaints == "");

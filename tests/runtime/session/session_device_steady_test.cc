@@ -110,7 +110,7 @@ TEST_CASE("session on a GPU: submit waits for nothing, and the reduction for wha
         while (emulated::calls("cuStreamWaitEvent") == waits && Clock::now() < until) std::this_thread::yield();
         const bool early = session.done((*handles)[0]) && !gate.open;  // the other rank opens it, too
         gate.open = true;
-        if (early) return "done before the gradient was written";
+        if (early) return "done while the gradient was not written";
         if (Status status = session.wait((*handles)[0], -1); !status) return status.text();
         results[context.rank] = program.read(floats);  // by a stream that waits for nothing
         return session.step().status().is_ok() ? "" : "step";

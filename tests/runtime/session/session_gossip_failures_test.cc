@@ -65,7 +65,7 @@ TEST_CASE("gossip: wrong combinations are refused with the right ones") {
   };
   CHECK(consensus("local_sgd { every: 2 }", false).find("a consensus is for a plan with gossip") != std::string::npos);
   CHECK(consensus("gossip { neighbours: ring }", true)
-            .find("gradient weight was submitted in step 0 before the consensus: end the step first") !=
+            .find("gradient weight was submitted in step 0 ahead of the consensus: end the step first") !=
         std::string::npos);
 }
 

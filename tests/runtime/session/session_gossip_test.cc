@@ -342,7 +342,7 @@ TEST_CASE("gossip: a steady step asks for no memory") {
             if (i == 30) first = ours;
           }
           const std::uint64_t last = ours;
-          all_measured.arrive_and_wait();  // a rank that is steps behind would hear the goodbyes of others
+          all_measured.arrive_and_wait();  // a rank that lags by steps would hear the goodbyes of others
           if (!bad.empty()) return bad;
           return last == first ? "" : std::to_string(last - first) + " allocations";
         });

@@ -79,7 +79,7 @@ TEST_CASE("groups: members that are never declared are left out after the first 
           }
           return expect(declare(session, "frozen", 5).status(),
                         "InvalidArgument: gradient frozen: group g has been sent without it: declare all of a group "
-                        "before the first step ends");
+                        "by the end of the first step");
         }) == "");
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("groups: gradients that cannot be in a group are refused by name") {
                    "InvalidArgument: gradient b: float16, and a, which is in group g with it, is float32: a group has "
                    "one type");
         bad += expect(declare(session, "a", 6).status(),
-                      "InvalidArgument: gradient a: it was declared with another shape, type or priority before");
+                      "InvalidArgument: gradient a: it was declared earlier with another shape, type or priority");
         bad += expect(session.declare({"c", DType::kFloat32, {-1}, 0}).status(),
                       "InvalidArgument: gradient c: an extent of -1");
         std::vector<float> values(5);

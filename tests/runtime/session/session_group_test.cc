@@ -92,7 +92,7 @@ TEST_CASE("groups: a group leaves with its last member, as one message to each p
               if (const Status sent = members.submit(session, i); !sent) return sent.text();
             }
             for (std::size_t i = 0; i < 2; ++i) {
-              if (session.done(members.handles[i])) return "done before the last was there";
+              if (session.done(members.handles[i])) return "done while the last was missing";
               const Status early = session.wait(members.handles[i], 0.01);
               const std::string late = "Timeout: gradient " + kNames[i] + ", step " + std::to_string(step) +
                                        ": group g has not left without `c`";

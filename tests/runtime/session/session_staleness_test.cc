@@ -262,7 +262,7 @@ TEST_CASE("staleness: wait, done and step hand over, on any thread") {
                                 0.05;
           };
           for (std::size_t g = 0; g < 8; ++g) {
-            if (!is_late(g)) return "g" + std::to_string(g) + " before step " + std::to_string(i) + " ended";
+            if (!is_late(g)) return "g" + std::to_string(g) + " within step " + std::to_string(i);
           }
           if (const auto done = session.step(); !done) return done.status().text();
           for (std::size_t g = 8; g < ids.size(); ++g) {

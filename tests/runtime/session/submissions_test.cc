@@ -110,7 +110,7 @@ TEST_CASE("submissions: they know which gradients the step under way has") {
   CHECK_FALSE(submissions.in_step(0));
   CHECK(submissions.in_step(1));
   CHECK_THAT(submissions.check_none().text(),
-             Catch::Contains("gradient b was submitted in step 0 before the consensus"));
+             Catch::Contains("gradient b was submitted in step 0 ahead of the consensus"));
   CHECK_THAT(submissions.check_all().text(), Catch::Contains("gradient a was not submitted in step 0"));
   submissions.note(0, it.now);
   CHECK(submissions.check_all().text() == "OK");

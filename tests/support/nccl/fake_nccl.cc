@@ -153,7 +153,7 @@ void launch(Communicator& mine, Launch& one, DriverApi::Handle stream) {
 /// Under the mutex.
 Code start(Communicator& mine, std::vector<Operation> operations, DriverApi::Handle stream) {
   if (mine.state == NcclApi::kInProgress) {
-    return wrong(NcclApi::kInvalidArgument, "a call before the one before it has come to its end");
+    return wrong(NcclApi::kInvalidArgument, "a call while the previous one has not come to its end");
   }
   if (mine.state != 0) return mine.state;
   mine.state = NcclApi::kInProgress;

@@ -14,7 +14,7 @@ namespace casync::test::fake_nccl {
 /// abort. Stricter than the true one: a call without the device's context, and one on a communicator whose last call
 /// has not come to its end, are errors.
 
-/// The driver whose streams and memory are meant. Before anything else.
+/// The driver whose streams and memory are meant. Called ahead of anything else.
 void use(const compll::DriverApi& driver);
 /// As from the beginning: nothing injected, version 2.30.7.
 void reset();

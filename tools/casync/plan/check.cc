@@ -114,7 +114,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
     for (const std::string& group : whole->absent) odd.push_back("group `" + group + "` has none of these gradients");
     if (left_open > 0) {
       odd.push_back(std::to_string(left_open) + (left_open == 1 ? " gradient has" : " gradients have") +
-                    " a codec that is left to the planner: no session takes this before `casync plan --plan " + path +
+                    " a codec that is left to the planner: no session takes this until `casync plan --plan " + path +
                     "` has chosen");
     }
   }

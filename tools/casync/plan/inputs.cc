@@ -140,7 +140,7 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
                            .add_option("--local-sgd", inputs.mode.every,
                                        "Exchange parameters' differences once in so many steps instead of gradients")
                            ->check(CLI::Range(1u, kMostSteps));
-  command.add_option("--from-step", inputs.mode.from_step, "Exchange gradients in each step before this one")
+  command.add_option("--from-step", inputs.mode.from_step, "Exchange gradients in all steps ahead of this one")
       ->check(CLI::Range(0u, kMostSteps))
       ->needs(local);
   CLI::Option* late = command.add_option("--staleness", inputs.mode.staleness, "Apply results so many steps later")

@@ -61,7 +61,7 @@ class Measurement {
     const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice->name, choice->parameters);
     if (!codec) return codec.status();
     if ((*codec)->info().identity) return Status::ok();
-    options_.progress("beside training: " + name);
+    options_.progress("during training: " + name);
     CodecBenchOptions bench;
     bench.partition = kPartition;
     bench.total = kTotal;

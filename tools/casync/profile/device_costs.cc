@@ -63,7 +63,7 @@ class DeviceCosts {
     CASYNC_RETURN_IF_ERROR(launch());
     for (const std::string& codec : options_.codecs) CASYNC_RETURN_IF_ERROR(this->codec(codec));
     made_.notes.push_back(device_->name() +
-                          ": a backward pass and codecs beside each other were not measured, and count "
+                          ": a backward pass and codecs at the same time were not measured, and count "
                           "as if neither slowed the other");
     return Status::ok();
   }

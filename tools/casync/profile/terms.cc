@@ -76,7 +76,7 @@ Status add_contention(const ProfileOptions& options, std::vector<int> processors
   const Result<MeasuredContention> measured = measure_contention(wanted);
   CASYNC_RETURN_IF_ERROR(measured.status());
   for (const Slowdown& slowdown : measured->each) {
-    const std::string what = "contended " + slowdown.what + ", seconds beside the other by seconds alone";
+    const std::string what = "contended " + slowdown.what + ", seconds with the other by seconds alone";
     Measured raw{what, {}, slowdown.worst, slowdown.mean};
     for (const std::vector<Beside>& rounds : slowdown.rounds) {
       for (const Beside& round : rounds) raw.points.push_back({round.alone_s, round.beside_s});

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "tools/casync/report/trace_event.h"
+#include "tools/casync/trace/trace_event.h"
 
 namespace casync::tools {
 namespace {

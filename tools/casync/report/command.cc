@@ -14,14 +14,14 @@
 #include "tools/casync/input_files.h"
 #include "tools/casync/plan/unequal.h"
 #include "tools/casync/report/beside.h"
-#include "tools/casync/report/chrome_trace.h"
 #include "tools/casync/report/links.h"
 #include "tools/casync/report/measured_run.h"
 #include "tools/casync/report/numbers.h"
 #include "tools/casync/report/page.h"
 #include "tools/casync/report/timeline.h"
-#include "tools/casync/report/trace_folder.h"
 #include "tools/casync/subcommands.h"
+#include "tools/casync/trace/chrome_trace.h"
+#include "tools/casync/trace/trace_folder.h"
 
 namespace casync::tools {
 namespace {

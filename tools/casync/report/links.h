@@ -8,7 +8,7 @@
 
 #include "casync/simulator/profile.h"
 #include "tools/casync/report/messages.h"
-#include "tools/casync/report/trace_folder.h"
+#include "tools/casync/trace/trace_folder.h"
 
 namespace casync::tools {
 

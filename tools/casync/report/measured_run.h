@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "casync/simulator/simulate.h"
-#include "tools/casync/report/trace_folder.h"
+#include "tools/casync/trace/trace_folder.h"
 
 namespace casync::tools {
 

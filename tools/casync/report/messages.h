@@ -7,7 +7,7 @@
 
 #include "tools/casync/report/on_the_way.h"
 #include "tools/casync/report/timeline.h"
-#include "tools/casync/report/trace_folder.h"
+#include "tools/casync/trace/trace_folder.h"
 
 namespace casync::tools {
 

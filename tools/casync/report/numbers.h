@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/casync/report/trace_folder.h"
+#include "tools/casync/trace/trace_folder.h"
 
 namespace casync::tools {
 

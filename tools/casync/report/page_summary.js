@@ -84,7 +84,7 @@ function summarize() {
   if (numbers.exposed_ms_per_step !== null) {
     card('Compute', digits(numbers.ms_per_step - numbers.exposed_ms_per_step), 'ms', 'the program did not wait');
     card('Exposed', digits(numbers.exposed_ms_per_step), 'ms', 'the program waited for gradients: ' + percent(exposed_share()));
-    card('Hidden', digits(numbers.hidden_ms_per_step), 'ms', 'synchronization behind compute');
+    card('Hidden', digits(numbers.hidden_ms_per_step), 'ms', 'synchronization during compute');
   }
   if (numbers.backward_ms_per_step !== null) {
     card('Gradients within', digits(numbers.backward_ms_per_step), 'ms', 'backward pass, from the first gradient to the last');

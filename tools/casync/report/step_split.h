@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "tools/casync/report/trace_file.h"
+#include "tools/casync/trace/trace_file.h"
 
 namespace casync::tools {
 

@@ -38,7 +38,7 @@ std::vector<char*> pointers_to(std::span<const std::string> texts) {
                          int failure) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);  // the parent died before the line above
+  if (::getppid() != parent) ::_exit(1);  // the parent died ahead of the line above
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/casync/report/chrome_trace.h"
 #include "tools/casync/simulate/prediction.h"
+#include "tools/casync/trace/chrome_trace.h"
 
 namespace casync::tools {
 namespace {

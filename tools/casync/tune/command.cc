@@ -60,8 +60,8 @@ int run(const TuneOptions& options) {
 
 void add_tune(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<TuneOptions>();
-  CLI::App* command =
-      app.add_subcommand("tune", "Record, profile, plan and measure a training: time per step before and after");
+  CLI::App* command = app.add_subcommand(
+      "tune", "Record, profile, plan and measure a training: time per step without and with the plan");
   command->add_option("-n,--ranks", options->ranks, "Local ranks to start (default: those of the launcher)")
       ->check(CLI::Range(2, 1024));
   command->add_option("--steps", options->steps, "Steps of each measured training")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same parameters on every rank before training begins."""
+"""The same parameters on every rank when training begins."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         return self._ids[key]
 
     def _declare_all(self) -> None:
-        """The Trainer's gradients, before the first of them leaves: ranks then compare them once."""
+        """Declares the Trainer's gradients ahead of the first that leaves: ranks then compare them once."""
         trainer = self._find_trainer()
         for key, parameter in enumerate(trainer._params if trainer else []):
             if parameter.grad_req != "null" and not parameter._deferred_init:
@@ -178,7 +178,7 @@ class CaSync(mxnet.kvstore.KVStoreBase):
 
     def _find_trainer(self) -> Any:
         """The Trainer that was given this store: MXNet's stores hear of keys only. A Trainer asks for its parameters'
-        values before its first step, so a search that found none is repeated then."""
+        values ahead of its first step, so a search that found none is repeated then."""
         if self._trainer is None and not self._has_searched:
             self._has_searched = True
             found = _trainers_of(self)

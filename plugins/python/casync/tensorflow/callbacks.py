@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class BroadcastCallback(keras.callbacks.Callback):
-    """Gives all ranks the weights and the optimizer's variables of rank `root` before the first step."""
+    """Gives all ranks the weights and the optimizer's variables of rank `root` ahead of the first step."""
 
     def __init__(self, root: int = 0, session: Session | None = None) -> None:
         super().__init__()
@@ -47,8 +47,8 @@ class MetricAverageCallback(keras.callbacks.Callback):
 
 
 class ResidualsCallback(keras.callbacks.Callback):
-    """Keeps what error feedback remembers beside the checkpoints of the model: reads `path` before training, where it is
-    there, and writes it after each epoch. Each rank has its own file: `path` contains {rank}."""
+    """Keeps what error feedback remembers beside the checkpoints of the model: reads `path` when training begins, if
+    it is there, and writes it after each epoch. Each rank has its own file: `path` contains {rank}."""
 
     def __init__(self, path: str | os.PathLike[str], session: Session | None = None) -> None:
         super().__init__()

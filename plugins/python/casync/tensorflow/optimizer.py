@@ -61,9 +61,9 @@ class _Distributed:
 def DistributedOptimizer(  # noqa: N802: known by this name
     optimizer: Optimizer, session: Session | None = None
 ) -> Optimizer:
-    """Turns a Keras 3 optimizer into one that averages gradients over all ranks and then applies them, before clipping and
-    weight decay. Returns the same object, with its state. Under model.fit and in custom loops: each apply() is a step. When
-    some rank's gradient is not finite, all ranks leave the update out.
+    """Turns a Keras 3 optimizer into one that averages gradients over all ranks, ahead of clipping and weight decay,
+    and then applies them. Returns the same object, with its state. Under model.fit and in custom loops: each apply() is
+    a step. When some rank's gradient is not finite, all ranks leave the update out.
 
     A saved model holds the optimizer's own class, so that it loads anywhere: wrap it again then."""
     if not isinstance(optimizer, keras.optimizers.Optimizer):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The session behind TensorFlow's operations, and the one that a program opens with init()."""
+"""The session of TensorFlow's operations, and the one that a program opens with init()."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def init(
     those of casync.Session. Collective: every rank calls it once."""
     global _opened
     if _opened is not None and not _opened.closed:
-        raise errors.InvalidArgument("casync.tensorflow.init() was called before: call shutdown() first")
+        raise errors.InvalidArgument("casync.tensorflow.init() was called already: call shutdown() first")
     _opened = Session(plan=plan, codec=codec, **options)
     return _opened
 

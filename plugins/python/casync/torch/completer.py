@@ -2,7 +2,7 @@
 """The thread that waits for buckets and completes their futures.
 
 DDP waits for the futures in C++, where neither Ctrl-C nor the type of a Python exception gets through. So State has
-autograd call Flight.wait on the thread that called backward(), before DDP gets there: errors are raised there, and
+autograd call Flight.wait on the thread that called backward(), ahead of DDP: errors are raised there, and
 the future, which DDP then takes as it is, holds the bucket in any case.
 """
 

@@ -135,7 +135,7 @@ class Copies:
         return self._lane.start(self._meeting("barrier"), asynchronous)
 
     def stats(self) -> dict[str, Any]:
-        """The session's counters; none before the first collective."""
+        """The session's counters; none until the first collective."""
         return self._lane.stats()
 
     def close(self) -> None:

@@ -69,7 +69,7 @@ class _Step:
 
 class AllReduceHook:
     """Averages a module's shard with the same shard of the other nodes, under the module's name. The backward pass goes on
-    meanwhile, unless FSDP would read the shard before its end."""
+    meanwhile, unless FSDP would read the shard during it."""
 
     def __init__(self, state: State) -> None:
         self._step, self._name, self._groups = _Step(state), None, []
@@ -129,7 +129,7 @@ def _is_final(groups: Sequence[Any], reduced: torch.Tensor) -> bool:
 
 def _gradient_dtypes(group: Any) -> set[torch.dtype | None]:
     """What FSDP casts the gradients of a group to; None: nothing."""
-    if hasattr(group, "_orig_dtype"):  # torch before 2.15
+    if hasattr(group, "_orig_dtype"):  # torch older than 2.15
         return {group._orig_dtype}
     return {parameter.sharded_grad_dtype for parameter in group.fsdp_params}
 

@@ -34,8 +34,8 @@ class Flight:
         self.handle.wait()
         if self.gradient._version != self.version:
             raise errors.InvalidArgument(
-                f"gradient {self.name} was changed while it was on its way: call optimizer.synchronize() before you clip, "
-                "scale or read gradients, and optimizer.step() afterwards"
+                f"gradient {self.name} was changed while it was on its way: call optimizer.synchronize() first, then "
+                "clip, scale or read gradients, then call optimizer.step()"
             )
 
 
@@ -48,8 +48,8 @@ class Gradients:
     def __init__(
         self, synchronizer: Synchronizer, device: torch.device, passes: int, finish_last: Callable[[], object]
     ) -> None:
-        """`device`: the session's. `passes`: backward passes of a step; `finish_last()` ends the step before, if that has
-        not been done."""
+        """`device`: the session's. `passes`: backward passes of a step; `finish_last()` ends the previous step, if
+        that has not been done."""
         self._synchronizer, self._device, self._passes, self._finish_last = synchronizer, device, passes, finish_last
         self._names = {}  # parameter -> name
         self._ids = {}  # parameter -> gradient id
@@ -80,8 +80,8 @@ class Gradients:
         self._finish_last()
         if parameter in self.flights:
             raise errors.InvalidArgument(
-                f"gradient {name} was computed again before optimizer.step(): with several backward passes in a step, say "
-                f"how many: DistributedOptimizer(..., backward_passes_per_step=N); it is {self._passes}"
+                f"gradient {name} was computed again ahead of optimizer.step(): with several backward passes in a step, "
+                f"say how many: DistributedOptimizer(..., backward_passes_per_step=N); it is {self._passes}"
             )
         self._passed[parameter] += 1
         if self._passed[parameter] == self._passes and self.exchanged:

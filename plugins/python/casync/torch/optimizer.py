@@ -163,14 +163,14 @@ class Engine:
         self._synchronized = True
 
     def discard(self) -> None:
-        """Gradients on their way are not wanted: zero_grad() was called before step()."""
+        """Gradients on their way are not wanted: zero_grad() was called ahead of step()."""
         if self.in_flight:
             self._gradients.discard()
 
     @contextlib.contextmanager
     def skipping(self) -> Iterator[None]:
         if self.in_flight:
-            raise errors.InvalidArgument("gradients are on their way: call optimizer.synchronize() before you skip it")
+            raise errors.InvalidArgument("gradients are on their way: call optimizer.synchronize() first, then skip it")
         self._skip = True
         try:
             yield
@@ -218,7 +218,7 @@ class Engine:
     def _step_locally(
         self, closure: Callable[[], float] | None, update: Callable[[Callable[[], float] | None], float | None]
     ) -> float | None:
-        self._gradients.local  # before the first update
+        self._gradients.local  # made ahead of the first update
         loss = update(closure)
         self._gradients.end_locally()
         return loss
@@ -280,7 +280,7 @@ class Distributed(_Optimizer):
         return self.casync.step(closure, lambda closure: super(Distributed, self).step(closure))
 
     def synchronize(self) -> None:
-        """Waits until .grad holds the averages: before clipping, or reading gradients. step() then only updates."""
+        """Waits until .grad holds the averages, so that gradients can be clipped or read. step() then only updates."""
         self.casync.synchronize()
 
     def skip_synchronize(self) -> contextlib.AbstractContextManager[None]:

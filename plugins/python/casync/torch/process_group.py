@@ -142,7 +142,7 @@ class ProcessGroupCasync(dist.ProcessGroup):
         self.shutdown()
 
     def stats(self) -> dict[str, Any]:
-        """The counters of the gradients' session; none before the first gradient."""
+        """The counters of the gradients' session; none until the first gradient."""
         return self._reductions.stats()
 
     def copy_stats(self) -> dict[str, Any]:

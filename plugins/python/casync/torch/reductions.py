@@ -43,7 +43,7 @@ class Reductions:
 
     def takes(self, tensor: torch.Tensor, op: Any) -> bool:
         """Returns true if it is a gradient. Joins the backward pass under way, if there is one. Unavailable: a gradient
-        that is neither on the CPU nor on a GPU of CUDA. InvalidArgument: it is on another device than those before."""
+        that is neither on the CPU nor on a GPU of CUDA. InvalidArgument: it is on another device than earlier ones."""
         # Not `in`: torch's ReduceOp is equal to its constants only from the left.
         if not (op == dist.ReduceOp.SUM or op == dist.ReduceOp.AVG) or tensor.dtype not in _DTYPES:
             return False

@@ -159,7 +159,7 @@ class State:
         return state if self._local is None else {**state, "local_sgd": self._local.state_dict()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Takes the state that state_dict() gave on this rank; before the first backward pass, or between two."""
+        """Takes the state that state_dict() gave on this rank; ahead of the first backward pass, or between two."""
         if self._synchronizer is None:
             self._to_load = state_dict
         elif state_dict:
@@ -270,7 +270,7 @@ class State:
         if self._device is not None and buffer.device != self._device:
             raise errors.InvalidArgument(f"a bucket is on {buffer.device}, and the session is on {self._device}")
         if self._flights and self._flights[-1].last:
-            raise errors.Error("the backward pass before this one did not end: its error was caught and dropped")
+            raise errors.Error("the previous backward pass did not end: its error was caught and dropped")
 
     def _submit(self, buffer: torch.Tensor, parameters: list[torch.Tensor]) -> list[Handle]:
         """One C call for the bucket. DDP lays its gradients out one after another, in the parameters' order."""
@@ -285,7 +285,7 @@ class State:
                 ) from None
             if self._dtype[id(parameter)] != naming.dtype_name(buffer, f"gradient {name}"):
                 raise errors.InvalidArgument(
-                    f"gradient {name} comes as {buffer.dtype}, and was {self._dtype[id(parameter)]} before"
+                    f"gradient {name} comes as {buffer.dtype}, and was {self._dtype[id(parameter)]} earlier"
                 )
             ids.append(identity)
         return self._synchronizer.submit_bucket(ids, buffer.data_ptr(), buffer, stream=naming.stream_of(buffer.device))

@@ -196,7 +196,7 @@ TEST_CASE("group: the entry of a dead job in the store misleads nobody") {
   const auto stale = make_file_store(directory.path());
   auto nobody = resolve({"127.0.0.1", 1});
   REQUIRE(nobody.is_ok());
-  REQUIRE(publish(*stale, {*nobody, "the token of before"}).is_ok());
+  REQUIRE(publish(*stale, {*nobody, "the token of an earlier job"}).is_ok());
   std::vector<std::unique_ptr<Store>> stores;
   auto options = options_of_all(2, stores, [&] { return make_file_store(directory.path()); });
   auto member = std::async(std::launch::async, [&] { return Group::join(options[1]); });

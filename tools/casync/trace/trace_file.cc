@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/casync/report/trace_file.h"
+#include "tools/casync/trace/trace_file.h"
 
 #include <sys/stat.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/casync/report/trace_folder.h"
+#include "tools/casync/trace/trace_folder.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/casync/report/chrome_trace.h"
+#include "tools/casync/trace/chrome_trace.h"
 
 #include <cerrno>
 #include <cstring>

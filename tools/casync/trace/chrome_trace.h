@@ -4,7 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "tools/casync/report/timeline.h"
+#include "tools/casync/trace/step_range.h"
+#include "tools/casync/trace/trace_folder.h"
 
 namespace casync::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/casync/report/trace_event.h"
+#include "tools/casync/trace/trace_event.h"
 
 #include <algorithm>
 

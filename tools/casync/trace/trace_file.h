@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "base/units.h"
-#include "tools/casync/report/trace_event.h"
+#include "tools/casync/trace/trace_event.h"
 
 namespace casync::tools {
 
