@@ -20,7 +20,7 @@ constexpr Bytes kPartAlignment = 16;
 Bytes bits_at(std::size_t count) { return 8 + count * sizeof(BundleEntry); }
 
 // A gradient in one partition that its owner merges: where all of its messages go follows from the owner. Where its
-// part lies in a bundle is laid out beforehand, so its payloads have one size.
+// part lies in a bundle is laid out in advance, so its payloads have one size.
 bool may_be_bundled(const GradientRun& run) {
   if (run.rounds || run.related.outer() != nullptr || run.parts || run.spec.scattered) return false;
   if (run.related.has_warm_up() || run.related.neighbourhoods() > 0 || run.asynchronous) return false;

@@ -353,7 +353,8 @@ Status bench_step(const StepBenchOptions& options) {
   // Training's moments are fractions of a millisecond apart; a sleeping thread is otherwise woken up to 50 us late.
   prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
   if (options.plans.size() > 1 && (!options.trace_directory.empty() || !options.record_directory.empty())) {
-    return invalid_argument("CASYNC_TRACE and CASYNC_RECORD take one --plan: each would overwrite the one before it");
+    return invalid_argument(
+        "CASYNC_TRACE and CASYNC_RECORD take one --plan: each would overwrite what the previous one wrote");
   }
   const Result<Training> training = read_model_file(options.model);
   CASYNC_RETURN_IF_ERROR(training.status());
