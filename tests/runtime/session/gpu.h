@@ -51,8 +51,8 @@ inline std::vector<float> converted(const std::byte* elements, std::size_t count
   return values;
 }
 
-/// A program's part on a device: memory of gradients, and the stream that writes them. Its memory ends behind all work of
-/// its stream: a session that refuses a gradient leaves the write of that gradient under way.
+/// A program's part on a device: memory of gradients, and the stream that writes them. The memory ends after all work
+/// of the stream: a session that refuses a gradient leaves the write of that gradient under way.
 class Program {
  public:
   explicit Program(const std::string& name = "cuda:0") : device_(std::move(open_gpu(name)).value()) {
