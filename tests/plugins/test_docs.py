@@ -36,7 +36,7 @@ def test_the_build_and_the_tools_find_frameworks_by_their_folders():
 def test_setup_tests_and_status_have_every_framework():
     for name in (folder.parent.name for folder in ROOT.glob("plugins/python/casync/*/__init__.py")):
         for file, forms in {
-            "tools/setup": (rf"^{name}=\(", rf"\.venv/{name}: ", rf"^install_environment {name} "),
+            "tools/setup": (rf"^{name}=\(", rf"\.venv/{name}: ", rf"\binstall_environment {name} "),
             "tests/plugins/CMakeLists.txt": (rf"ENVIRONMENT {name} ",),
             "docs/status.md": (rf"\]\((py)?{name}\.md",),
         }.items():

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/compll/cuda/emulated/streams.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -40,6 +41,7 @@ struct Event {
 struct State {
   std::mutex mutex;
   std::vector<Stream*> streams;
+  std::condition_variable rested;  ///< a stream has ended what it ran
   Code error = 0;
   bool held = false;
   std::optional<double> time_ms;  ///< that a test has set
@@ -62,6 +64,7 @@ void run(Stream& stream) {
     work();
     lock.lock();
     stream.busy = false;
+    all.rested.notify_all();
     if (stream.queue.empty()) stream.ended.notify_all();
   }
 }
@@ -87,7 +90,13 @@ const std::shared_ptr<Event>& event_of(Handle handle) { return *static_cast<cons
 
 void set_error(Code code) {
   State& all = state();
-  const std::lock_guard lock(all.mutex);
+  std::unique_lock lock(all.mutex);
+  if (code == 0) {
+    const auto is_busy = [](const Stream* stream) { return stream->busy; };
+    all.rested.wait(lock, [&] { return std::none_of(all.streams.begin(), all.streams.end(), is_busy); });
+  } else {
+    for (Stream* const stream : all.streams) stream->queue.clear();
+  }
   all.error = code;
   wake_all();
 }
@@ -125,7 +134,6 @@ void end_stream(Handle handle) {
   {
     const std::lock_guard lock(state().mutex);
     stream->ending = true;
-    if (state().error != 0) stream->queue.clear();
     stream->wake.notify_all();
   }
   stream->thread.join();

@@ -11,7 +11,8 @@ namespace casync::compll::emulated {
 
 inline constexpr DriverApi::Code kInvalidValue = 1, kNoContext = 201, kInvalidHandle = 400, kIllegalAccess = 700;
 
-/// The error that every call returns from now on; 0: none. Streams forget what is queued.
+/// The error that every call returns from now on. Streams forget what is queued. 0: none, once no stream runs anything
+/// that it began earlier.
 void set_error(DriverApi::Code code);
 DriverApi::Code error();
 
