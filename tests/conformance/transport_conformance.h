@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/transport/transport.h"
@@ -49,8 +48,8 @@ std::span<const TransportScenario> waiting_scenarios();
 void check_transport_in_threads(const OpenTransport& open);
 
 /// Runs every scenario with a process for each rank. The program needs a hidden test "[.rank]" that calls
-/// run_scenario_in_this_process(); `transport` is for make_transport. `without`: the claim of a scenario to leave out.
-void check_transport_in_processes(const std::string& transport, std::string_view without = "");
+/// run_scenario_in_this_process(); `transport` is for make_transport.
+void check_transport_in_processes(const std::string& transport);
 /// Runs the scenario and transport that the environment names, in a rank's process. Returns the failures.
 std::vector<std::string> run_scenario_in_this_process();
 

@@ -63,10 +63,14 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   // Rounds in which they end, if nothing is wrong. On a busy machine that time may pass within one of them.
   static constexpr int kLastRounds = 1000;
   static constexpr int kRefusalsToYield = 16;
+  // Time from the end of a broken endpoint to that of its messages. UCX 1.22 never ends some that it has announced over
+  // shared memory and tcp to a process that is killed.
+  static constexpr std::chrono::seconds kMessagesOutlive{1};
 
   void broken(Rank peer, ucs_status_t why) noexcept override;
   void answer_the_met();
   bool handle_failures();
+  void abandon_unended();
   bool end_endpoints(Clock::time_point deadline);
 
   TransportOptions options_;
@@ -134,6 +138,15 @@ bool Ucx::handle_failures() {
   return peers_.progress() || any;
 }
 
+// Ends messages to peers that have failed, where UCX does not.
+void Ucx::abandon_unended() {
+  if (peers_.failures() == 0 || sender_.messages().idle()) return;
+  for (Rank peer = 0; peer < options_.ranks; ++peer) {
+    if (peers_.status(peer).is_ok() || sender_.messages().idle(peer)) continue;
+    if (worker_->endpoints().ended_for(peer, kMessagesOutlive)) sender_.abandon(peer, peers_.status(peer));
+  }
+}
+
 // The way back to those that have begun to send to us: over an endpoint of ours a failure of theirs is seen, and they
 // are told goodbye.
 void Ucx::answer_the_met() {
@@ -152,6 +165,7 @@ bool Ucx::progress() {
   answer_the_met();
   notices_.ask_to_settle();
   receiver_.watch_crowd();
+  abandon_unended();
   return handle_failures() || moved;
 }
 
@@ -221,6 +235,7 @@ bool Ucx::end_endpoints(Clock::time_point deadline) {
     peers_.progress();
   }
   bool let_go = true;
+  if (sender_.abandoned() != 0) worker_->leak();
   if (!ended()) {
     let_go = receiver_.under_way() == 0 || !worker_->devices_write();
     worker_->leak();

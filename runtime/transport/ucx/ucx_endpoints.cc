@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/core.h>
@@ -71,6 +72,13 @@ bool UcxEndpoints::disconnected() {
   bool all = true;
   for (Endpoint& endpoint : endpoints_) all = ucx_request_ended(endpoint.closing) && all;
   return all;
+}
+
+bool UcxEndpoints::ended_for(Rank peer, Clock::duration time) {
+  Endpoint& endpoint = endpoints_[static_cast<std::size_t>(peer)];
+  if (endpoint.endpoint != nullptr || !ucx_request_ended(endpoint.closing)) return false;
+  endpoint.ended = std::min(endpoint.ended, Clock::now());
+  return Clock::now() - endpoint.ended >= time;
 }
 
 }  // namespace casync::runtime

@@ -8,6 +8,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "runtime/transport/ucx/unmet_processes.h"
@@ -49,6 +50,8 @@ class UcxEndpoints {
   void disconnect(Rank peer);
   /// True when disconnected endpoints have ended.
   bool disconnected();
+  /// True when the endpoint to this peer was disconnected and had ended so long ago, or had never been reached.
+  bool ended_for(Rank peer, Clock::duration time);
 
   /// Processes whose first word may still come; reach() knows those that have been met.
   UnmetProcesses& unmet() { return unmet_; }
@@ -58,6 +61,7 @@ class UcxEndpoints {
     ucp_ep_h endpoint = nullptr;
     std::string address;  // UCX's own bytes; none: never connected, or disconnected
     void* closing = nullptr;
+    Clock::time_point ended = Clock::time_point::max();  // seen first then, after a disconnect()
     Rank peer = 0;
     bool on_this_host = false;
     UcxEndpointObserver* observer = nullptr;

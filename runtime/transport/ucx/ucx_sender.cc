@@ -182,13 +182,17 @@ void UcxSender::on_sent(void* request, ucs_status_t status, void* piece) noexcep
   ucp_request_free(request);
   auto& sent = *static_cast<OutPiece*>(piece);
   UcxSender& sender = *sent.sender;
+  if (sent.message == nullptr) {
+    --sender.abandoned_;
+    return sender.pieces_.give(&sent);
+  }
   const Rank to = sent.message->to;
   sender.peers_.guard(to, [&] { sender.end_piece(sent, status); });
   sender.peers_.guard(to, [&] { sender.pump(to); });
 }
 
 void UcxSender::end_piece(OutPiece& piece, ucs_status_t status) {
-  OutMessage& message = *piece.message;
+  OutMessage& message = *std::exchange(piece.message, nullptr);
   Queue& peer = queue(message.to);
   if (std::exchange(message.is_put_off, false)) {  // it has been taken
     peer.under_way += message.bytes_under_way;
@@ -238,6 +242,17 @@ void UcxSender::cancel(OutMessage& message, const Status& status) {
   message.all_started = true;
   if (message.status.is_ok()) message.status = status;
   end_if_done(message);
+}
+
+void UcxSender::abandon(Rank to, const Status& status) {
+  pieces_.for_each([&](OutPiece& piece) {
+    if (piece.message == nullptr || piece.message->to != to) return;
+    --std::exchange(piece.message, nullptr)->pieces_under_way;
+    ++abandoned_;
+  });
+  messages_.for_each([&](OutMessage& message) {
+    if (message.to == to) cancel(message, status);
+  });
 }
 
 void UcxSender::abandon_all(const Status& status) {

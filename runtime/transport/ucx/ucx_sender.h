@@ -50,8 +50,12 @@ class UcxSender {
   /// Ends with `status` what has not left for this peer yet; pieces under way end through UCX.
   void cancel(Rank to, const Status& status);
 
-  /// Reports as ended what UCX never ended. Nothing of UCX may run after this.
+  /// Reports as ended with `status` what UCX has not ended for this peer, whose endpoint has: nobody reads it any more.
+  void abandon(Rank to, const Status& status);
+  /// The same for all peers. Nothing of UCX may run after this.
   void abandon_all(const Status& status);
+  /// Pieces of abandon() whose end UCX may still report: the worker may not end ahead of it.
+  std::size_t abandoned() const { return abandoned_; }
 
   /// The messages that have not ended.
   const OutMessages& messages() const { return messages_; }
@@ -60,7 +64,7 @@ class UcxSender {
   struct OutPiece {
     std::array<std::byte, kFrameHeaderBytes> header;
     UcxSender* sender = nullptr;
-    OutMessage* message = nullptr;
+    OutMessage* message = nullptr;  // null: abandoned, or not in use
     Bytes bytes = 0;
   };
   struct Queue {
@@ -90,6 +94,7 @@ class UcxSender {
   std::vector<Queue> queues_;
   OutMessages messages_;
   Pool<OutPiece> pieces_;
+  std::size_t abandoned_ = 0;
 };
 
 }  // namespace casync::runtime

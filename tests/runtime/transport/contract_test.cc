@@ -36,13 +36,10 @@ TEST_CASE("transports of threads: the contract") {
   }
 }
 
-// An endpoint of `ucx` has tcp and shared memory. UCX 1.22 never ends some of the messages that it has announced over
-// such an endpoint to a process that is killed: close() ends them then.
 TEST_CASE("transports of processes: the contract") {
   static const std::vector<NamedTransport> all = opened_here(true);
   for (const NamedTransport& each : all) {
-    const char* const without = each.name == "ucx" ? "a peer killed under load takes nobody else with it" : "";
-    DYNAMIC_SECTION(each.name) { check_transport_in_processes(std::string(each.name), without); }
+    DYNAMIC_SECTION(each.name) { check_transport_in_processes(std::string(each.name)); }
   }
 }
 
