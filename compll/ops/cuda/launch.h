@@ -189,7 +189,7 @@ struct VectorFormKernels {
 struct TurnFunction {
   Kernel kernel = nullptr;
   uint32_t stages = 0;
-  /// Of a segment, as VectorFormFunction's.
+  /// Bytes of a segment, as those of VectorFormFunction.
   uint64_t (*memory_bytes)(const Matrix& n, const Settings& settings) = nullptr;
   uint64_t (*zeroed_bytes)(const Matrix& n, const Settings& settings) = nullptr;
 };

@@ -50,7 +50,8 @@ class UcxEndpoints {
   void disconnect(Rank peer);
   /// True when disconnected endpoints have ended.
   bool disconnected();
-  /// True when the endpoint to this peer was disconnected and had ended so long ago, or had never been reached.
+  /// True when the endpoint to this peer, which was disconnected, has ended for so long. Counts from the first call
+  /// that finds it ended.
   bool ended_for(Rank peer, Clock::duration time);
 
   /// Processes whose first word may still come; reach() knows those that have been met.
@@ -61,7 +62,7 @@ class UcxEndpoints {
     ucp_ep_h endpoint = nullptr;
     std::string address;  // UCX's own bytes; none: never connected, or disconnected
     void* closing = nullptr;
-    Clock::time_point ended = Clock::time_point::max();  // seen first then, after a disconnect()
+    Clock::time_point ended = Clock::time_point::max();  // as ended_for() first found
     Rank peer = 0;
     bool on_this_host = false;
     UcxEndpointObserver* observer = nullptr;
