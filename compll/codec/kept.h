@@ -17,17 +17,19 @@ inline std::uint32_t kept_per_element(const CodecInfo& first, const CodecInfo& s
   return first.states + second.states + (first.has_result ? first.states : 0);
 }
 
-/// OK: one buffer may hold what this codec keeps from step to step, which a task copies before it writes there.
+/// OK: one buffer may hold what this codec keeps from step to step. A task copies the old values, then writes the new
+/// ones there.
 /// PlanError: why it may not.
 Status check_one_buffer(const CodecInfo& info);
 
 /// The same for two buffers of bfloat16: only values that are not sent may be rounded.
 Status check_bfloat16(const CodecInfo& info);
 
-/// The codec that rounds these: one of the two nearest bfloat16, by chances that make the mean right. With the nearest,
-/// what is small beside a residual would be lost in each step anew. Its payload is a header and the elements.
+/// The codec that rounds these to one of the two nearest bfloat16, by chances that make the mean right. Rounding to the
+/// nearest one would lose, in each step anew, values that are small compared with a residual. The payload is a header
+/// and the elements.
 std::unique_ptr<Codec> make_kept_bfloat16();
-/// The source of its random numbers beside a codec's own, whose result it rounds.
+/// Returns the context of this rounding: its random numbers are others than those of the codec whose result it rounds.
 EncodeContext kept_context(EncodeContext codecs);
 
 }  // namespace casync::compll

@@ -15,8 +15,8 @@ static_assert(std::endian::native == std::endian::little, "payload sections are 
 inline constexpr Bytes kHeaderBytes = 16;
 inline constexpr Bytes kSectionAlignment = 16;
 
-/// The header's fields of a payload, and the size of all of it: functions of n and of the codec's parameters alone, so
-/// a receiver knows them before the first byte arrives.
+/// The fields of a payload's header, and the payload's size. They depend on n and on the codec's parameters alone, so a
+/// receiver knows them ahead of the first byte.
 struct PayloadLayout {
   std::uint8_t codec = 0, version = 1;
   std::uint16_t program = 0;  ///< of a codec from a file: fingerprint_of its digest
@@ -38,7 +38,7 @@ struct PayloadFlags {
   bool finite = true;
 };
 
-/// The same of a payload that was made here.
+/// Returns this flag of a payload that was made here. Its header is not checked.
 bool says_finite(const std::byte* header);
 
 /// DataLoss unless the size and the header are those of `layout`. Reads nothing beyond the payload.

@@ -21,10 +21,10 @@ struct RoundsShape {
   Elements scratch = 0;             ///< kept from turn to turn of one step
 };
 
-/// One turn: the work of a rank before the first exchange, between two, and after the last. Turn k writes
-/// exchanged[k]; before turn k + 1 the caller replaces it by what info().exchanges[k] makes of all ranks' arrays, the
-/// same bytes on all ranks. There is one turn more than there are rounds. The memories overlap nothing except where
-/// stated.
+/// One turn: the work of a rank up to the first exchange, between two exchanges, or after the last one. Turn k writes
+/// exchanged[k]. Ahead of turn k + 1 the caller replaces it by the result of info().exchanges[k] on all ranks' arrays,
+/// which has the same bytes on all ranks. There is one turn more than there are rounds. The memories do not overlap,
+/// except where stated.
 struct Turn {
   std::uint32_t number = 0;
   Elements rows = 0, columns = 0;
@@ -33,7 +33,7 @@ struct Turn {
   const float* states_in = nullptr;   ///< shape().states floats; null: zeros
   float* states_out = nullptr;        ///< null: not wanted. Written in any turn, complete after the last one
   float* scratch = nullptr;           ///< shape().scratch floats
-  float* out = nullptr;               ///< the last turn's: rows * columns, may be `gradient`. Null before
+  float* out = nullptr;               ///< the last turn's: rows * columns, may be `gradient`. Null in earlier turns
 };
 
 /// A compression algorithm that exchanges several times within one step, each time joining floats of all ranks.

@@ -62,8 +62,8 @@ struct EncodePass {
   alignas(64) std::byte tensor[kMostTensorBytes];  ///< the codec's own
 };
 
-/// Number of an encoder's passes over the vector: more than one if a statistic of all elements is needed before the
-/// first code. Each pass has the same input.
+/// Number of an encoder's passes over the vector: more than one if the first code needs a statistic of all elements.
+/// Each pass has the same input.
 struct Passes {
   unsigned count = 1;
   unsigned without_kept = 1;  ///< the first ones, which are enough if nothing is kept
@@ -98,10 +98,10 @@ class TileCodec : public Codec, public BatchCodec {
   virtual unsigned rotated_arrays() const { return 0; }
 
   virtual Passes passes([[maybe_unused]] bool of_sum) const { return {}; }
-  /// Called before each pass and, with `number` == passes().count, after the last one.
+  /// Called at the start of each pass and, with `number` == passes().count, after the last one.
   virtual void begin_pass(EncodePass&, std::byte*) const {}
 
-  /// Encodes the tile into its place in the payload; residual_out, when not null, has the tile's residual after.
+  /// Encodes the tile into its place in the payload; afterwards residual_out, when not null, has the tile's residual.
   /// `scratch` holds the tile's elements, which may be source.values, then rotated_arrays(). Returns true if all
   /// of it is finite.
   virtual bool encode_tile(EncodePass& pass, const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
@@ -113,7 +113,7 @@ class TileCodec : public Codec, public BatchCodec {
   /// no -0.
   virtual std::optional<BitPlaces> bit_places([[maybe_unused]] Elements n) const { return std::nullopt; }
 
-  /// Writes the parts of a payload besides its tiles: the header and the zeros between sections.
+  /// Writes the parts of a payload that belong to no tile: the header and the zeros between sections.
   virtual void finish(const PayloadForm& form, bool finite, std::byte* payload) const = 0;
 
   /// out = the sum of these payloads' tiles in their order, or out += each of them in their order. At least one.

@@ -145,7 +145,7 @@ Result<std::string> vector_explanation(const Program& program, const Source& sou
     const double least = encodes                     ? least_of_vector(program, payload).encode
                          : function.name == "decode" ? 4 + payload
                                                      : 8 + 8.0 * static_cast<double>(program.states.size());
-    add(all, function, least, encodes ? "each loop above reads what the one before has made" : "");
+    add(all, function, least, encodes ? "each loop above reads the results of the preceding one" : "");
   }
   return all;
 }

@@ -11,7 +11,7 @@ namespace casync::compll {
 
 inline constexpr const char* kKernelCompiler = "compile_kernels";
 
-/// The exit codes of `compile_kernels` besides 0. No run time ends a program with these.
+/// The exit codes of `compile_kernels` other than 0. No run time ends a program with these.
 enum KernelCompilerCode : int {
   kTextRefused = 40,   ///< stderr has NVRTC's messages about the text
   kNotAvailable = 41,  ///< no NVRTC, or it does not know an option, such as the architecture

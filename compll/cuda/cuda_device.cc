@@ -144,7 +144,7 @@ void CudaDevice::upload(std::byte* to, const void* from, std::size_t bytes) {
 void CudaDevice::download(void* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 0) return;
   const Use use(*this);
-  const char* const what = "a kernel, or the copy from the device behind it";
+  const char* const what = "a kernel, or the copy from the device after it";
   if (use && went_well(api_.download(to, memory_of(from), bytes, stream_), what)) {
     went_well(api_.wait_for_stream(stream_), what);
   }

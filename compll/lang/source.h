@@ -8,7 +8,7 @@
 
 namespace casync::compll {
 
-/// A stretch of a source, in bytes: from `begin` to before `end`.
+/// A stretch of a source, in bytes: from `begin` up to `end`, which is outside.
 struct Span {
   std::size_t begin = 0;
   std::size_t end = 0;

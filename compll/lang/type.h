@@ -38,7 +38,7 @@ using ParameterId = std::uint32_t;
 /// The dimensions of a gradient for a codec that declares `shape`: its numbers of rows and of columns.
 enum class Dimension : std::uint8_t { kRows, kColumns };
 
-/// A whole number that is known before a program runs: written down, a parameter or a dimension.
+/// A whole number that does not depend on the gradient's values: written down, a parameter or a dimension.
 struct Constant {
   std::uint32_t value = 0;
   std::optional<ParameterId> parameter;  ///< when set, it is that parameter's value

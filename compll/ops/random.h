@@ -2,7 +2,7 @@
 //
 // Random numbers that are a function of where they are used: Philox4x32-7 of Salmon, Moraes, Dror, Shaw 2011,
 // Parallel Random Numbers: As Easy as 1, 2, 3; seven rounds are the fewest that pass all of their tests. The same on
-// every machine, in any order, and again when asked again.
+// every machine, in any order, and whenever they are asked for.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace casync::compll {
 
-/// The inputs of one encoding's random numbers, besides element and purpose.
+/// The inputs of one encoding's random numbers, apart from element and purpose.
 struct RandomStream {
   std::uint64_t seed = 0;      ///< the run's seed
   std::uint64_t gradient = 0;  ///< the gradient's key
@@ -34,7 +34,8 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, std::array<std::uint32_t, 2> k
   return counter;
 }
 
-/// Seed and gradient as one key: two seeds, or two gradients, never share one for the same other half.
+/// Seed and gradient as one key: two seeds never share a key for the same gradient, nor two gradients for the same
+/// seed.
 constexpr std::array<std::uint32_t, 2> philox_key(const RandomStream& stream) {
   std::uint64_t mixed = stream.gradient * 0x9e3779b97f4a7c15;  // odd: no two gradients become one
   mixed ^= mixed >> 32;

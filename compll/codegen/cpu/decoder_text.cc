@@ -53,7 +53,7 @@ class DecoderText : RoutineText {
   }
 
   void write_enter() {
-    out_.line("/// Before the elements of a block.");
+    out_.line("/// Computes the values of a block, ahead of its elements.");
     out_.open("HWY_INLINE void enter(const GeneratedTile& tile, size_t entry)");
     for (const ValueId id : plan_.of_block) {
       const Value& value = graph_[id];
@@ -88,7 +88,7 @@ class DecoderText : RoutineText {
   /// Writes the function that computes an element from its code only.
   void write_value() {
     const Value& code = graph_[*plan_.table];
-    out_.line("/// What a code stands for in this block.");
+    out_.line("/// The value of a code in this block.");
     out_.open("HWY_INLINE Float value(" + ExpressionText::type(code.type, true) + " " + text_.name(*plan_.table) +
               ") const");
     for (const ValueId id : plan_.loops.front().elements) {
@@ -129,7 +129,7 @@ class DecoderText : RoutineText {
 
   /// Writes loops with transforms between them.
   void write_decode() {
-    out_.line("/// give(sixteen elements, i, how many there are) for the part [first, last) of the tile.");
+    out_.line("/// Calls give(sixteen elements, i, their number) for the part [first, last) of the tile.");
     out_.line("template <class Give>");
     out_.open("HWY_INLINE void decode(const GeneratedTile& tile, size_t first, size_t last, const Give& give)");
     for (std::size_t i = 0; i < plan_.arrays; ++i) {

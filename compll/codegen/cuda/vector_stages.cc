@@ -31,7 +31,8 @@ void CudaStages::write_memory() {
   using cuda_vector::Space;
   using cuda_vector::Zeros;
   const std::vector<Space>& workspace = text_.plan.workspace;
-  text_.out.line("/// The memory of a segment: what has to be zero before and is so afterwards comes first.");
+  text_.out.line(
+      "/// The memory of a segment: first the part that has to be zero at the start, and is zero again at the end.");
   std::vector<std::string> members = {"uint64_t cleared, zeroed, all;"};
   for (const Space& space : workspace) members.push_back("uint64_t " + space.word + ";");
   write_measures(text_.program, "Memory", members, text_.out, [&] {
@@ -81,7 +82,7 @@ void CudaStages::write_lengths(const Program& program, const std::string& text, 
 void CudaStages::write_geometry() {
   const std::string other = text_.program.synchronize ? "Layout layout" : "Sections sections";
   const std::string name = other.substr(other.find(' ') + 1);
-  text_.out.line("/// What follows from a segment's size: one thread works it out for all of its block.");
+  text_.out.line("/// The values that follow from a segment's size: one thread computes them for all of its block.");
   text_.out.open("struct Geometry");
   text_.out.line("Lengths lengths;");
   text_.out.line("Memory at;");

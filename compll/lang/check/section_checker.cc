@@ -89,7 +89,7 @@ void SectionChecker::assign_sections(const Word& name, const Expression& value) 
   code_.place.kind == RoutineKind::kEncode ? forget_other_counts() : need_counts(*call);
 }
 
-/// The number of elements of a selection that is not sent is a value like any other.
+/// Forgets the counts of selections that are not sent: such a count is a value like any other.
 void SectionChecker::forget_other_counts() {
   const std::vector<Section>& sections = code_.program.sections;
   for (Sent& sent : sent_) {
@@ -206,7 +206,7 @@ void SectionChecker::extract_section(const Expression& argument, std::size_t ind
   if (!fits(marked, index)) refuse_mark(argument, index);
   const auto* name = std::get_if<Name>(&marked.of->node);
   const auto* variable = name == nullptr ? nullptr : code_.variables.find(name->text);
-  if (variable == nullptr) code_.refuse(at, "`extract` into what is no variable", "declare it before: `float scale;`");
+  if (variable == nullptr) code_.refuse(at, "`extract` into what is no variable", "declare it first: `float scale;`");
   const Type& type = section.type;
   if (variable->type.element != type.element || variable->type.array != type.is_array()) {
     code_.refuse(at, "`" + std::string(name->text) + "` is " + text_of(variable->type.element) +

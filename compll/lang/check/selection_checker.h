@@ -22,7 +22,7 @@ class SelectionChecker {
  public:
   explicit SelectionChecker(CodeChecker& code) : code_(code) {}
 
-  /// Forgets the counts of the routine before.
+  /// Forgets the counts of the previous routine.
   void begin_routine();
   /// Removes counts that nothing asked for.
   void end_routine();
@@ -34,7 +34,7 @@ class SelectionChecker {
   bool is_selection(const Extent& extent) const {
     return extent.kind == Extent::Kind::kSized && sizes_.contains(extent.count.value);
   }
-  /// Takes a selection of merge for that of encode, as what is sent as the same section; `section` is a term of it.
+  /// Takes a selection of merge for the one of encode that is sent as the same section; `section` is a term of it.
   void take_for(const Extent& made, const Extent& wanted, Term& section);
   /// Refuses an operator that cannot tell a selection's elements from what is behind them.
   void need_none(const Term& array, Span at, const std::string& of, const std::string& hint) const;
@@ -63,7 +63,7 @@ class SelectionChecker {
   void note_extracted(VariableId variable, const Type& type, const Fill& fill);
   /// Notes that a section is the number of elements of a selection, and the variable that it was extracted into.
   void note_count(const Extent& extent, VariableId variable);
-  /// Counts selections whose places were sent, and their number was not.
+  /// Counts the elements of selections whose places were sent without their number.
   void count_extracted();
 
  private:
@@ -71,7 +71,7 @@ class SelectionChecker {
 
   CodeChecker& code_;
   std::set<std::uint32_t> sizes_;               ///< the program's sizes that are selections
-  std::set<std::uint32_t> made_;                ///< those of this routine, but for such as were taken for another's
+  std::set<std::uint32_t> made_;                ///< those of this routine, except those taken for another's
   std::map<std::uint32_t, VariableId> counts_;  ///< of this routine, by size
   std::set<VariableId> own_counts_;             ///< those that the program did not send
   std::map<VariableId, Fill> fills_;            ///< of arrays that are selections

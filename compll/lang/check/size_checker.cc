@@ -23,7 +23,7 @@ bool same(const Term& a, const Term& b) {
                     [](const TermPtr& x, const TermPtr& y) { return same(*x, *y); });
 }
 
-/// A copy of a term in which the variables are what they were given. Null where it depends on an element.
+/// Copies a term with its variables replaced by the terms that they were given. Null where it depends on an element.
 class Closing {
  public:
   explicit Closing(const std::map<VariableId, const Term*>& known) : known_(known) {}
@@ -99,7 +99,8 @@ Extent SizeChecker::size_of(const Expression& expression, const std::string& of)
     code_.refuse(expression.at, of + " of a size that depends on elements",
                  counted ? "give it a number, a parameter or the size of what was selected from; what is made of a "
                            "selection by `map`, `gather` and `range` has as many elements as the selection"
-                         : "an array's size is known before a program runs: compute it from parameters and `x.size`");
+                         : "an array's size does not depend on the gradient's values: compute it from parameters and "
+                           "`x.size`");
   }
   const std::string_view source = code_.diagnostics.source().text();
   const std::string text(source.substr(expression.at.begin, expression.at.end - expression.at.begin));

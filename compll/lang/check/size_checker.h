@@ -10,8 +10,8 @@ namespace casync::compll {
 
 struct CodeChecker;
 
-/// The numbers of elements of arrays, known before a program runs: formulas of n and parameters. A program with `shape`
-/// has arrays of vectors, too, as long as a row or a column.
+/// Checks the numbers of elements of arrays. They are formulas of n and parameters, and do not depend on the gradient's
+/// values. A program with `shape` has arrays of vectors, too, each as long as a row or a column.
 class SizeChecker {
  public:
   explicit SizeChecker(CodeChecker& code) : code_(code) {}

@@ -21,7 +21,7 @@ class StateChecker {
   void declare_state(const State& state);
   bool is_state(const Declared::Variable& variable) const;
 
-  /// Gives each state its value from the step before, as a routine begins.
+  /// Gives each state its value from the previous step, as a routine begins.
   void begin_states();
   /// Takes the values that the states have at a routine's end.
   void end_states(const Function& function);

@@ -66,8 +66,7 @@ double TypeChecker::known_value(const Expression& at, const Name& name, const st
   const auto known = known_.find(name.text);
   const std::string text(name.text);
   if (known == known_.end()) {
-    code_.refuse(at.at, what + " has to be known before the program runs, `" + text + "` is not",
-                 "use a number or a parameter");
+    code_.refuse(at.at, what + " has to be a constant, `" + text + "` is not", "use a number or a parameter");
   }
   if (std::isnan(known->second)) {
     code_.refuse(at.at, what + " is made of `" + text + "`, which has no value",
@@ -93,8 +92,7 @@ double TypeChecker::constant(const Expression& expression, const std::string& wh
     if (binary->sign == "<<" && left >= 0 && left < 65536 && right >= 0 && right < 32)
       return std::ldexp(left, int(right));
   }
-  code_.refuse(expression.at, what + " is no number that is known before the program runs",
-               "use numbers, parameters and + - * / <<");
+  code_.refuse(expression.at, what + " is no constant", "use numbers, parameters and + - * / <<");
 }
 
 }  // namespace casync::compll

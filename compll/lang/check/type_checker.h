@@ -23,7 +23,7 @@ class TypeChecker {
   static std::optional<ScalarType> named(std::string_view name);
 
   DeclaredType type_of(const TypeName& name);
-  /// A number that is known before the program runs, from numbers, known parameters and arithmetic.
+  /// Returns the value of a constant, which is made of numbers, known parameters and arithmetic.
   double constant(const Expression& expression, const std::string& what);
   /// Sets the values that types may be made of.
   void know(const std::map<std::string_view, double>& known) { known_ = known; }

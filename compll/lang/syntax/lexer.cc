@@ -12,7 +12,7 @@
 namespace casync::compll {
 namespace {
 
-// Longer ones before their beginnings.
+// A longer sign stands before the shorter ones that it begins with.
 constexpr std::array<std::string_view, 46> kSigns = {
     "<<=", ">>=", "->", "++", "--", "..", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=",
     "*=",  "/=",  "%=", "&=", "|=", "^=", "(",  ")",  "[",  "]",  "{",  "}",  "<",  ">",  "+",  "-",

@@ -14,7 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
-#if HWY_TARGET != HWY_SCALAR  // which has no vectors of bytes beside those of words
+#if HWY_TARGET != HWY_SCALAR  // there a vector of bytes is shorter than one of words
 using U8 = hn::ScalableTag<uint8_t>;
 /// As many bytes as there are words in a vector.
 using FewBytes = hn::Rebind<uint8_t, U32>;

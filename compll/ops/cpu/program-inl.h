@@ -37,7 +37,7 @@ using Whole = std::integral_constant<size_t, kGroup>;
 /// Calls body(i, count) for each sixteen elements of a range; `count` is a constant but for the last group.
 template <class Body>
 HWY_INLINE void for_groups(size_t begin, size_t end, const Body& body) {
-  // Counted beforehand: then a loop has one counter, which its addresses are made of.
+  // Computes the end of the whole groups first: the loop then has one counter, of which its addresses are made.
   const size_t whole = begin + (end - begin) / kGroup * kGroup;
   for (size_t i = begin; i < whole; i += kGroup) body(i, Whole());
   if (whole < end) body(whole, end - whole);
@@ -66,11 +66,11 @@ HWY_INLINE void for_fours(size_t begin, size_t end, const Body& body) {
 }
 
 /// Blocks of a tile that are worked on together: the computing between the loops over a block's elements, a chain of
-/// divisions, then has other blocks to overlap with.
+/// divisions, then overlaps with that of other blocks.
 inline constexpr size_t kBlocksTogether = 64;
 
-/// scale * values + residual, sixteen at a time; zeros after the last element. The template says which of the two there
-/// are; multiplying by 1 changes nothing, so a residual alone is no case of its own.
+/// scale * values + residual, sixteen at a time; zeros after the last element. The template says if there are a scale
+/// and a residual; multiplying by 1 changes nothing, so a residual alone is no case of its own.
 template <bool kScale, bool kResidual>
 class Input {
  public:

@@ -7,7 +7,7 @@
 
 namespace casync::compll::cuda {
 
-/// The inputs of one encoding's random numbers, besides element and purpose.
+/// The inputs of one encoding's random numbers, apart from element and purpose.
 struct RandomStream {
   uint32_t key[2];
   uint32_t step;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loops over a tile's share of elements. Memory answers late: a thread asks for several elements before it uses one.
+// Loops over a tile's share of elements. Memory answers late: a thread asks for several elements ahead of using one.
 #pragma once
 
 #include "compll/ops/cuda/stages.cuh"
@@ -20,8 +20,7 @@ __device__ __forceinline__ void for_each(const Part& part, uint64_t count, const
 #pragma unroll 4
   for (uint64_t i = part.begin(count) + threadIdx.x; i < end; i += kThreads) body(i);
 }
-/// Loads several elements ahead of storing any: `load` returns the value to store, and stores nothing
-/// itself.
+/// Loads several elements ahead of storing any: `load` returns the value to store, and stores nothing itself.
 template <class Load, class Store>
 __device__ __forceinline__ void for_each(const Part& part, uint64_t count, const Load& load, const Store& store) {
   const uint64_t end = part.end(count);
@@ -67,7 +66,7 @@ __device__ __forceinline__ void fill_neighbours(const Part& part, uint64_t count
   }
 }
 
-/// Returns one element of an array that stays in registers although the index is not known beforehand.
+/// Returns one element of an array that stays in registers although its index is computed at run time.
 template <class T>
 __device__ __forceinline__ T one_of(const T (&values)[kAhead], uint32_t index) {
   T value = values[0];
@@ -97,7 +96,7 @@ class Input {
         control_(part.control),
         held_(held) {}
 
-  /// A warp's whole batch, from this thread's element on. False: it has a NaN, and has to be taken row by row.
+  /// Takes a warp's whole batch, from this thread's element on. False: it has a NaN, and has to be taken row by row.
   __device__ __forceinline__ bool take(uint64_t i) {
     in_.some<Plain>(x_, i, kLanes);
     if (has_residual_) {

@@ -16,7 +16,7 @@ COMPLL_BOTH bool has_nan(const Quad<float>& x) {
   return (x[0] != x[0]) | (x[1] != x[1]) | (x[2] != x[2]) | (x[3] != x[3]);
 }
 
-/// The vector that is encoded, before the residual: elements as they are.
+/// The vector to encode, without the residual: elements as they are.
 class Gradient {
  public:
   static constexpr bool kRotates = false;
@@ -121,7 +121,7 @@ class Merged {
 struct Piece {
   uint64_t first;  ///< its first element
   uint32_t size;
-  /// Returns true if a chunk ends here, of the tensor or of a block: one larger than a chunk begins with one.
+  /// Returns true if a chunk ends here, of the tensor or of a block: a block larger than a chunk begins with one.
   __device__ bool ends_chunk() const { return (first + size) % kReductionChunk == 0; }
 };
 
@@ -171,8 +171,8 @@ struct Work {
   __device__ RandomStream random() const { return {launch.seed, segment.gradient, launch.step, segment.first}; }
   __device__ Quad<float> quad(uint32_t j) const { return load_word<Quad<float>>(kept + j); }
 
-  /// Loads the elements at `at` of a unit, with the residual; zeros after the last element. For small units it loads
-  /// all of a stretch, with the first one.
+  /// Loads the elements at `at` of a unit, with the residual; zeros after the last element. Of small units, loading
+  /// the first one of a stretch loads the whole stretch.
   template <class Source>
   __device__ __forceinline__ Piece load(const Source& source, uint64_t first, uint32_t at, uint32_t size) {
     const Piece piece = {first + at, least(kPiece, size - at)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ecqsgd, diana, ef21 and laq: what they keep besides, or instead of, a residual.
+// ecqsgd, diana, ef21 and laq: the values that they keep in addition to, or instead of, a residual.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>

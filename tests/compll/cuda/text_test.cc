@@ -209,9 +209,9 @@ TEST_CASE("cuda text: a pass over all elements for a threshold reduces them, too
 }
 
 TEST_CASE("cuda text: one launch for each function of a program in vector form, and its stages") {
-  // Three to find the least key that is chosen, which is all for a threshold; one to write the places, one for what
-  // they are used for; a stage more for each result that all elements wait for. A place that may be there twice costs
-  // decoding two.
+  // Three stages find the least key that is chosen, which is all that a threshold needs; one writes the places, one
+  // uses them; each result that all elements wait for takes a stage more. If a place may occur twice, decoding takes
+  // two.
   std::string all;
   for (const std::string& name : written_names()) {
     const Source source(name + ".cll", source_of(name));
@@ -367,7 +367,8 @@ TEST_CASE("cuda text: operators that cannot be written are named with their plac
                "compressed = concat(total, g);\n}\n"
                "void decode(uint8* compressed, float* gradient) { float* t; float* y; extract(compressed, t, y);\n"
                "gradient = map(y, spread(t, 16), [&](float x, float u) -> float { return x + u; }); }\n") ==
-        "x.cll:1:20: error: `hadamard` beside sums of blocks, by tiles, cannot be compiled for CUDA, only interpreted");
+        "x.cll:1:20: error: `hadamard` together with sums of blocks, by tiles, cannot be compiled for CUDA, only "
+        "interpreted");
 }
 
 TEST_CASE("cuda text: operators that cannot be written in vector form are named with their place") {

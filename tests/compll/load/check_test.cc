@@ -159,7 +159,7 @@ std::string differences(const std::string& is, const std::string& should) {
 
 /// A program that encodes the difference to what a rank has told the others. `merge` has statements about the sum.
 std::string differing(const std::string& merge) {
-  return R"(codec told { summary "the difference to what was told before"; }
+  return R"(codec told { summary "the difference to the values told so far"; }
 state float* told;
 state float* unsent;
 float* scales(float* x) {
@@ -279,7 +279,7 @@ void decode(uint8* c, float* g) {
 )") == "");
 }
 
-TEST_CASE("codec check: values of parameters besides those that are given") {
+TEST_CASE("codec check: values of parameters other than those that are given") {
   const auto parameter = [](double least, double most, double step, bool real = false) {
     compll::ProgramParameter made;
     made.name = "p";

@@ -57,7 +57,7 @@ TEST_CASE("run_program: after its time it is killed, with what it has started") 
   CHECK(run("sleep 2.5; test -e " + mark).exit_code == 1);
 }
 
-TEST_CASE("run_program: one that leaves somebody behind who holds its stderr has ended all the same") {
+TEST_CASE("run_program: one that leaves a process running that holds its stderr has ended all the same") {
   const ProgramEnd end = run("sleep 100 & echo $! >&2; exit 6", 30);
   CHECK(end.exit_code == 6);
   CHECK_FALSE(end.too_late);

@@ -57,7 +57,7 @@ struct Array {
   std::optional<Id> fills = {};           ///< the buffer that its first use fills
 };
 
-/// The begin of a statement of the program.
+/// The beginning of a statement of the program.
 struct Statement {
   Span at;
 };
@@ -103,7 +103,7 @@ struct Memory {
   Id array = 0;
   std::optional<Place> at;
 };
-/// Memory of a matrix that the product which reads it first fills.
+/// Memory of a matrix, which the first product that reads it fills.
 struct Buffer {
   Id value = 0;
   std::optional<Place> at;
@@ -219,7 +219,7 @@ struct Turn {
   std::size_t number = 0;
 
   std::vector<std::size_t> uses;          ///< of each variable
-  std::map<VariableId, Place> wanted_at;  ///< where variables are wanted besides
+  std::map<VariableId, Place> wanted_at;  ///< the place that wants a variable, apart from its uses
   std::map<VariableId, Storage> storage;  ///< of arrays that steps make
   std::vector<Value> values;
   std::size_t temporaries = 0;

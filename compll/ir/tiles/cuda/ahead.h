@@ -12,7 +12,7 @@ namespace casync::compll {
 /// Programs without transforms have none that are written ahead.
 void find_of_places(CudaEncoder& plan);
 
-/// A graph, and what is written ahead in it besides its transforms.
+/// A graph, and the values that are written ahead in it, apart from its transforms.
 struct CudaAheadOf {
   const Graph& graph;
   const CudaTileValues& values;

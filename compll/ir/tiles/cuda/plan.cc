@@ -68,7 +68,7 @@ void share_shape(CudaTiles& plan) {
     // A unit would be a block, and a transform may take more elements.
     if (plan.shape.ordered && each->graph().has_transforms()) {
       throw CannotPlan{plan.program->variables[plan.program->encode.gradient].at,
-                       "`hadamard` beside sums of blocks, by tiles,"};
+                       "`hadamard` together with sums of blocks, by tiles,"};
     }
   }
 }

@@ -88,8 +88,8 @@ struct Keep {
   Id array = 0, from = 0;
 };
 
-/// Memory that a loop stores an array in, beside all other uses of the array: for the scatter that begins as its copy,
-/// or for a state.
+/// Memory that a loop stores an array in, apart from all other uses of the array: for the scatter that begins as its
+/// copy, or for a state.
 struct Copy {
   Id from = 0;
   std::optional<Id> scatter;
@@ -263,7 +263,7 @@ struct ElementLoop {
   bool has_tiles() const { return phases > 1 || !blocks.empty(); }
 };
 
-/// The begin of a statement of the program.
+/// The beginning of a statement of the program.
 struct Statement {
   Span at;
 };
@@ -308,7 +308,7 @@ enum class Role : std::uint8_t { kEncode, kDecode, kList, kResult };
 
 /// A function of the program. Each pass below fills in what it decides.
 struct Routine {
-  /// Adds an item behind the others. Out of line: where it is inlined, g++ 12 takes the texts in some for
+  /// Adds an item behind the others. Out of line: inlined, it makes g++ 12 warn that texts in some items are
   /// uninitialized.
   void add(Item&& item);
 
@@ -338,8 +338,8 @@ struct Plan {
   const Program* program = nullptr;
   std::optional<Constant> block;     ///< the size of blocks that sections have an element for
   bool has_distinct_places = false;  ///< no place of a decoded list occurs twice
-  /// A bit for each section that decode reads for nothing else than the list's places or values, if places are
-  /// distinct. Those behind the last place of the gradient need not be there. 0: all of them must.
+  /// A bit for each section that decode reads only for the list's places or values, if places are distinct. Its entries
+  /// behind the last place of the gradient need not be there. 0: all of them must.
   std::uint32_t list_sections = 0;
   Routine encode, decode;
   std::optional<Routine> merge, result;

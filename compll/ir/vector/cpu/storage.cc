@@ -11,8 +11,8 @@ namespace {
 
 // An array that costs more operations than this is computed once if it is used more than once.
 constexpr std::size_t kCheap = 60;
-// A function of more operations than this is called: a call for sixteen elements costs little beside them, and g++
-// takes time by the square of a routine's length, most of it in following its stores ("alias stmt walking").
+// A function of more operations than this is called: a call for sixteen elements costs little compared with them, and
+// g++ takes time by the square of a routine's length, most of it in following its stores ("alias stmt walking").
 constexpr std::size_t kShort = 96;
 // Operations that drawing a random number counts as: drawn once, it is in memory.
 constexpr std::size_t kRandomCost = 8;

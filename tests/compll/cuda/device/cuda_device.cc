@@ -66,7 +66,7 @@ void CudaDevice::upload(std::byte* to, const void* from, std::size_t bytes) {
   check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "copy to the device");
 }
 void CudaDevice::download(void* to, const std::byte* from, std::size_t bytes) {
-  check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "a kernel, or the copy behind it");
+  check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "a kernel, or the copy after it");
 }
 void CudaDevice::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice), "copy on the device");

@@ -42,7 +42,7 @@ __device__ inline void clear_gaps([[maybe_unused]] const Sections& sections, [[m
 struct Encode {
   static constexpr uint32_t kStages = 5, kNumber = 18, kVersion = 1;
 
-  /// The memory of a segment: what has to be zero before and is so afterwards comes first.
+  /// The memory of a segment: first the part that has to be zero at the start, and is zero again at the end.
   struct Memory {
     uint64_t cleared, zeroed, all;
     uint64_t input;
@@ -72,7 +72,7 @@ struct Encode {
     }
   };
 
-  /// What follows from a segment's size: one thread works it out for all of its block.
+  /// The values that follow from a segment's size: one thread computes them for all of its block.
   struct Geometry {
     Lengths lengths;
     Memory at;
@@ -172,7 +172,7 @@ struct Encode {
 struct Decode {
   static constexpr uint32_t kStages = 2;
 
-  /// The memory of a segment: what has to be zero before and is so afterwards comes first.
+  /// The memory of a segment: first the part that has to be zero at the start, and is zero again at the end.
   struct Memory {
     uint64_t cleared, zeroed, all;
 
@@ -186,7 +186,7 @@ struct Decode {
     }
   };
 
-  /// What follows from a segment's size: one thread works it out for all of its block.
+  /// The values that follow from a segment's size: one thread computes them for all of its block.
   struct Geometry {
     Lengths lengths;
     Memory at;
