@@ -29,7 +29,7 @@ class TileSums {
 };
 
 /// The arrays of an encoding that last from step to step: the residual, and the codec's own. A caller may give a
-/// residual to any codec that has no states instead.
+/// residual to any codec that has no states of its own.
 class KeptArrays {
  public:
   KeptArrays(const CodecInfo& info, Residual residual);

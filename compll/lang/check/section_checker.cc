@@ -113,8 +113,8 @@ void SectionChecker::need_count(const Expression& value, const Call& concat) {
   }
 }
 
-/// Places in ascending order, those of a selection, are coded as `rising`, as `int` too; anything else of it is
-/// `packed`.
+/// The places of a selection are in ascending order: they are coded as `rising`, also as `int`. Anything else of a
+/// selection is `packed`.
 Coding SectionChecker::coding_of_selection(const MarkedSection& marked, const Type& type, const Fill& fill) {
   if (fill && is_nowhere(*fill, type.element)) return Coding::kRising;
   return coding_of({"packed", marked.of}, type);
@@ -153,7 +153,7 @@ void SectionChecker::add_section(const Expression& argument, std::size_t index) 
   code_.place.routine->sections.push_back(std::move(section));
 }
 
-/// Refuses a section of merge that is another one than that of encode.
+/// Refuses a section of merge that differs from the one of encode.
 void SectionChecker::need_same(const Expression& argument, const MarkedSection& marked, const Term& section,
                                std::size_t index) {
   const Section& wanted = code_.program.sections[index];
@@ -167,7 +167,7 @@ void SectionChecker::need_same(const Expression& argument, const MarkedSection& 
   }
 }
 
-/// Refuses a merge that sends another number where encode sends that of a selection's elements.
+/// Refuses a merge that sends another number where encode sends the number of a selection's elements.
 void SectionChecker::need_counts(const Call& concat) const {
   for (std::size_t i = 0; i < sent_.size(); ++i) {
     const std::optional<Extent>& counts = sent_[i].counts;

@@ -16,8 +16,9 @@ namespace casync::compll {
 struct CodeChecker;
 
 /// Checks arrays that have as many elements as a condition holds for: those that `where` and `filter` without a count
-/// make, and what is made of them. In the program they are arrays as long as what was selected from, and a variable
-/// says how many elements count. Behind these stands a fill, which nothing that is made of the elements may depend on.
+/// make, and arrays made of them. In the program each is as long as the array that was selected from, and a variable
+/// says how many of its elements count. A fill stands behind these; nothing that is made of the elements may depend on
+/// it.
 class SelectionChecker {
  public:
   explicit SelectionChecker(CodeChecker& code) : code_(code) {}
@@ -51,7 +52,7 @@ class SelectionChecker {
   TermPtr filled(TermPtr array, double fill);
   /// The same, as an array of another type of elements.
   TermPtr filled(TermPtr array, ScalarType type, TermPtr fill);
-  /// An array of places whose fill is in no array.
+  /// An array of places whose fill is a place that no array has.
   TermPtr filled_places(TermPtr places);
   /// Places as ints: those that are nowhere are -1.
   TermPtr places_as_ints(TermPtr places);

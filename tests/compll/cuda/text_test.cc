@@ -261,7 +261,7 @@ TEST_CASE("cuda text: a function takes one launch, and two only where codes depe
            "gradient = map(q, [&](int x) -> float { return x * top; }); }\n";
   };
   CHECK(count(launches_of("x.cll", scaled("top", "")), "encode 2 launches, merge 2, decode 1") == 1);
-  // The scale is sent only, and what decoding gives depends on it: a residual does.
+  // The codes do not depend on the scale, which is sent. Decoded elements depend on it, and so does a residual.
   CHECK(count(launches_of("x.cll", scaled("8", "")), "encode 1 launch, merge 1, decode 1") == 1);
   CHECK(count(launches_of("x.cll", scaled("8", "feedback;")), "encode 2 launches, merge 2, decode 1") == 1);
 }

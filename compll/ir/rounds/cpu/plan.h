@@ -128,7 +128,7 @@ struct Copy {
   Address to;
 };
 
-/// A function of two elements, by which a reduction goes.
+/// A function of two elements, which a reduction applies.
 struct Function {
   Id name = 0;
   const Term* term = nullptr;
@@ -145,7 +145,7 @@ struct ReduceBlocks {
 };
 
 /// The arguments of a call: a number of elements; the length of a block or of a vector; a single value; the memory of
-/// an array; and the memory that the function takes what it needs from.
+/// an array; and the memory from which the function takes its working memory.
 struct SizeOf {
   Type type;
 };

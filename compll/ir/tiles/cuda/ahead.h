@@ -8,7 +8,8 @@
 
 namespace casync::compll {
 
-/// Finds values made of the element's place alone, by several operations, and used with others: signs of a rotation.
+/// Finds values that several operations make of the element's place alone, and that are used with others: signs of a
+/// rotation.
 /// Programs without transforms have none that are written ahead.
 void find_of_places(CudaEncoder& plan);
 

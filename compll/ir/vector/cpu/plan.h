@@ -114,7 +114,7 @@ struct StateMemory {
 using Definition = std::variant<Input, Given, Received, Map, Part, Range, Spread, Gather, Keep, Copy, BlockMemory,
                                 RotatedMemory, StateMemory>;
 
-/// A function of two elements, by which a reduction or a sort goes.
+/// A function of two elements, which a reduction or a sort applies.
 struct Function {
   Id name = 0;
   const Term* term = nullptr;
@@ -125,7 +125,7 @@ struct Key {
   Id key = 0, from = 0;
 };
 
-/// `largest` or `kth_largest` of n elements: a loop collects candidates, which are searched after it.
+/// `largest` or `kth_largest` of n elements: a loop collects candidates, which are searched after the loop.
 struct Search {
   Id search = 0, key = 0;
   const Term* term = nullptr;
@@ -137,7 +137,7 @@ struct Found {
 };
 
 /// The arguments of a call: a value by its name; a number of elements; a single value; `a < b` of two elements; and the
-/// memory that the function takes what it needs from.
+/// memory from which the function takes its working memory.
 struct SizeOf {
   Type type;
 };
