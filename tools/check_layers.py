@@ -28,8 +28,8 @@ class Layers:
             self.arrows.setdefault(left.strip(), set()).update(right.split())
 
     def layers_of(self, path):
-        """The left sides that `path` lies under, the longest first."""
-        found = [layer for layer in self._names() if path == layer or path.startswith(layer + "/")]
+        """The layers that `path` lies under, the longest first."""
+        found = {self._layer(name, path) for name in self._names()} - {None}
         return sorted(found, key=len, reverse=True)
 
     def reached_from(self, path):
@@ -41,8 +41,25 @@ class Layers:
             layer = waiting.pop()
             if layer not in reached:
                 reached.add(layer)
-                waiting += self.arrows.get(layer, ())
+                waiting += self.arrows.get(self._line_of(layer), ())
         return reached
+
+    def may_include(self, path, target):
+        """Returns True if the file `path` may include files of the layer `target`."""
+        return {target, self._line_of(target)} & self.reached_from(path) != set()
+
+    @staticmethod
+    def _layer(name, path):
+        """The layer of `name` that `path` lies under, or None: the name, or for FOLDER/* a folder in FOLDER."""
+        if name.endswith("/*"):
+            folder = name[:-1]
+            inside, _, rest = path.removeprefix(folder).partition("/")
+            return folder + inside if path.startswith(folder) and rest else None
+        return name if path == name or path.startswith(name + "/") else None
+
+    def _line_of(self, layer):
+        """The left side whose arrows are those of `layer`: its own, or FOLDER/*."""
+        return layer if layer in self._names() else layer.rpartition("/")[0] + "/*"
 
     def _names(self):
         names = set(self.arrows)
@@ -61,7 +78,7 @@ def problem_with(root, layers, path, included):
         if (root / top).is_dir():
             return f"`{included}` is in no layer of cmake/layers.txt"
         return None  # somebody else's library that is usually written with quotes
-    if target[0] in layers.reached_from(path):
+    if layers.may_include(path, target[0]):
         return None
     from_layer = (layers.layers_of(path) or ["no layer"])[0]
     return f"`{included}` ({target[0]}) is no arrow from {from_layer}: see cmake/layers.txt"

@@ -48,6 +48,44 @@ def test_one_file_may_have_arrows_that_its_folder_has_not(problems):
     assert len(problems({"planner/other.cc": text})) == 1
 
 
+COMMANDS = """
+base ->
+commands -> base
+commands/shared -> commands
+commands/* -> commands/shared
+tests -> commands/*
+"""
+
+
+def test_folders_of_a_star_may_include_themselves_and_what_it_says(problems):
+    text = '#include "commands/plan/deep/p.h"\n#include "commands/shared/s.h"\n#include "commands/c.h"\n'
+    assert problems({"commands/plan/command.cc": text, "tests/plan_test.cc": text}, COMMANDS) == []
+
+
+def test_folders_of_a_star_do_not_include_each_other(problems):
+    found = problems({"commands/plan/deep/p.cc": '#include "base/b.h"\n#include "commands/run/r.h"\n'}, COMMANDS)
+    assert found == [
+        "commands/plan/deep/p.cc:2: `commands/run/r.h` (commands/run) is no arrow from commands/plan: "
+        "see cmake/layers.txt"
+    ]
+
+
+@pytest.mark.parametrize("includer", ["commands/shared/s.cc", "commands/c.cc", "base/b.cc"])
+def test_nothing_below_includes_a_folder_of_a_star(problems, includer):
+    assert len(problems({includer: '#include "commands/run/r.h"\n'}, COMMANDS)) == 1
+
+
+def test_a_subcommand_of_casync_does_not_include_another_one(problems):
+    layers = (Path(__file__).parents[2] / "cmake/layers.txt").read_text()
+    allowed = '#include "tools/casync/planning/inputs.h"\n#include "tools/casync/exit_code.h"\n'
+    refused = '#include "tools/casync/plan/check.h"\n'
+    found = problems({"tools/casync/explain/command.cc": allowed + refused}, layers)
+    assert found == [
+        "tools/casync/explain/command.cc:3: `tools/casync/plan/check.h` (tools/casync/plan) is no arrow from "
+        "tools/casync/explain: see cmake/layers.txt"
+    ]
+
+
 def test_an_include_beside_the_file_is_refused(problems):
     assert "not a path from the repository root" in problems({"base/b.cc": '#include "b.h"\n'})[0]
 

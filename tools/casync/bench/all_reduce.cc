@@ -18,7 +18,8 @@
 #include "tools/casync/bench/inputs.h"
 #include "tools/casync/bench/replay.h"
 #include "tools/casync/codec_facts.h"
-#include "tools/casync/run/private_directory.h"
+#include "tools/casync/private_directory.h"
+#include "tools/casync/this_machine.h"
 
 namespace casync::tools {
 namespace {

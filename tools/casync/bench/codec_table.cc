@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "casync/model/codec_choice.h"
+#include "tools/casync/this_machine.h"
 
 namespace casync::tools {
 namespace {

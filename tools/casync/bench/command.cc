@@ -16,7 +16,7 @@
 #include "tools/casync/bench/step.h"
 #include "tools/casync/bench/transport_table.h"
 #include "tools/casync/exit_code.h"
-#include "tools/casync/run/job.h"
+#include "tools/casync/launch/job.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {

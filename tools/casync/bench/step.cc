@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -17,9 +16,10 @@
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_file.h"
 #include "runtime/session/session.h"
-#include "tools/casync/bench/inputs.h"
+#include "tools/casync/bench/gradient_memory.h"
 #include "tools/casync/input_files.h"
-#include "tools/casync/simulate/scenario.h"
+#include "tools/casync/scenario/scenario.h"
+#include "tools/casync/this_machine.h"
 
 namespace casync::tools {
 namespace {
@@ -52,57 +52,10 @@ struct StepRow {
   double processor_s = 0;  ///< of this process, in a step
 };
 
-/// The gradients' memory, filled anew ahead of each step as backward passes do.
-class Memory {
- public:
-  Memory(const Training& training, Rank rank) : training_(training), pattern_(make_input(rank, kPattern)) {
-    Bytes all = 0;
-    for (const TrainedGradient& gradient : training.gradients) {
-      places_.push_back(all);
-      all += (gradient.spec.bytes() + 63) / 64 * 64;
-    }
-    bytes_ = std::make_unique_for_overwrite<std::byte[]>(all);
-    for (const float value : pattern_) halves_.push_back(half_of(value));
-  }
-
-  View view(std::size_t gradient) {
-    return {bytes_.get() + places_[gradient], training_.gradients[gradient].spec.bytes()};
-  }
-
-  void fill() {
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      const bool whole = training_.gradients[i].spec.dtype == DType::kFloat32;
-      const auto* from = whole ? reinterpret_cast<const std::byte*>(pattern_.data())
-                               : reinterpret_cast<const std::byte*>(halves_.data());
-      const Bytes size = whole ? kPattern * sizeof(float) : kPattern * sizeof(std::uint16_t);
-      const View to = view(i);
-      for (Bytes done = 0; done < to.size; done += size) {
-        std::memcpy(to.data + done, from, std::min(size, to.size - done));
-      }
-    }
-  }
-
- private:
-  static constexpr Elements kPattern = Elements{1} << 18;  // float32 that stays in a cache
-
-  /// Sign and upper mantissa of a number near one: finite and ordinary, as float16 and as bfloat16.
-  static std::uint16_t half_of(float value) {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, &value, sizeof bits);
-    return static_cast<std::uint16_t>(0x3000 | (bits >> 16 & 0x807f));
-  }
-
-  const Training& training_;
-  std::vector<float> pattern_;
-  std::vector<std::uint16_t> halves_;
-  std::vector<Bytes> places_;
-  std::unique_ptr<std::byte[]> bytes_;
-};
-
 /// One rank's training with one plan.
 class Trainer {
  public:
-  Trainer(Session& session, const Training& training, Memory& memory)
+  Trainer(Session& session, const Training& training, GradientMemory& memory)
       : session_(session), training_(training), memory_(memory) {
     by_ready_ = sorted([&](std::size_t i) { return training.gradients[i].ready_s; });
     by_need_ = sorted([&](std::size_t i) { return training.gradients[i].need_s; });
@@ -296,7 +249,7 @@ class Trainer {
 
   Session& session_;
   const Training& training_;
-  Memory& memory_;
+  GradientMemory& memory_;
   std::vector<std::size_t> by_ready_, by_need_;
   std::vector<runtime::GradientId> ids_;
   std::vector<runtime::Handle> handles_;
@@ -365,7 +318,7 @@ Status bench_step(const StepBenchOptions& options) {
     profile = std::move(*read);
   }
   std::optional<Table> table;
-  std::optional<Memory> memory;
+  std::optional<GradientMemory> memory;
   for (const std::string& plan_file : options.plans) {
     runtime::SessionOptions wanted;
     wanted.plan_file = plan_file;

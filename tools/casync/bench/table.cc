@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/bench/table.h"
 
-#include <unistd.h>
-
 #include <cstdio>
-
-#include "base/env.h"
-#include "tools/casync/doctor/finding.h"
-#include "tools/casync/version.h"
 
 namespace casync::tools {
 namespace {
@@ -70,26 +64,6 @@ void Table::end() {
   if (format_ != Format::kJson) return;
   const nlohmann::ordered_json all{{"about", about_}, {"rows", rows_}};
   std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-}
-
-std::vector<std::string> about_this_machine() {
-  char host[256] = "?";
-  ::gethostname(host, sizeof(host) - 1);
-  return {std::string("casync ") + kVersion + ", ABI " + std::to_string(kAbi),
-          "host " + std::string(host) + ", " + processor_name() + ", " +
-              std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)) + " cores, load average " +
-              first_line_of("/proc/loadavg")};
-}
-
-std::vector<std::string> about_this_job(const std::string& what, const std::string& transport) {
-  std::vector<std::string> about = about_this_machine();
-  about.push_back(what + ", " + transport);
-  if (const std::optional<std::string> link = env_text("CASYNC_LINK")) {
-    about.push_back("PACED by CASYNC_LINK=" + *link + ": not the speed of this machine's network");
-  } else if (transport.find("NET_DEVICES=lo ") != std::string::npos) {
-    about.push_back("all ranks are on this machine: these are speeds of its memory and processors, not of a network");
-  }
-  return about;
 }
 
 }  // namespace casync::tools

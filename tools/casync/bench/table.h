@@ -32,9 +32,4 @@ class Table {
   nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
 };
 
-/// The conditions of a measurement, a line each: version, host, processor, cores, load.
-std::vector<std::string> about_this_machine();
-/// And of the job: `what` runs on so many ranks, over which network.
-std::vector<std::string> about_this_job(const std::string& what, const std::string& transport);
-
 }  // namespace casync::tools

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/bench/transport_table.h"
 
+#include "tools/casync/this_machine.h"
+
 namespace casync::tools {
 
 Status print_transport_bench(const TransportBenchOptions& options, Format format) {

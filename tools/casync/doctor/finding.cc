@@ -2,7 +2,6 @@
 #include "tools/casync/doctor/finding.h"
 
 #include <algorithm>
-#include <fstream>
 
 namespace casync::tools {
 
@@ -56,13 +55,6 @@ std::string verdict_on(const Findings& findings) {
 
 bool any_broken(const Findings& findings) {
   return std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.state == State::kBroken; });
-}
-
-std::string first_line_of(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
 }
 
 }  // namespace casync::tools

@@ -37,10 +37,4 @@ std::string verdict_on(const Findings& findings);
 
 bool any_broken(const Findings& findings);
 
-/// The first line of a file, "" when it cannot be read: how the kernel tells most things.
-std::string first_line_of(const std::string& path);
-
-/// As /proc/cpuinfo says it.
-std::string processor_name();
-
 }  // namespace casync::tools

@@ -8,25 +8,14 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 
 #include "base/unique_fd.h"
 #include "tools/casync/doctor/finding.h"
+#include "tools/casync/this_machine.h"
 
 namespace casync::tools {
 namespace {
-
-/// The value of the first line of /proc/cpuinfo that begins with `key`.
-std::string cpuinfo(const std::string& key) {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.compare(0, key.size(), key) == 0 && line.find(':') != std::string::npos) {
-      return line.substr(std::min(line.size(), line.find(':') + 2));
-    }
-  }
-  return "";
-}
 
 /// The instruction sets that decide which kernels run.
 std::string instruction_sets() {
@@ -78,8 +67,6 @@ Finding shared_memory() {
 }
 
 }  // namespace
-
-std::string processor_name() { return cpuinfo("model name"); }
 
 void look_at_machine(Findings& findings) {
   utsname system{};

@@ -12,6 +12,7 @@
 
 #include "base/unique_fd.h"
 #include "tools/casync/doctor/finding.h"
+#include "tools/casync/this_machine.h"
 
 namespace casync::tools {
 namespace {

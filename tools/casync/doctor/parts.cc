@@ -12,7 +12,7 @@
 #include "compll/load/system_compiler.h"
 #include "runtime/transport/transport.h"
 #include "tools/casync/doctor/finding.h"
-#include "tools/casync/run/private_directory.h"
+#include "tools/casync/private_directory.h"
 #include "tools/casync/version.h"
 
 namespace casync::tools {

@@ -21,12 +21,12 @@
 #include "tools/casync/explain/whole_step_text.h"
 #include "tools/casync/input_files.h"
 #include "tools/casync/output_file.h"
-#include "tools/casync/plan/codec_shares.h"
-#include "tools/casync/plan/decided.h"
-#include "tools/casync/plan/gain.h"
-#include "tools/casync/plan/inputs.h"
-#include "tools/casync/plan/kept_memory.h"
-#include "tools/casync/plan/unequal.h"
+#include "tools/casync/planning/codec_shares.h"
+#include "tools/casync/planning/decided.h"
+#include "tools/casync/planning/gain.h"
+#include "tools/casync/planning/inputs.h"
+#include "tools/casync/planning/kept_memory.h"
+#include "tools/casync/planning/unequal.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {

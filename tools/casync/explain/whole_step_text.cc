@@ -8,7 +8,7 @@
 #include "casync/planner/search/bandwidth.h"
 #include "casync/planner/search/measured.h"
 #include "tools/casync/explain/crossover_picture.h"
-#include "tools/casync/plan/gain.h"
+#include "tools/casync/planning/gain.h"
 
 namespace casync::tools {
 namespace {

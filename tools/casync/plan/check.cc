@@ -17,9 +17,9 @@
 #include "casync/strategies/strategy.h"
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
-#include "tools/casync/plan/codec_shares.h"
-#include "tools/casync/plan/kept_memory.h"
-#include "tools/casync/simulate/scenario.h"
+#include "tools/casync/planning/codec_shares.h"
+#include "tools/casync/planning/kept_memory.h"
+#include "tools/casync/scenario/scenario.h"
 
 namespace casync::tools {
 namespace {

@@ -22,12 +22,12 @@
 #include "compll/codec/rounds_codec.h"
 #include "runtime/device/device.h"
 #include "runtime/session/session_device.h"
-#include "tools/casync/bench/table.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/output_file.h"
 #include "tools/casync/profile/measure.h"
 #include "tools/casync/profile/processors.h"
 #include "tools/casync/subcommands.h"
+#include "tools/casync/this_machine.h"
 #include "tools/casync/version.h"
 
 namespace casync::tools {

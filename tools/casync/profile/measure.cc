@@ -9,7 +9,7 @@
 #include "casync/model/codec_choice.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
-#include "tools/casync/codec/check/figures.h"
+#include "tools/casync/codec_figures/figures.h"
 #include "tools/casync/profile/codec_points.h"
 #include "tools/casync/profile/device_costs.h"
 #include "tools/casync/profile/processors.h"

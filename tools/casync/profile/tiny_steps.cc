@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "runtime/session/session.h"
-#include "tools/casync/run/private_directory.h"
+#include "tools/casync/private_directory.h"
 
 namespace casync::tools {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "tools/casync/report/on_the_way.h"
+#include "tools/casync/measurement/on_the_way.h"
 
 namespace casync::tools {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/transport/link.h"
-#include "tools/casync/report/step_split.h"
+#include "tools/casync/measurement/step_split.h"
 
 namespace casync::tools {
 namespace {

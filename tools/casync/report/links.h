@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "casync/simulator/profile.h"
-#include "tools/casync/report/messages.h"
+#include "tools/casync/measurement/messages.h"
 #include "tools/casync/trace/trace_folder.h"
 
 namespace casync::tools {

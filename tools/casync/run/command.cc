@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/casync/exit_code.h"
-#include "tools/casync/run/job.h"
+#include "tools/casync/launch/job.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {

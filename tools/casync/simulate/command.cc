@@ -6,8 +6,8 @@
 #include "base/number.h"
 #include "casync/simulator/simulate_within.h"
 #include "tools/casync/exit_code.h"
-#include "tools/casync/simulate/prediction.h"
-#include "tools/casync/simulate/scenario.h"
+#include "tools/casync/scenario/prediction.h"
+#include "tools/casync/scenario/scenario.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {

@@ -4,7 +4,7 @@
 
 #include "base/env.h"
 #include "tools/casync/exit_code.h"
-#include "tools/casync/run/job.h"
+#include "tools/casync/launch/job.h"
 #include "tools/casync/subcommands.h"
 #include "tools/casync/tune/tuning.h"
 

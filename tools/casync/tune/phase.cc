@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "base/clock.h"
-#include "tools/casync/run/child.h"
+#include "tools/casync/launch/child.h"
 
 namespace casync::tools {
 namespace {

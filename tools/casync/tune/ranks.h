@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "runtime/control/group/group.h"
 #include "runtime/control/launch/launch.h"
-#include "tools/casync/run/environment.h"
+#include "tools/casync/launch/environment.h"
 
 namespace casync::tools {
 

@@ -12,9 +12,9 @@
 #include "casync/planner/plan_file.h"
 #include "casync/planner/search/payload_bits.h"
 #include "tools/casync/codec_facts.h"
-#include "tools/casync/plan/gradient_samples.h"
-#include "tools/casync/plan/losses.h"
-#include "tools/casync/report/numbers.h"
+#include "tools/casync/measurement/numbers.h"
+#include "tools/casync/planning/gradient_samples.h"
+#include "tools/casync/planning/losses.h"
 
 namespace casync::tools {
 namespace {

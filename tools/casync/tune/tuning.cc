@@ -11,8 +11,8 @@
 #include <sstream>
 
 #include "casync/planner/model_file.h"
-#include "tools/casync/plan/overlap.h"
-#include "tools/casync/plan/unequal.h"
+#include "tools/casync/planning/overlap.h"
+#include "tools/casync/planning/unequal.h"
 #include "tools/casync/tune/choice.h"
 #include "tools/casync/tune/phase.h"
 #include "tools/casync/tune/result.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "tools/casync/codec/check/samples.h"
+#include "tools/casync/codec_figures/samples.h"
 
 namespace casync::tools {
 namespace {

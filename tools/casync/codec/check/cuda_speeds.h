@@ -4,7 +4,7 @@
 #include "base/units.h"
 #include "compll/cuda/cuda_codec.h"
 #include "compll/cuda/cuda_device.h"
-#include "tools/casync/codec/check/figures.h"
+#include "tools/casync/codec_figures/figures.h"
 
 namespace casync::tools {
 

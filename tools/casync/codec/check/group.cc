@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tools/casync/codec/check/suite.h"
-#include "tools/casync/codec/check/trial.h"
+#include "tools/casync/codec_figures/trial.h"
 
 namespace casync::tools {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "compll/codec/coded/coded_codec.h"
 #include "tools/casync/codec/check/group.h"
-#include "tools/casync/codec/check/samples.h"
 #include "tools/casync/codec/check/suite.h"
-#include "tools/casync/codec/check/trial.h"
+#include "tools/casync/codec_figures/samples.h"
+#include "tools/casync/codec_figures/trial.h"
 
 namespace casync::tools {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "compll/codec/codec.h"
-#include "tools/casync/codec/check/figures.h"
 #include "tools/casync/codec/check/properties.h"
+#include "tools/casync/codec_figures/figures.h"
 
 namespace casync::tools {
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "compll/lang/element_count.h"
-#include "tools/casync/codec/check/rounds_trial.h"
-#include "tools/casync/codec/check/samples.h"
 #include "tools/casync/codec/check/suite.h"
+#include "tools/casync/codec_figures/rounds_trial.h"
+#include "tools/casync/codec_figures/samples.h"
 
 namespace casync::tools {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tools/casync/codec/check/properties.h"
-#include "tools/casync/codec/check/samples.h"
+#include "tools/casync/codec_figures/samples.h"
 
 namespace casync::tools {
 

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/launch/supervisor.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+namespace casync::tools {
+namespace {
+
+constexpr double kTermSeconds = 2;         // from SIGTERM to SIGKILL
+constexpr double kLastWordsSeconds = 0.2;  // for output of processes that left their group and hold the pipe
+
+}  // namespace
+
+void Supervisor::add(Rank rank, Child child) {
+  const std::string prefix = options_.prefix ? "[" + std::to_string(rank) + "] " : "";
+  const int out = options_.all_to_stderr ? STDERR_FILENO : STDOUT_FILENO;
+  auto process = std::make_unique<Process>(Process{
+      std::move(child), PrefixedLines(prefix, out), PrefixedLines(prefix, STDERR_FILENO), Clock::now(), true, {}});
+  process->end.rank = rank;
+  process->end.pid = process->child.pid;
+  processes_.push_back(std::move(process));
+}
+
+void Supervisor::give_up() {
+  signal_all(SIGKILL);
+  // No deadline, here and in watch(): a process outlives SIGKILL only inside the kernel, which a shell waits for, too.
+  for (auto& process : processes_) ::waitpid(process->child.pid, nullptr, 0);
+}
+
+JobEnd Supervisor::watch() {
+  while (any_alive()) poll_once();
+  deadline_ =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kLastWordsSeconds));
+  while (any_output() && Clock::now() < *deadline_) poll_once();
+  for (auto& process : processes_) {
+    process->out.flush();
+    process->err.flush();
+    end_.ranks.push_back(process->end);
+  }
+  return end_;
+}
+
+void Supervisor::poll_once() {
+  std::vector<pollfd> waiting{{signals_, POLLIN, 0}};
+  for (auto& process : processes_) {
+    for (UniqueFd* pipe : {&process->child.out, &process->child.err}) {
+      if (pipe->open()) waiting.push_back({pipe->get(), POLLIN, 0});
+    }
+  }
+  int timeout_ms = -1;
+  if (deadline_) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now()).count();
+    timeout_ms = static_cast<int>(std::max<std::int64_t>(0, left));
+  }
+  ::poll(waiting.data(), waiting.size(), timeout_ms);
+  for (auto& process : processes_) {
+    read_output(process->child.out, process->out);
+    read_output(process->child.err, process->err);
+  }
+  read_signals();
+  reap();
+  if (deadline_ && Clock::now() >= *deadline_) advance();
+}
+
+void Supervisor::read_output(UniqueFd& pipe, PrefixedLines& lines) {
+  std::array<char, 16384> buffer;
+  while (pipe.open()) {
+    const ssize_t count = ::read(pipe.get(), buffer.data(), buffer.size());
+    if (count > 0) lines.feed({buffer.data(), static_cast<std::size_t>(count)});
+    if (count == 0) pipe.reset();
+    if (count < static_cast<ssize_t>(buffer.size())) return;  // all there was: the others' turn
+  }
+}
+
+void Supervisor::read_signals() {
+  signalfd_siginfo signal{};
+  while (::read(signals_, &signal, sizeof(signal)) == sizeof(signal)) {
+    if (signal.ssi_signo != SIGCHLD) interrupt(static_cast<int>(signal.ssi_signo));
+  }
+}
+
+void Supervisor::reap() {
+  std::vector<Process*> ended;
+  for (auto& process : processes_) {
+    siginfo_t info{};
+    const id_t pid = static_cast<id_t>(process->child.pid);
+    if (!process->alive || ::waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) continue;
+    // Not reaped yet, so that its number cannot belong to anybody else: what it left in its group goes with it.
+    ::kill(-process->child.pid, SIGKILL);
+    ::waitid(P_PID, pid, &info, WEXITED);
+    account(*process, info.si_code, info.si_status);
+    ended.push_back(process.get());
+  }
+  if (!ended.empty()) judge(ended);
+}
+
+void Supervisor::account(Process& process, int code, int status) {
+  process.alive = false;
+  process.end.signal = code == CLD_EXITED ? 0 : status;
+  process.end.exit_code = code == CLD_EXITED ? status : 128 + status;
+  process.end.seconds = std::chrono::duration<double>(Clock::now() - process.start).count();
+  process.end.stopped = process.end.exit_code != 0 && phase_ >= Phase::kTerminating;
+}
+
+/// Finds the rank to blame: of several that ended between two polls, one that a signal ended, as it made others exit.
+void Supervisor::judge(const std::vector<Process*>& ended) {
+  if (phase_ != Phase::kRunning) return;
+  const Process* culprit = nullptr;
+  for (const Process* process : ended) {
+    if (process->end.exit_code == 0) continue;
+    if (culprit == nullptr || (culprit->end.signal == 0 && process->end.signal != 0)) culprit = process;
+  }
+  if (culprit == nullptr) return;
+  const RankEnd& end = culprit->end;
+  end_.first_failed = end.rank;
+  end_.exit_code = end.exit_code;
+  const std::string how =
+      end.signal != 0 ? "was killed by signal " + std::to_string(end.signal) + " (" + ::strsignal(end.signal) + ")"
+                      : "exited with code " + std::to_string(end.exit_code);
+  const bool others = any_alive();
+  std::fprintf(stderr, "casync run: rank %d (pid %d) %s%s\n", end.rank, end.pid, how.c_str(),
+               others ? "; stopping the others" : "");
+  if (others) enter(Phase::kGrace, options_.grace_s);
+}
+
+void Supervisor::interrupt(int signal) {
+  if (end_.interrupted_by != 0) {  // asked twice: at once
+    signal_all(SIGKILL);
+    enter(Phase::kKilling, 0);
+    return;
+  }
+  end_.interrupted_by = signal;
+  if (phase_ == Phase::kRunning) end_.exit_code = 128 + signal;
+  std::fprintf(stderr, "casync run: %s: stopping all ranks\n", ::strsignal(signal));
+  signal_all(signal);
+  enter(Phase::kTerminating, signal == SIGINT ? options_.grace_s : kTermSeconds);
+}
+
+void Supervisor::advance() {
+  if (phase_ == Phase::kGrace) {
+    signal_all(SIGTERM);
+    enter(Phase::kTerminating, kTermSeconds);
+  } else if (phase_ == Phase::kTerminating) {
+    signal_all(SIGKILL);
+    enter(Phase::kKilling, 0);
+  }
+}
+
+void Supervisor::enter(Phase phase, double seconds) {
+  phase_ = phase;
+  deadline_.reset();
+  if (phase == Phase::kKilling) return;  // nothing comes after it
+  deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+void Supervisor::signal_all(int signal) {
+  for (auto& process : processes_) {
+    if (!process->alive) continue;
+    ::kill(-process->child.pid, signal);
+    ::kill(-process->child.pid, SIGCONT);  // a stopped process would not hear it
+  }
+}
+
+bool Supervisor::any_alive() const {
+  return std::any_of(processes_.begin(), processes_.end(), [](const auto& process) { return process->alive; });
+}
+
+bool Supervisor::any_output() const {
+  return std::any_of(processes_.begin(), processes_.end(),
+                     [](const auto& process) { return process->child.out.open() || process->child.err.open(); });
+}
+
+}  // namespace casync::tools

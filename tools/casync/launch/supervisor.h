@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tools/casync/launch/child.h"
+#include "tools/casync/launch/job.h"
+#include "tools/casync/launch/prefixed_lines.h"
+
+namespace casync::tools {
+
+/// Watches the ranks of one job until none is left. One thread: output, deaths and signals are all descriptors
+/// of one poll().
+class Supervisor {
+ public:
+  /// `signals` is a signalfd of SIGCHLD, SIGINT, SIGTERM and SIGHUP, borrowed.
+  Supervisor(const JobOptions& options, int signals) : options_(options), signals_(signals) {}
+
+  void add(Rank rank, Child child);
+  /// Kills those that were added already: the job could not be started whole.
+  void give_up();
+  JobEnd watch();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// The phase of stopping; each has a deadline after which the next one begins.
+  enum class Phase { kRunning, kGrace, kTerminating, kKilling };
+
+  struct Process {
+    Child child;
+    PrefixedLines out, err;
+    Clock::time_point start;
+    bool alive = true;
+    RankEnd end;
+  };
+
+  void poll_once();
+  static void read_output(UniqueFd& pipe, PrefixedLines& lines);
+  void read_signals();
+  void reap();
+  void account(Process& process, int code, int status);
+  void judge(const std::vector<Process*>& ended);
+  void interrupt(int signal);
+  void advance();
+  void enter(Phase phase, double seconds);
+  void signal_all(int signal);
+  bool any_alive() const;
+  bool any_output() const;
+
+  const JobOptions& options_;
+  int signals_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  Phase phase_ = Phase::kRunning;
+  std::optional<Clock::time_point> deadline_;
+  JobEnd end_;
+};
+
+}  // namespace casync::tools

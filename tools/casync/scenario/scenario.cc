@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/scenario/scenario.h"
+
+#include "casync/planner/decide.h"
+#include "casync/planner/search/grouped.h"
+#include "casync/planner/search/payload_bits.h"
+#include "casync/planner/search/request.h"
+#include "tools/casync/codec_facts.h"
+#include "tools/casync/input_files.h"
+
+namespace casync::tools {
+
+Topology place(int ranks, int nodes) {
+  Topology topology{ranks, {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    topology.node_of.push_back(static_cast<int>(static_cast<std::int64_t>(rank) * nodes / ranks));
+  }
+  return topology;
+}
+
+Result<Scenario> scenario_of(Profile profile, const Training& training, const Plan& plan, Topology topology) {
+  Result<GroupedTraining> whole = grouped(plan, training);
+  if (!whole) return whole.status();
+  Scenario scenario;
+  scenario.topology = std::move(topology);
+  scenario.profile = std::move(profile);
+  scenario.training = std::move(whole->training);
+  scenario.fusion_bytes = plan.fusion_bytes;
+  scenario.credit_bytes = plan.credit_bytes;
+  scenario.mode = plan.mode;
+  scenario.seed = plan.seed;
+  scenario.facts_of = facts_of;
+  for (const TrainedGradient& gradient : scenario.training.gradients) {
+    const Decision decision = decide(plan, gradient.spec, scenario.topology.ranks, payload_bits(facts_of));
+    scenario.decisions.push_back(in_own_type(decision, gradient.spec.dtype));
+  }
+  return scenario;
+}
+
+Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
+                               const std::function<void(const std::string&)>& remark) {
+  Result<Profile> profile = read_profile_input(files.profile);
+  if (!profile) return profile.status();
+  Result<Training> training = read_model_input(files.model);
+  if (!training) return training.status();
+  const Result<Plan> plan = files.plan.empty() ? Result<Plan>(Plan{}) : read_plan_input(files.plan);
+  if (!plan) return plan.status();
+  const auto named = [&](const Status& status) { return Status(status.code(), files.plan + ": " + status.message()); };
+  const Result<GroupedTraining> whole = grouped(*plan, *training);
+  if (!whole) return named(whole.status());
+  std::vector<GradientSpec> gradients;
+  for (const TrainedGradient& gradient : whole->training.gradients) gradients.push_back(gradient.spec);
+  for (const GradientSpec& gradient : gradients) {
+    const Status decided = check_decided(*plan, gradient.name);
+    if (!decided) return named(Status(decided.code(), "gradient `" + gradient.name + "`: " + decided.message()));
+  }
+  for (const std::string& sentence : remarks(*plan, gradients, topology)) remark(sentence);
+  for (const std::string& group : whole->absent) remark("group `" + group + "` has none of these gradients");
+  return scenario_of(std::move(*profile), *training, *plan, std::move(topology));
+}
+
+}  // namespace casync::tools
