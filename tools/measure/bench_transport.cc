@@ -19,6 +19,7 @@
 #include <fmt/core.h>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "runtime/transport/transport.h"
 
 namespace casync {
@@ -157,11 +158,6 @@ Status Side::until(const std::function<bool()>& done) {
 
 double us_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
-
-double median(std::vector<double>& values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
 }
 
 // Rank 0 tells the number of rounds, as the number of a partition.

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Seconds kPatience{300};  // with ranks that measure while this one waits
+constexpr Seconds kJobPatience{300};  // with ranks that measure while this one waits
 
 std::string text_of(const Result<TransportBench>& bench) {
   Json json;
@@ -51,7 +51,7 @@ Result<TransportBench> bench_from(const std::string& text) {
 
 Result<std::unique_ptr<ProfileJob>> ProfileJob::join(const runtime::Launch& launch) {
   std::unique_ptr<ProfileJob> job(new ProfileJob(launch));
-  Result<std::unique_ptr<runtime::Group>> group = runtime::join_job(launch, {}, kPatience);
+  Result<std::unique_ptr<runtime::Group>> group = runtime::join_job(launch, {}, kJobPatience);
   CASYNC_RETURN_IF_ERROR(group.status());
   job->group_ = std::move(*group);
   const Result<std::vector<std::string>> nodes = job->gather("nodes", runtime::node_name(launch));
@@ -61,7 +61,7 @@ Result<std::unique_ptr<ProfileJob>> ProfileJob::join(const runtime::Launch& laun
 }
 
 Result<std::vector<std::string>> ProfileJob::gather(const std::string& what, const std::string& mine) {
-  return group_->all_gather(what, mine, after(kPatience));
+  return group_->all_gather(what, mine, after(kJobPatience));
 }
 
 std::optional<std::pair<Rank, Rank>> ProfileJob::inside() const {
