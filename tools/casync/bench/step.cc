@@ -13,6 +13,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/median.h"
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_file.h"
@@ -26,12 +27,9 @@ namespace casync::tools {
 namespace {
 
 using runtime::Session;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kLeastSteps = 5, kMostRounds = 30, kBarriers = 21;
 constexpr const char* kBarrier = "casync.bench.barrier";
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 double processor_seconds() {
   rusage usage{};

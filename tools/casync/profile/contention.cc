@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/clock.h"
 #include "casync/model/codec_choice.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
@@ -16,13 +17,9 @@
 namespace casync::tools {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr Elements kPartition = Elements{1} << 18;  // as plans have it when they say nothing
 constexpr Elements kTotal = Elements{1} << 20;
 constexpr double kThreadsStart = 0.01;  // until threads have started and spread over processors
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 

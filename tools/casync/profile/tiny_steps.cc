@@ -14,13 +14,12 @@
 #include <memory>
 #include <utility>
 
+#include "base/clock.h"
 #include "runtime/session/session.h"
 #include "tools/casync/private_directory.h"
 
 namespace casync::tools {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int kCounts[] = {16, 64, 256, 1024};  // gradients in a step
 constexpr std::int64_t kElements = 64;          // of each
