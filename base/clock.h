@@ -13,4 +13,6 @@ inline Clock::time_point after(Seconds seconds) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(seconds);
 }
 
+inline double seconds_since(Clock::time_point begin) { return Seconds(Clock::now() - begin).count(); }
+
 }  // namespace casync

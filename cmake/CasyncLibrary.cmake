@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# casync_library(NAME SOURCES ... HEADERS ... DEPS ... [PRIVATE_DEPS ...] [SHARED | OBJECT])
+# casync_library(NAME SOURCES ... HEADERS ... DEPS ... [PRIVATE_DEPS ...] [SHARED | OBJECT] [GROUPED])
 # The only way a library is made: static unless said otherwise, position independent, C++20, includes from the
 # repository root, and each header checked to compile alone: a source includes its own header first, and
 # all_verify_interface_header_sets compiles the headers that have no source.
 #
-# casync_program(NAME SOURCES ... DEPS ...)
+# casync_program(NAME SOURCES ... DEPS ... [GROUPED])
 # The only way a program is made. casync_test (CasyncTest.cmake) makes the tests.
 
 # Debug information makes programs large, so a quick linker saves time. Programs that are shipped have none, and are linked
@@ -27,8 +27,25 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 target_include_directories(casync_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 
+# GROUPED: the sources of a folder are compiled as one, at most six together, so that their common headers are read
+# once. Names in their anonymous namespaces have to differ. CASYNC_GROUPED=OFF compiles each source alone.
+option(CASYNC_GROUPED "compile the sources of a folder together, in targets with costly headers" ON)
+function(casync_grouped name)
+  if(NOT CASYNC_GROUPED)
+    return()
+  endif()
+  foreach(source IN LISTS ARGN)
+    cmake_path(GET source PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "in_${folder}" group)
+    math(EXPR count_${group} "${count_${group}} + 1")
+    math(EXPR part "(${count_${group}} - 1) / 6")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${part})
+  endforeach()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 function(casync_library name)
-  cmake_parse_arguments(ARG "SHARED;OBJECT" "" "SOURCES;HEADERS;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "SHARED;OBJECT;GROUPED" "" "SOURCES;HEADERS;DEPS;PRIVATE_DEPS" ${ARGN})
   set(kind STATIC)
   if(ARG_SHARED)
     set(kind SHARED)
@@ -54,11 +71,17 @@ function(casync_library name)
       VERIFY_INTERFACE_HEADER_SETS ON INTERFACE_HEADER_SETS_TO_VERIFY alone)
   endif()
   target_link_libraries(${name} PUBLIC casync_options ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+  if(ARG_GROUPED)
+    casync_grouped(${name} ${ARG_SOURCES})
+  endif()
 endfunction()
 
 function(casync_program name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "GROUPED" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
   target_link_libraries(${name} PRIVATE casync_options ${ARG_DEPS})
+  if(ARG_GROUPED)
+    casync_grouped(${name} ${ARG_SOURCES})
+  endif()
 endfunction()

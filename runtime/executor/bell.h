@@ -2,12 +2,16 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 
 #include "runtime/transport/transport.h"
 
 namespace casync::runtime {
+
+/// The pause between two looks at a device that comes to rest.
+inline constexpr std::chrono::microseconds kRestPause{200};
 
 /// Wakes the progress thread from a thread of the device's, until it is silenced.
 class Bell {

@@ -22,7 +22,7 @@ constexpr Elements kStreamElements = Elements{32} * 1024;
 constexpr std::chrono::microseconds kTaskTime{50};  // kTaskTurn in casync/simulator/task_turn.h, too
 
 // Interval at which streams that come to rest are polled.
-constexpr Seconds kRestPause{0.001};
+constexpr Seconds kStreamsPause{0.001};
 
 // A device rings when a task has ended; one that has failed may not.
 constexpr std::chrono::milliseconds kDeviceLook{2};
@@ -197,7 +197,7 @@ Clock::time_point Computing::due(Clock::time_point now, Clock::time_point latest
 void Computing::come_to_rest() {
   if (device_tasks_ != nullptr) static_cast<void>(device_tasks_->come_to_rest(after(kDeviceRest)));
   while (!streams_.at_rest()) {
-    if (!take_ended()) transport_.wait(after(kRestPause));
+    if (!take_ended()) transport_.wait(after(kStreamsPause));
   }
 }
 

@@ -8,7 +8,7 @@
 namespace casync::runtime {
 namespace {
 
-constexpr Bytes kAlignment = 256;
+constexpr Bytes kSumAlignment = 256;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Result<std::unique_ptr<DeviceAnswers>> DeviceAnswers::make(std::vector<DeviceSum
   if (!codec) return codec.status();
   made->contribution_ = std::move(*codec);
   Bytes bytes = 0;
-  for (const DeviceSums& one : made->sums_) bytes += round_up(one.floats() * sizeof(float), kAlignment);
+  for (const DeviceSums& one : made->sums_) bytes += round_up(one.floats() * sizeof(float), kSumAlignment);
   auto memory = device.allocate(bytes, Memory::kDevice);
   if (!memory) return memory.status();
   made->memory_ = std::move(*memory);
@@ -31,7 +31,7 @@ Result<std::unique_ptr<DeviceAnswers>> DeviceAnswers::make(std::vector<DeviceSum
   for (DeviceSums& one : made->sums_) {
     const Bytes own = one.floats() * sizeof(float);
     CASYNC_RETURN_IF_ERROR(one.lie_at(made->memory_->device().slice(at, own), device));
-    at += round_up(own, kAlignment);
+    at += round_up(own, kSumAlignment);
   }
   return made;
 }

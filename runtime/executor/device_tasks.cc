@@ -20,8 +20,6 @@ namespace {
 
 // So many tasks overlap: copies one way, copies the other way and kernels each keep a part of the device busy.
 constexpr std::size_t kLanes = 4;
-constexpr std::chrono::microseconds kRestPause{200};
-
 // Tasks that share kernels: so many, in so much memory of each lane. A kernel of a few MiB takes about as long as a
 // launch.
 constexpr std::size_t kMostTogether = 64;

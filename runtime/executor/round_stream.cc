@@ -12,8 +12,6 @@
 namespace casync::runtime {
 namespace {
 
-constexpr std::chrono::microseconds kRestPause{200};
-
 /// Everything that a device may still use which does not come to rest, or which has failed and may still ring.
 struct KeptWork {
   std::shared_ptr<Bell> bell;

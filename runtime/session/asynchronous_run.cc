@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kOwnerPart = kFirstGossipPart, kConsensusPart = kFirstGossipPart + 1;
 
-Status check_codec(const CodecChoice& choice) {
+Status check_answered(const CodecChoice& choice) {
   const std::string use = ": with `asynchronous` use a codec without one, such as `none`, `int8`, `onebit` or `topk`";
   if (compll::has_rounds(choice.name)) {
     return plan_error("codec `" + choice.name + "` has exchanges of all ranks within a step, and owners answer ranks " +
@@ -113,8 +113,8 @@ Status check_asynchronous(const Declared& declared) {
         "warm-up steps are those of all ranks together, and with `asynchronous` each rank is in its own: "
         "leave `warm_up_steps` out");
   }
-  CASYNC_RETURN_IF_ERROR(check_codec(decision.codec));
-  return check_codec(decision.second_hop);
+  CASYNC_RETURN_IF_ERROR(check_answered(decision.codec));
+  return check_answered(decision.second_hop);
 }
 
 Result<std::unique_ptr<GradientRun>> make_asynchronous(const Declared& declared, const Topology& topology, Rank self,

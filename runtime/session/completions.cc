@@ -11,7 +11,7 @@
 namespace casync::runtime {
 namespace {
 
-constexpr Seconds kLook{60};
+constexpr Seconds kCloseWait{60};
 
 }  // namespace
 
@@ -21,7 +21,7 @@ Completions::~Completions() {
     static_cast<void>(thread_.release());
     static_cast<void>(changed_.release());
   } else {
-    while (!close(after(kLook))) {
+    while (!close(after(kCloseWait))) {
     }
   }
 }

@@ -6,21 +6,16 @@
 
 #include "base/clock.h"
 #include "casync/patterns/sampled.h"
+#include "runtime/session/copy_waits.h"
 
 namespace casync::runtime {
-namespace {
-
-constexpr Seconds kLongestCopy{10};
-constexpr std::chrono::microseconds kPause{50};
-
-}  // namespace
 
 DeviceSampler::~DeviceSampler() {
   const Clock::time_point deadline = after(kLongestCopy);
   while (true) {
     take_over();
     if (under_way_ == 0 || Clock::now() >= deadline) break;
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kCopyPause);
   }
   for (Gradient& each : gradients_) {
     if (each.is_under_way) static_cast<void>(each.sample.release());

@@ -6,19 +6,16 @@
 #include <utility>
 
 #include "base/fetch.h"
+#include "runtime/session/copy_waits.h"
 
 namespace casync::runtime {
 namespace {
 
-// A device that has not ended its copies by then keeps the memory.
-constexpr Seconds kLongestCopy{10};
-constexpr std::chrono::microseconds kPause{50};
-
 /// If the members of a step lie one after the other, as the group's elements do, their memory is the group's in that
 /// step. Other members are copied.
-class OnHost final : public GroupMemory {
+class GroupOnHost final : public GroupMemory {
  public:
-  explicit OnHost(std::size_t members) : taken_(members) { left_.reserve(members); }
+  explicit GroupOnHost(std::size_t members) : taken_(members) { left_.reserve(members); }
 
   Status add(std::size_t) override { return Status::ok(); }
   Status allocate(Bytes bytes) override {
@@ -104,14 +101,14 @@ class OnHost final : public GroupMemory {
 };
 
 /// All copies are in one stream, which is the one that writes the group's memory.
-class OnDevice final : public GroupMemory {
+class GroupOnDevice final : public GroupMemory {
  public:
-  OnDevice(Device& device, std::size_t members) : device_(device), members_(members) {}
-  ~OnDevice() override {
+  GroupOnDevice(Device& device, std::size_t members) : device_(device), members_(members) {}
+  ~GroupOnDevice() override {
     const Clock::time_point deadline = after(kLongestCopy);
     while (memory_ != nullptr && is_under_way()) {
       if (Clock::now() < deadline) {
-        std::this_thread::sleep_for(kPause);
+        std::this_thread::sleep_for(kCopyPause);
       } else {
         static_cast<void>(memory_.release());
       }
@@ -183,8 +180,8 @@ class OnDevice final : public GroupMemory {
 }  // namespace
 
 std::unique_ptr<GroupMemory> make_group_memory(Device& device, std::size_t members) {
-  if (device.is_host()) return std::make_unique<OnHost>(members);
-  return std::make_unique<OnDevice>(device, members);
+  if (device.is_host()) return std::make_unique<GroupOnHost>(members);
+  return std::make_unique<GroupOnDevice>(device, members);
 }
 
 }  // namespace casync::runtime

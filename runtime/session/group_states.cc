@@ -6,17 +6,17 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/session/late_states.h"
+
 namespace casync::runtime {
 namespace {
-
-constexpr std::string_view kLate = " (late";  // what a delayed session adds to a gradient's name
 
 /// The endings of `name` in the state: "" for its own, and those of late results.
 std::vector<std::string> endings_of(const std::string& name, const SessionState& state) {
   std::vector<std::string> endings;
   for (auto at = state.gradients.lower_bound(name); at != state.gradients.end() && at->first.starts_with(name); ++at) {
     const std::string ending = at->first.substr(name.size());
-    if (ending.empty() || ending.starts_with(kLate)) endings.push_back(ending);
+    if (ending.empty() || ending.starts_with(kLateMark)) endings.push_back(ending);
   }
   return endings;
 }

@@ -7,12 +7,10 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/session/copy_waits.h"
+
 namespace casync::runtime {
 namespace {
-
-// A device that has not ended a copy by then keeps the memory.
-constexpr Seconds kLongestCopy{10};
-constexpr std::chrono::microseconds kPause{50};
 
 void swap_bytes(std::byte* a, std::byte* b, std::size_t size) {
   std::array<std::byte, 8192> block;
@@ -24,9 +22,9 @@ void swap_bytes(std::byte* a, std::byte* b, std::size_t size) {
   }
 }
 
-class OnHost final : public LateMemory {
+class LateOnHost final : public LateMemory {
  public:
-  OnHost(std::size_t slots, Bytes bytes) : slots_(slots, std::vector<std::byte>(bytes)) {}
+  LateOnHost(std::size_t slots, Bytes bytes) : slots_(slots, std::vector<std::byte>(bytes)) {}
 
   Status take(const Submission& submission) override {
     taken_ = submission.data;
@@ -55,10 +53,10 @@ class OnHost final : public LateMemory {
 };
 
 /// One slot more than results takes the gradient, and then stands for the slot that the result came from.
-class OnDevice final : public LateMemory {
+class LateOnDevice final : public LateMemory {
  public:
-  OnDevice(Device& device, LateStreams& streams) : device_(device), streams_(streams) {}
-  ~OnDevice() override {
+  LateOnDevice(Device& device, LateStreams& streams) : device_(device), streams_(streams) {}
+  ~LateOnDevice() override {
     if (!over_ || is_over_by(after(kLongestCopy))) return;
     for (std::unique_ptr<DeviceBuffer>& each : slots_) static_cast<void>(each.release());
     static_cast<void>(spare_.release());
@@ -111,7 +109,7 @@ class OnDevice final : public LateMemory {
       const Result<bool> over = over_->done();
       if (!over || *over) return true;
       if (Clock::now() >= deadline) return false;
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(kCopyPause);
     }
   }
 
@@ -127,8 +125,8 @@ class OnDevice final : public LateMemory {
 
 Result<std::unique_ptr<LateMemory>> make_late_memory(Device& device, LateStreams& streams, std::size_t slots,
                                                      Bytes bytes) {
-  if (device.is_host()) return std::unique_ptr<LateMemory>(std::make_unique<OnHost>(slots, bytes));
-  auto memory = std::make_unique<OnDevice>(device, streams);
+  if (device.is_host()) return std::unique_ptr<LateMemory>(std::make_unique<LateOnHost>(slots, bytes));
+  auto memory = std::make_unique<LateOnDevice>(device, streams);
   CASYNC_RETURN_IF_ERROR(memory->open(slots, bytes));
   return std::unique_ptr<LateMemory>(std::move(memory));
 }

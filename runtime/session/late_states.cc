@@ -11,14 +11,13 @@
 namespace casync::runtime {
 namespace {
 
-// Marks in the names of gradients, and at the end of their codecs' names.
-constexpr std::string_view kLate = " (late";
+// Texts in the codec's place of a late result.
 constexpr std::string_view kOneLate = "step late", kManyLate = "steps late";
 
 }  // namespace
 
 std::string late_name(const std::string& gradient, std::uint32_t staleness, std::uint32_t place) {
-  return gradient + std::string(kLate) + (staleness > 1 ? " " + std::to_string(place + 1) : "") + ")";
+  return gradient + std::string(kLateMark) + (staleness > 1 ? " " + std::to_string(place + 1) : "") + ")";
 }
 
 std::string late_label(std::uint32_t staleness) {
@@ -27,7 +26,7 @@ std::string late_label(std::uint32_t staleness) {
 
 std::optional<std::string> gradient_of_late(const std::string& name, const GradientState& state) {
   if (!state.codec.ends_with(kOneLate) && !state.codec.ends_with(kManyLate)) return std::nullopt;
-  const std::size_t at = name.rfind(kLate);
+  const std::size_t at = name.rfind(kLateMark);
   if (at == std::string::npos) return std::nullopt;
   return name.substr(0, at);
 }

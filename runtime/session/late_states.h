@@ -8,12 +8,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "runtime/session/session.h"
 
 namespace casync::runtime {
+
+/// The mark behind a gradient's name, with which the name of a late result begins.
+inline constexpr std::string_view kLateMark = " (late";
 
 /// The name of the result that comes `place` steps after the next one.
 std::string late_name(const std::string& gradient, std::uint32_t staleness, std::uint32_t place);

@@ -7,16 +7,11 @@
 #include <optional>
 #include <string>
 
+#include "runtime/session/copy_waits.h"
 #include "runtime/session/handles.h"
 #include "runtime/session/wrapping_session.h"
 
 namespace casync::runtime {
-namespace {
-
-// A device that has not ended a copy by then is left to itself.
-constexpr Seconds kLongestCopy{10};
-
-}  // namespace
 
 bool LateWaits::done(Handle handle) const {
   std::lock_guard lock(lock_.mutex);

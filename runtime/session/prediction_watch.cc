@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/median.h"
+
 namespace casync::runtime {
 namespace {
 
@@ -15,12 +17,6 @@ struct Term {
   double measured_s, predicted_s;
   double off() const { return std::abs(measured_s - predicted_s); }
 };
-
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 }  // namespace
 

@@ -6,20 +6,19 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/median.h"
+
 namespace casync::runtime {
 namespace {
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 /// The median of the values that are not NaN; 0 if there is none.
-double median(std::span<const double> values) {
+double median_of_known(std::span<const double> values) {
   std::vector<double> known;
   std::copy_if(values.begin(), values.end(), std::back_inserter(known),
                [](double value) { return !std::isnan(value); });
-  if (known.empty()) return 0;
-  const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
-  std::nth_element(known.begin(), middle, known.end());
-  return *middle;
+  return median(std::move(known));
 }
 
 }  // namespace
@@ -95,14 +94,14 @@ std::optional<Training> Recorder::training(std::span<const GradientSpec> gradien
   if (steps_ == 0) return std::nullopt;
   Training training;
   const std::span<const double> passes(passes_), all(kept_);
-  training.backward_s = median(passes.first(kKept));
-  training.forward_s = median(passes.last(kKept));
+  training.backward_s = median_of_known(passes.first(kKept));
+  training.forward_s = median_of_known(passes.last(kKept));
   for (std::size_t i = 0; i < gradients.size() && (i + 1) * 2 * kKept <= kept_.size(); ++i) {
     const auto ready = all.subspan(i * 2 * kKept, kKept), need = all.subspan((i * 2 + 1) * kKept, kKept);
     const bool submitted = std::any_of(ready.begin(), ready.end(), [](double moment) { return !std::isnan(moment); });
     if (!submitted) continue;
-    training.gradients.push_back(
-        {gradients[i], std::min(median(ready), training.backward_s), std::min(median(need), training.forward_s)});
+    training.gradients.push_back({gradients[i], std::min(median_of_known(ready), training.backward_s),
+                                  std::min(median_of_known(need), training.forward_s)});
   }
   return training;
 }

@@ -15,8 +15,6 @@ namespace {
 using runtime::Message;
 using runtime::Placement;
 
-double seconds_since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
-
 // Every operation with a failed peer ends at once with its status, and nobody hears of the failure again.
 void expect_later_sends_fail(TransportRig& rig, TransportProbe& probe, Rank peer) {
   const Status failure = probe.failed_[peer].at(0);

@@ -41,7 +41,7 @@ void watch_json(CLI::App& app) {
 }
 
 /// A command line that the parser refuses; its words have been said.
-int refused(const std::vector<std::string>& arguments, const std::string& message) {
+int refused_usage(const std::vector<std::string>& arguments, const std::string& message) {
   // The parser stops at the first fault, and may not have come to --json.
   if (std::find(arguments.begin(), arguments.end(), "--json") != arguments.end()) print_errors_as_json();
   print_error_json("Usage", kExitUsage, message);
@@ -100,14 +100,15 @@ int run_command(int argc, char** argv) {
   try {  // CLI11 speaks in exceptions; they end here
     app.parse(reversed);
   } catch (const CLI::RequiredError& error) {
-    if (lacks_subcommand(app)) return refused(invocation.arguments, explain_subcommand(app, invocation.arguments));
+    if (lacks_subcommand(app))
+      return refused_usage(invocation.arguments, explain_subcommand(app, invocation.arguments));
     app.exit(error);
-    return refused(invocation.arguments, error.what());
+    return refused_usage(invocation.arguments, error.what());
   } catch (const CLI::ValidationError& error) {
     std::fprintf(stderr, "%s\nRun with --help for more information.\n", reworded(error.what()).c_str());
-    return refused(invocation.arguments, reworded(error.what()));
+    return refused_usage(invocation.arguments, reworded(error.what()));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : refused(invocation.arguments, error.what());
+    return app.exit(error) == 0 ? kExitOk : refused_usage(invocation.arguments, error.what());
   }
   return invocation.exit_code;
 }

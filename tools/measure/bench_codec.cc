@@ -10,13 +10,12 @@
 #include <random>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "compll/codec/tile_memory.h"
 #include "compll/ops/cpu/linear.h"
 
 namespace casync::tools {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Processor seconds of this thread alone: time of others that share the core does not count.
 double thread_seconds() {

@@ -19,6 +19,7 @@
 #include <fmt/core.h>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "runtime/transport/transport.h"
 
 namespace casync {
@@ -37,7 +38,7 @@ constexpr Bytes kUnderWay = 8;           // messages, in the bandwidth measureme
 constexpr Bytes kCold = 64_MiB;          // more than caches hold: what a gradient comes from, and goes to
 constexpr std::uint32_t kMaxRounds = 100'000;
 
-enum Hop : std::uint32_t { kPing, kStream, kStreamDone, kScatter, kGather, kCount };
+enum ProbeHop : std::uint32_t { kPing, kStream, kStreamDone, kScatter, kGather, kCount };
 
 // One side of the measurement: buffers, and counts of the messages that have arrived.
 class Side final : public runtime::TransportClient {
@@ -67,7 +68,7 @@ class Side final : public runtime::TransportClient {
   }
   /// The offset of a stream's message on both sides.
   Bytes of_stream(std::uint32_t round, Bytes bytes) const { return round % (in_.size() / bytes) * bytes; }
-  void send(Hop hop, std::uint32_t partition, ConstView payload);
+  void send(ProbeHop hop, std::uint32_t partition, ConstView payload);
   Status until(const std::function<bool()>& done);
   Status both_agree_on(std::uint32_t& rounds, double least_s, double seconds);
   Status ping_once(ConstView payload);
@@ -135,7 +136,7 @@ void Side::sent(std::uint64_t, Status status) {
   keep(std::move(status));
 }
 
-void Side::send(Hop hop, std::uint32_t partition, ConstView payload) {
+void Side::send(ProbeHop hop, std::uint32_t partition, ConstView payload) {
   Outgoing out;
   out.message.key = MessageKey{.gradient = 1, .step = step_, .partition = partition, .hop = hop};
   out.message.elements = payload.size;
@@ -157,11 +158,6 @@ Status Side::until(const std::function<bool()>& done) {
 
 double us_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
-
-double median(std::vector<double>& values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
 }
 
 // Rank 0 tells the number of rounds, as the number of a partition.

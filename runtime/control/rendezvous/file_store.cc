@@ -21,8 +21,8 @@ namespace casync::runtime {
 namespace {
 
 constexpr Bytes kMostValue = 64_KiB;
-constexpr auto kFirstPause = std::chrono::milliseconds(2);
-constexpr auto kMostPause = std::chrono::milliseconds(100);  // of asking again, for network file systems too
+constexpr auto kFirstLookPause = std::chrono::milliseconds(2);
+constexpr auto kMostLookPause = std::chrono::milliseconds(100);  // of asking again, for network file systems too
 
 /// A key is the name of its file, and is not a path.
 Status check_key(const std::string& key) {
@@ -92,7 +92,7 @@ Status FileStore::write_aside(const std::string& path, const std::string& value)
 
 Result<std::string> FileStore::get(const std::string& key, Clock::time_point deadline) {
   CASYNC_RETURN_IF_ERROR(check_key(key));
-  for (auto pause = kFirstPause;; pause = std::min(2 * pause, kMostPause)) {
+  for (auto pause = kFirstLookPause;; pause = std::min(2 * pause, kMostLookPause)) {
     bool absent = false;
     auto value = read_private_file(path_of(key), kMostValue, &absent);
     if (value || !absent) return value;

@@ -39,8 +39,8 @@ constexpr std::uint16_t kString = 3;
 constexpr std::uint8_t kGlobal = 3;
 using GetCallback = void (*)(int status, PmixValue* value, void* context);
 
-constexpr auto kFirstPause = std::chrono::milliseconds(5);
-constexpr auto kMostPause = std::chrono::milliseconds(100);
+constexpr auto kFirstAskPause = std::chrono::milliseconds(5);
+constexpr auto kMostAskPause = std::chrono::milliseconds(100);
 /// Time for one question. A server on another machine than rank 0's may drop one when the entry is set meanwhile.
 constexpr Seconds kAskTime{1};
 constexpr Seconds kFinalizeTime{5};
@@ -141,7 +141,7 @@ class PmixStore final : public Store {
 
   /// Asks rank 0, which is the only one that sets keys, until it has: a server may answer "not found" at once, or wait.
   Result<std::string> get(const std::string& key, Clock::time_point deadline) override {
-    for (auto pause = kFirstPause;; pause = std::min(2 * pause, kMostPause)) {
+    for (auto pause = kFirstAskPause;; pause = std::min(2 * pause, kMostAskPause)) {
       const auto answer = ask(key);
       std::unique_lock lock(answer->mutex);
       const bool given = answer->given.wait_until(lock, std::min(deadline, after(kAskTime)),

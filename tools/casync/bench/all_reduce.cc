@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/clock.h"
 #include "casync/model/codec_choice.h"
 #include "casync/planner/decide.h"
 #include "casync/planner/plan_file.h"
@@ -25,7 +26,6 @@ namespace casync::tools {
 namespace {
 
 using runtime::Session;
-using Clock = std::chrono::steady_clock;
 
 /// The measurements of one size.
 struct Row {

@@ -13,6 +13,8 @@
 #include <optional>
 #include <thread>
 
+#include "base/clock.h"
+#include "base/median.h"
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_file.h"
 #include "runtime/session/session.h"
@@ -25,17 +27,9 @@ namespace casync::tools {
 namespace {
 
 using runtime::Session;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kLeastSteps = 5, kMostRounds = 30, kBarriers = 21;
 constexpr const char* kBarrier = "casync.bench.barrier";
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 double processor_seconds() {
   rusage usage{};

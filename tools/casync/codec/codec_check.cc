@@ -7,6 +7,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "base/clock.h"
 #include "compll/codec/generated_codec.h"
 #include "compll/codec/rounds_generated.h"
 #include "compll/interpreter/program_codec.h"
@@ -22,13 +23,10 @@
 namespace casync::tools {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using compll::Codec;
 using compll::FileProgram;
 using compll::RoundsCodec;
 using Device = CodecCheck::Device;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 // A codec of either kind, as its program means it and as it is compiled.
 Result<std::unique_ptr<Codec>> compiled_codec(const compll::GeneratedCodec& generated, const CodecCheck& check,

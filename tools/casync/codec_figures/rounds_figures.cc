@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock.h"
 #include "tools/casync/codec_figures/figures.h"
 #include "tools/casync/codec_figures/rounds_trial.h"
 #include "tools/casync/codec_figures/samples.h"
@@ -9,8 +10,6 @@
 
 namespace casync::tools {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr Elements kErrorRows = 256, kBenchRows = 1024, kMatrices = 16;
 constexpr Elements kColdElements = Elements{1} << 22;

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
+
+#include "tools/casync/formatted.h"
 
 namespace casync::tools {
 namespace {
@@ -15,12 +16,6 @@ constexpr const char* kColours[] = {"#cccccc", "#1f77b4", "#ff7f0e", "#2ca02c",
                                     "#9467bd", "#8c564b", "#e377c2", "#17becf"};
 
 constexpr double kRoundGigabits[] = {0.1, 0.25, 1, 2.5, 10, 25, 100, 400};
-
-std::string formatted(const char* format, auto... arguments) {
-  char text[400];
-  std::snprintf(text, sizeof text, format, arguments...);
-  return text;
-}
 
 std::string escaped(const std::string& text) {
   std::string safe;

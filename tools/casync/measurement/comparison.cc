@@ -3,11 +3,11 @@
 // Compares prediction and measurement, and corrects a profile by a measurement.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <utility>
 
 #include "casync/model/codec_choice.h"
+#include "tools/casync/formatted.h"
 #include "tools/casync/measurement/measured_run.h"
 #include "tools/casync/measurement/on_the_way.h"
 
@@ -16,12 +16,6 @@ namespace {
 
 constexpr std::size_t kShownGradients = 12;
 constexpr double kLeastFactor = 0.1, kMostFactor = 10;
-
-std::string line(const char* format, auto... arguments) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, arguments...);
-  return text;
-}
 
 /// Both passes, mean over ranks.
 double training_s(const MeasuredRun& run) {
@@ -126,8 +120,8 @@ void blame(Comparison& comparison) {
                                         [](const Term& a, const Term& b) { return off_s(a) < off_s(b); });
   const bool explained = 2 * off_s(worst) >= off_s(terms.front());
   comparison.to_blame = explained ? worst.name : "exposed";
-  comparison.verdict = line("the step takes %.0f %% of what was predicted; ",
-                            100 * terms.front().measured_s / *terms.front().predicted_s) +
+  comparison.verdict = formatted("the step takes %.0f %% of what was predicted; ",
+                                 100 * terms.front().measured_s / *terms.front().predicted_s) +
                        (explained ? "furthest off is " + worst.name
                                   : "neither codecs nor messages explain that: what training stands still for does, "
                                     "or training that is not alone");
@@ -221,7 +215,7 @@ Factors factors_of(const WorkOf& work, const Factors& otherwise) {
 }
 
 std::string text_of(const Factors& factors) {
-  return line("encode x %.2f, merge x %.2f, decode x %.2f", factors.encode, factors.merge, factors.decode);
+  return formatted("encode x %.2f, merge x %.2f, decode x %.2f", factors.encode, factors.merge, factors.decode);
 }
 
 /// Corrects each codec by its own tasks. Codecs that the run has not used run on the same machine: they get the factors
@@ -282,32 +276,32 @@ Result<Correction> corrected(const MeasuredRun& run, const Profile& profile) {
     scale_work(made.profile.inside, messages);
     made.profile.task_s *= messages;
     if (made.profile.bundled_task_s) *made.profile.bundled_task_s *= messages;
-    made.changes.push_back(line("processor time of messages and tasks x %.2f", messages));
+    made.changes.push_back(formatted("processor time of messages and tasks x %.2f", messages));
   }
   const Result<LinksFactor> links = links_factor(run, made.profile, messages_known);
   CASYNC_RETURN_IF_ERROR(links.status());
   scale_links(made.profile, links->factor, messages_known);
-  made.changes.push_back(line("links' times x %.2f", links->factor) +
+  made.changes.push_back(formatted("links' times x %.2f", links->factor) +
                          (links->explains ? "" : "; no links make the step as long as it was"));
   return made;
 }
 
 std::string comparison_text(const Comparison& comparison) {
-  std::string text = line("%-32s %12s %12s %8s\n", "ms", "measured", "predicted", "off");
+  std::string text = formatted("%-32s %12s %12s %8s\n", "ms", "measured", "predicted", "off");
   const auto row = [&](const Term& term) {
-    text += line("%-32.32s %12.3f ", term.name.c_str(), term.measured_s * 1e3);
+    text += formatted("%-32.32s %12.3f ", term.name.c_str(), term.measured_s * 1e3);
     if (!term.predicted_s) {
       text += "not predicted\n";
       return;
     }
     const double off = *term.predicted_s > 0 ? 100 * (term.measured_s / *term.predicted_s - 1) : 0;
-    text += line("%12.3f %+7.0f%%\n", *term.predicted_s * 1e3, off);
+    text += formatted("%12.3f %+7.0f%%\n", *term.predicted_s * 1e3, off);
   };
   for (const Term& term : comparison.terms) row(term);
   text += "gradients, submitted to done:\n";
   for (std::size_t i = 0; i < std::min(kShownGradients, comparison.gradients.size()); ++i) row(comparison.gradients[i]);
-  text += line("uncompressed, predicted: %.3f ms a step\n", comparison.plain_step_s * 1e3);
-  if (comparison.int4_step_s) text += line("int4, predicted: %.3f ms a step\n", *comparison.int4_step_s * 1e3);
+  text += formatted("uncompressed, predicted: %.3f ms a step\n", comparison.plain_step_s * 1e3);
+  if (comparison.int4_step_s) text += formatted("int4, predicted: %.3f ms a step\n", *comparison.int4_step_s * 1e3);
   return text + comparison.verdict + "\n";
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/median.h"
 #include "casync/model/codec_choice.h"
 #include "casync/planner/model_file.h"
 #include "casync/planner/search/grouped.h"
@@ -16,13 +17,6 @@
 
 namespace casync::tools {
 namespace {
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 Result<Decision> decision_of(const TracedGradient& traced) {
   if (traced.codec.find(" (program ") != std::string::npos) {
@@ -79,7 +73,7 @@ RankTimes times_of(const RankTrace& trace, const std::set<std::string>& names) {
 }
 
 /// The median over these steps of a rank.
-OnTheWay median_of(const OnTheWayOf& all, Rank rank, const std::set<std::int32_t>& steps) {
+OnTheWay on_the_way_of(const OnTheWayOf& all, Rank rank, const std::set<std::int32_t>& steps) {
   std::vector<double> out, in;
   for (const std::int32_t step : steps) {
     const auto found = all.find({rank, step});
@@ -153,7 +147,7 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder) {
       run.work[i].merge_s += own.merge_s / steps;
       run.work[i].decode_s += own.decode_s / steps;
     }
-    const OnTheWay messages = median_of(all_messages, trace.rank, times.numbers);
+    const OnTheWay messages = on_the_way_of(all_messages, trace.rank, times.numbers);
     run.send_s += messages.out_s / ranks;
     run.recv_s += messages.in_s / ranks;
     processors_known = processors_known && times.processor.size() == times.steps.size();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/dtype.h"
+#include "base/median.h"
 #include "tools/casync/measurement/step_split.h"
 
 namespace casync::tools {
@@ -30,13 +31,6 @@ StepTimes step_times(const RankTrace& trace) {
   times.splits = step_split(trace);
   times.waits_known = has_waits(trace);
   return times;
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 double median_of(const StepTimes& times, double StepSplit::*field) {

@@ -7,8 +7,8 @@
 namespace casync::tools {
 namespace {
 
-using Interval = MessageWay::Interval;
-using Intervals = std::map<std::pair<Rank, std::int32_t>, std::vector<Interval>>;
+using WayInterval = MessageWay::Interval;
+using WaysOfSteps = std::map<std::pair<Rank, std::int32_t>, std::vector<WayInterval>>;
 
 /// The name that both ends of a message share. A codec of rounds may give several messages of a step the same name,
 /// one after the other.
@@ -59,8 +59,8 @@ class Clocks {
 
 }  // namespace
 
-double seconds_of(std::vector<Interval> intervals) {
-  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
+double seconds_of(std::vector<WayInterval> intervals) {
+  std::sort(intervals.begin(), intervals.end(), [](const WayInterval& a, const WayInterval& b) {
     return std::tie(a.from_s, a.to_s) < std::tie(b.from_s, b.to_s);
   });
   double sum = 0, until = 0;
@@ -84,15 +84,15 @@ std::vector<MessageWay> ways_of(std::vector<MessageSpan> spans, const std::vecto
     const double ahead = send != nullptr && recv != nullptr ? clocks.ahead(send->rank, recv->rank) : 0;
     const MessageSpan& one = send != nullptr ? *send : *recv;
     MessageWay way{one.sender(), one.receiver(), one.step, one.bytes, {}, {}};
-    if (send != nullptr) way.out = Interval{send->from_s, recv != nullptr ? recv->to_s - ahead : send->to_s};
-    if (recv != nullptr) way.in = Interval{send != nullptr ? send->from_s + ahead : recv->from_s, recv->to_s};
+    if (send != nullptr) way.out = WayInterval{send->from_s, recv != nullptr ? recv->to_s - ahead : send->to_s};
+    if (recv != nullptr) way.in = WayInterval{send != nullptr ? send->from_s + ahead : recv->from_s, recv->to_s};
     ways.push_back(way);
   });
   return ways;
 }
 
 OnTheWayOf on_the_way(std::vector<MessageSpan> spans, const std::vector<std::string>& hosts) {
-  Intervals out, in;
+  WaysOfSteps out, in;
   for (const MessageWay& way : ways_of(std::move(spans), hosts)) {
     if (way.out) out[{way.sender, way.step}].push_back(*way.out);
     if (way.in) in[{way.receiver, way.step}].push_back(*way.in);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/clock.h"
 #include "casync/model/codec_choice.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
@@ -16,13 +17,9 @@
 namespace casync::tools {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr Elements kPartition = Elements{1} << 18;  // as plans have it when they say nothing
 constexpr Elements kTotal = Elements{1} << 20;
-constexpr double kWarmUp = 0.01;  // until threads have started and spread over processors
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+constexpr double kThreadsStart = 0.01;  // until threads have started and spread over processors
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
@@ -38,9 +35,9 @@ double each(double seconds, const Pass& pass) {
   return seconds_since(begin) / passes;
 }
 
-class Measurement {
+class ContentionRun {
  public:
-  explicit Measurement(const ContentionOptions& options)
+  explicit ContentionRun(const ContentionOptions& options)
       : options_(options), threads_(static_cast<int>(std::max<std::size_t>(1, options.processors.size()))) {}
 
   Result<MeasuredContention> run() {
@@ -81,7 +78,7 @@ class Measurement {
       Beside operation, training;
       operation.alone_s = each(options_.seconds, pass);
       const TrainingLoad load(threads_);
-      sleep_for(kWarmUp);
+      sleep_for(kThreadsStart);
       training.alone_s = layer_seconds(load, [&] { sleep_for(options_.seconds); });
       training.beside_s = layer_seconds(load, [&] { operation.beside_s = each(options_.seconds, pass); });
       rounds.push_back(operation);
@@ -106,6 +103,6 @@ class Measurement {
 
 }  // namespace
 
-Result<MeasuredContention> measure_contention(const ContentionOptions& options) { return Measurement(options).run(); }
+Result<MeasuredContention> measure_contention(const ContentionOptions& options) { return ContentionRun(options).run(); }
 
 }  // namespace casync::tools

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "casync/model/codec_choice.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/coded/coded_codec.h"
@@ -31,8 +32,6 @@ using runtime::KernelCall;
 using runtime::KernelFunction;
 using runtime::KernelTerm;
 using runtime::Memory;
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 3;
 constexpr Bytes kSmallestCopy = 256;

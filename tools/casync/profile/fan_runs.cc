@@ -8,15 +8,15 @@
 namespace casync::tools {
 namespace {
 
-constexpr std::size_t kCounts[] = {3, 7};  // peers: four and eight ranks
+constexpr std::size_t kPeers[] = {3, 7};  // peers: four and eight ranks
 
 }  // namespace
 
 std::vector<FanRun> fan_runs(Rank root, std::vector<Rank> peers) {
-  peers.resize(std::min(peers.size(), kCounts[1]));
+  peers.resize(std::min(peers.size(), kPeers[1]));
   if (peers.size() < 2) return {};
   std::vector<std::size_t> counts;
-  for (const std::size_t count : kCounts) {
+  for (const std::size_t count : kPeers) {
     if (count < peers.size()) counts.push_back(count);
   }
   counts.push_back(peers.size());

@@ -19,7 +19,7 @@ using runtime::Placement;
 using runtime::Transport;
 using runtime::TransportOptions;
 
-constexpr Seconds kPatience{20};             // for the other ranks
+constexpr Seconds kFanPatience{20};          // for the other ranks
 constexpr std::uint64_t kUnderWay = 8;       // messages of one peer
 constexpr std::uint32_t kTrial = 2;          // messages of each peer ahead of a run's first round
 constexpr double kFewest = 4, kMost = 1024;  // of each peer in a round
@@ -105,7 +105,7 @@ class FanEnd final : public runtime::TransportClient {
 
   template <class Done>
   Status until(const Done& done) {
-    const Clock::time_point deadline = after(kPatience);
+    const Clock::time_point deadline = after(kFanPatience);
     while (!done() && status_.is_ok()) {
       if (transport_->progress()) continue;
       if (Clock::now() > deadline) return timeout_error("another rank does not answer");

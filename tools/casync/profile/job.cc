@@ -16,16 +16,16 @@
 namespace casync::tools {
 namespace {
 
-using Json = nlohmann::json;
+using JsonMessage = nlohmann::json;
 
-constexpr Seconds kPatience{300};  // with ranks that measure while this one waits
+constexpr Seconds kJobPatience{300};  // with ranks that measure while this one waits
 
 std::string text_of(const Result<TransportBench>& bench) {
-  Json json;
+  JsonMessage json;
   if (!bench) {
     json = {{"error", bench.status().message()}};
   } else {
-    json = {{"description", bench->description}, {"announced", bench->announced_bytes}, {"rows", Json::array()}};
+    json = {{"description", bench->description}, {"announced", bench->announced_bytes}, {"rows", JsonMessage::array()}};
     for (const TransportBenchRow& row : bench->rows) {
       json["rows"].push_back({row.bytes, row.latency_us, row.latency_least_us, row.bandwidth_gib_s, row.exchange_ms,
                               row.exchange_least_ms, row.send_processor_s, row.receive_processor_s,
@@ -36,12 +36,12 @@ std::string text_of(const Result<TransportBench>& bench) {
 }
 
 Result<TransportBench> bench_from(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const JsonMessage json = JsonMessage::parse(text, nullptr, false);
   if (!json.is_object() || json.contains("error")) {
     return unavailable("the rank that measured: " + json.value("error", "an answer that cannot be read"));
   }
   TransportBench bench{json["description"], json["announced"], {}};
-  for (const Json& row : json["rows"]) {
+  for (const JsonMessage& row : json["rows"]) {
     bench.rows.push_back({row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8]});
   }
   return bench;
@@ -51,7 +51,7 @@ Result<TransportBench> bench_from(const std::string& text) {
 
 Result<std::unique_ptr<ProfileJob>> ProfileJob::join(const runtime::Launch& launch) {
   std::unique_ptr<ProfileJob> job(new ProfileJob(launch));
-  Result<std::unique_ptr<runtime::Group>> group = runtime::join_job(launch, {}, kPatience);
+  Result<std::unique_ptr<runtime::Group>> group = runtime::join_job(launch, {}, kJobPatience);
   CASYNC_RETURN_IF_ERROR(group.status());
   job->group_ = std::move(*group);
   const Result<std::vector<std::string>> nodes = job->gather("nodes", runtime::node_name(launch));
@@ -61,7 +61,7 @@ Result<std::unique_ptr<ProfileJob>> ProfileJob::join(const runtime::Launch& laun
 }
 
 Result<std::vector<std::string>> ProfileJob::gather(const std::string& what, const std::string& mine) {
-  return group_->all_gather(what, mine, after(kPatience));
+  return group_->all_gather(what, mine, after(kJobPatience));
 }
 
 std::optional<std::pair<Rank, Rank>> ProfileJob::inside() const {
@@ -133,13 +133,13 @@ Result<std::vector<double>> ProfileJob::measure(FanOptions options, const std::v
   const FanSide side{launch_.rank, launch_.ranks, group_->epoch() + ++measured_,
                      [&](const std::string& what, const std::string& mine) { return gather(what, mine); }};
   const Result<std::vector<double>> mine = measure_fans(options, side, runs);
-  const Json own = mine ? Json{{"seconds", *mine}} : Json{{"error", mine.status().message()}};
+  const JsonMessage own = mine ? JsonMessage{{"seconds", *mine}} : JsonMessage{{"error", mine.status().message()}};
   const Result<std::vector<std::string>> all = gather("fans", own.dump());
   CASYNC_RETURN_IF_ERROR(mine.status());
   CASYNC_RETURN_IF_ERROR(all.status());
   std::vector<double> seconds;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Json json = Json::parse((*all)[static_cast<std::size_t>(runs[i].root)], nullptr, false);
+    const JsonMessage json = JsonMessage::parse((*all)[static_cast<std::size_t>(runs[i].root)], nullptr, false);
     if (!json.is_object() || !json.contains("seconds")) {
       return unavailable("rank " + std::to_string(runs[i].root) + ": " +
                          (json.is_object() ? json.value("error", "no measurement") : "an answer that cannot be read"));

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 
 #include "casync/model/codec_choice.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
 #include "tools/casync/codec_figures/figures.h"
+#include "tools/casync/formatted.h"
 #include "tools/casync/profile/codec_points.h"
 #include "tools/casync/profile/device_costs.h"
 #include "tools/casync/profile/processors.h"
@@ -26,12 +26,6 @@ constexpr Bytes kPairedBytes = 1_MiB;
 constexpr double kMuchSlower = 1.25;           ///< of links between nodes: not by chance
 constexpr double kTinyBytes = 256;             ///< of a message in a step of tiny gradients
 constexpr Elements kCold = Elements{1} << 24;  ///< elements that are in no cache when their turn comes
-
-std::string formatted(const char* format, auto... arguments) {
-  char text[200];
-  std::snprintf(text, sizeof text, format, arguments...);
-  return text;
-}
 
 /// Keeps the best of each: other programs on the machine only ever add time.
 void keep_best(const std::vector<TransportBenchRow>& rows, std::vector<TransportBenchRow>& best) {

@@ -4,6 +4,8 @@
 
 #include "tools/casync/profile/contention.h"
 
+#include "base/median.h"
+
 namespace casync::tools {
 namespace {
 
@@ -16,12 +18,6 @@ double times_of(const std::vector<Beside>& rounds) {
   };
   const double alone_s = least(&Beside::alone_s);
   return alone_s > 0 ? least(&Beside::beside_s) / alone_s : 0;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 }  // namespace

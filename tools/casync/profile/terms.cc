@@ -15,7 +15,7 @@
 namespace casync::tools {
 namespace {
 
-constexpr double kTinyBytes = 256;  // of a message in a step of tiny gradients
+constexpr double kTinyMessage = 256;  // of a message in a step of tiny gradients
 
 /// Seconds for each more of the steps' `times` times `count`.
 double slope(const std::string& what, const std::vector<TinyStep>& steps, double TinyStep::*count,
@@ -59,7 +59,7 @@ void add_task_costs(const ProfileOptions& options, MeasuredProfile& made) {
   const auto message = [&](const char* name, const TinySteps& steps, Link& link) {
     const std::string what = std::string(name) + ": steps of tiny gradients that travel alone, by messages of a rank";
     const double seconds = slope(what, steps.single, &TinyStep::messages, made);
-    link.message_s = rounded(seconds - link.wire.at(kTinyBytes));
+    link.message_s = rounded(seconds - link.wire.at(kTinyMessage));
     made.notes.push_back(fmt::format("{}: a message that travels alone costs {:.2f} us", name, seconds * 1e6));
   };
   message("inside", options.tiny_inside, profile.inside);

@@ -14,19 +14,18 @@
 #include <memory>
 #include <utility>
 
+#include "base/clock.h"
 #include "runtime/session/session.h"
 #include "tools/casync/private_directory.h"
 
 namespace casync::tools {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kCounts[] = {16, 64, 256, 1024};  // gradients in a step
 constexpr std::int64_t kElements = 64;          // of each
 constexpr int kWarmUp = 3;
 constexpr int kLeastSteps = 10;
-constexpr double kPatience = 30;  // for the other process
+constexpr double kChildPatience = 30;  // for the other process
 
 /// One rank's session, with the gradients of each step.
 class Steps {
@@ -121,7 +120,7 @@ class Side {
     wanted.launch.rendezvous = "file:" + folder_;
     wanted.plan_file = plan_file;
     wanted.transport = options_.transport;
-    wanted.timeout_s = kPatience;
+    wanted.timeout_s = kChildPatience;
     const Result<std::unique_ptr<runtime::Session>> session = runtime::Session::open(wanted);
     CASYNC_RETURN_IF_ERROR(session.status());
     Result<std::vector<TinyStep>> steps = Steps(**session, options_.seconds).measure();
@@ -152,7 +151,7 @@ Result<TinySteps> measure_tiny_steps(const TinyStepOptions& options) {
   if (child == 0) _exit(side.run(1) ? 0 : 1);
   Result<TinySteps> made = side.run(0);
   if (!made) ::kill(child, SIGKILL);  // it would wait for this process until its deadline
-  waitpid(child, nullptr, 0);         // kPatience ends its session's waits
+  waitpid(child, nullptr, 0);         // kChildPatience ends its session's waits
   return made;
 }
 

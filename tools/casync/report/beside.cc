@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <vector>
 
+#include "tools/casync/formatted.h"
 #include "tools/casync/trace/trace_event.h"
 
 namespace casync::tools {
@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kShownGradients = 12;
+constexpr std::size_t kComparedGradients = 12;
 
 constexpr const char* kTerms[] = {"ms_per_step",
                                   "first_step_ms",
@@ -74,12 +74,6 @@ Json gradient_pairs(const Json& here, const Json& there) {
   return pairs;
 }
 
-std::string line(const char* format, auto... arguments) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, arguments...);
-  return text;
-}
-
 /// A name as a terminal may show it.
 std::string printable(std::string name) {
   for (char& c : name) {
@@ -88,16 +82,16 @@ std::string printable(std::string name) {
   return name;
 }
 
-std::string value_text(const Json& value) { return value.is_number() ? line("%.3f", value.get<double>()) : "-"; }
+std::string value_text(const Json& value) { return value.is_number() ? formatted("%.3f", value.get<double>()) : "-"; }
 
 std::string row(const std::string& name, const Json& values) {
   const Json &there = values["there"], &difference = values["difference"];
   std::string percent;
   if (difference.is_number() && there.get<double>() != 0) {
-    percent = line(" %+7.0f%%", 100 * difference.get<double>() / there.get<double>());
+    percent = formatted(" %+7.0f%%", 100 * difference.get<double>() / there.get<double>());
   }
-  return line("%-32.32s %14s %14s %14s", printable(name).c_str(), value_text(values["here"]).c_str(),
-              value_text(there).c_str(), value_text(difference).c_str()) +
+  return formatted("%-32.32s %14s %14s %14s", printable(name).c_str(), value_text(values["here"]).c_str(),
+                   value_text(there).c_str(), value_text(difference).c_str()) +
          percent + "\n";
 }
 
@@ -121,13 +115,13 @@ Json beside_json(const Json& here, const Json& there) {
 }
 
 std::string beside_text(const Json& beside) {
-  std::string text = line("%-32s %14s %14s %14s\n", "", "here", "there", "difference");
+  std::string text = formatted("%-32s %14s %14s %14s\n", "", "here", "there", "difference");
   for (const Json& one : beside["terms"]) text += row(one["name"].get<std::string>(), one);
   std::vector<const Json*> pairs;
   for (const Json& pair : beside["gradients"]) pairs.push_back(&pair);
   std::stable_sort(pairs.begin(), pairs.end(), [](const Json* a, const Json* b) { return off_ms(*a) > off_ms(*b); });
   text += "gradients, ms from submitted to done:\n";
-  for (std::size_t i = 0; i < std::min(kShownGradients, pairs.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kComparedGradients, pairs.size()); ++i) {
     text += row((*pairs[i])["name"].get<std::string>(), (*pairs[i])["mean_ms"]);
   }
   return text + "there: " + printable(beside["directory"].get<std::string>()) + "\n";

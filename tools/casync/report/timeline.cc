@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Tenths of microseconds are all that clocks of several processes can tell.
-double tenths(double us) { return std::round(us * 10) / 10; }
+double tenths_of_us(double us) { return std::round(us * 10) / 10; }
 
 std::map<std::int32_t, std::size_t> events_by_step(const TraceFolder& folder) {
   std::map<std::int32_t, std::size_t> counts;
@@ -59,8 +59,8 @@ Json timeline_columns(const TraceFolder& folder, const std::optional<StepRange>&
       if (!shows(range, event)) continue;
       rank.push_back(trace.rank);
       kind.push_back(static_cast<int>(event.kind));
-      start.push_back(tenths(folder.start_us(trace, event) - zero));
-      duration.push_back(tenths(event.duration_us));
+      start.push_back(tenths_of_us(folder.start_us(trace, event) - zero));
+      duration.push_back(tenths_of_us(event.duration_us));
       const bool named = event.gradient >= 0;
       gradient.push_back(named ? static_cast<int>(names.index_of(trace.names.names()[event.gradient])) : -1);
       partition.push_back(event.partition);

@@ -2,19 +2,19 @@
 #include "tools/casync/scenario/prediction.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <numeric>
 
 #include "casync/model/codec_choice.h"
 #include "casync/strategies/strategy.h"
+#include "tools/casync/formatted.h"
 
 namespace casync::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kShownGradients = 8, kShownRanks = 16;
+constexpr std::size_t kPredictedGradients = 8, kPredictedRanks = 16;
 
 struct Part {
   const char* name;
@@ -44,12 +44,6 @@ const char* name_of(SimulatedBy by) {
   return "one rank";
 }
 
-std::string line(const char* format, auto... arguments) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, arguments...);
-  return text;
-}
-
 int nodes_of(const Topology& topology) {
   if (topology.node_of.empty()) return 1;
   return 1 + *std::max_element(topology.node_of.begin(), topology.node_of.end());
@@ -71,14 +65,14 @@ std::string paces_text(const std::vector<RankPace>& ranks) {
   const auto slower = [&](std::size_t a, std::size_t b) { return ranks[a].step_s > ranks[b].step_s; };
   std::vector<std::size_t> order(ranks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (ranks.size() > kShownRanks) {
+  if (ranks.size() > kPredictedRanks) {
     std::stable_sort(order.begin(), order.end(), slower);
-    order.erase(order.begin() + kShownRanks / 2, order.end() - kShownRanks / 2);
+    order.erase(order.begin() + kPredictedRanks / 2, order.end() - kPredictedRanks / 2);
   }
   std::string text = "ranks:      a step of it   steps ahead of the slowest: mean, most\n";
   for (const std::size_t rank : order) {
     const RankPace& pace = ranks[rank];
-    text += line("  %5zu  %12.3f ms  %27.1f %5d\n", rank, pace.step_s * 1e3, pace.mean_ahead, pace.most_ahead);
+    text += formatted("  %5zu  %12.3f ms  %27.1f %5d\n", rank, pace.step_s * 1e3, pace.mean_ahead, pace.most_ahead);
   }
   return text;
 }
@@ -87,28 +81,28 @@ std::string paces_text(const std::vector<RankPace>& ranks) {
 
 std::string prediction_text(const Scenario& scenario, const Simulation& simulation) {
   const Training& training = scenario.training;
-  std::string text = line("%s on %d ranks, %d nodes: %s\n", training.name.c_str(), scenario.topology.ranks,
-                          nodes_of(scenario.topology), scenario.profile.name.c_str());
-  text += line("  %-9s %12.3f ms\n", "step", simulation.step_s * 1e3);
+  std::string text = formatted("%s on %d ranks, %d nodes: %s\n", training.name.c_str(), scenario.topology.ranks,
+                               nodes_of(scenario.topology), scenario.profile.name.c_str());
+  text += formatted("  %-9s %12.3f ms\n", "step", simulation.step_s * 1e3);
   for (const Part& part : kParts) {
     const double seconds = simulation.parts.*part.seconds;
     if (part.seconds == &StepParts::copies_s && scenario.profile.upload.empty()) continue;
     const bool said = *part.meaning != '\0';
-    text += line("  %-9s %12.3f ms  %5.1f %%", part.name, seconds * 1e3, 100 * seconds / simulation.step_s) +
+    text += formatted("  %-9s %12.3f ms  %5.1f %%", part.name, seconds * 1e3, 100 * seconds / simulation.step_s) +
             (said ? std::string("  ") + part.meaning : "") + "\n";
   }
-  text += line("  %.3f MB in %.0f messages sent by a rank; scaling efficiency %.1f %%\n",
-               simulation.wire_bytes_per_rank / 1e6, simulation.messages_per_rank,
-               100 * simulation.parts.training_s / simulation.step_s);
+  text += formatted("  %.3f MB in %.0f messages sent by a rank; scaling efficiency %.1f %%\n",
+                    simulation.wire_bytes_per_rank / 1e6, simulation.messages_per_rank,
+                    100 * simulation.parts.training_s / simulation.step_s);
   if (simulation.by == SimulatedBy::kOneRank) text += "  one rank stands for all: this is an approximation\n";
   text += paces_text(simulation.ranks);
   const std::vector<std::size_t> order = by_waiting(simulation);
   const char* head = "waited for most:\n";
-  for (std::size_t i = 0; i < std::min(order.size(), kShownGradients); ++i) {
+  for (std::size_t i = 0; i < std::min(order.size(), kPredictedGradients); ++i) {
     const GradientTimes& times = simulation.gradients[order[i]];
     if (times.waiting_s <= 0) break;
     const Decision& decision = scenario.decisions[order[i]];
-    text += std::exchange(head, "") + line("  %9.3f ms of %9.3f ms  ", times.waiting_s * 1e3, times.sync_s * 1e3) +
+    text += std::exchange(head, "") + formatted("  %9.3f ms of %9.3f ms  ", times.waiting_s * 1e3, times.sync_s * 1e3) +
             training.gradients[order[i]].spec.name + "  " + text_of(decision.codec) + ", " +
             std::string(name_of(decision.strategy)) +
             (decision.servers.count > 0 ? " with " + text_of(decision.servers) : "") + ", " +

@@ -40,7 +40,7 @@ Status tune(const TuneOptions& options, const runtime::Launch& launch) {
   return status ? closed : status;
 }
 
-int run(const TuneOptions& options) {
+int run_tune(const TuneOptions& options) {
   if (options.program.empty()) {
     return fail_usage("tune", "no program; write it after --, as in: casync tune -n 2 -- python3 train.py");
   }
@@ -91,7 +91,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       "On several machines: torchrun ... -m casync tune -- python3 train.py, or mpirun, or srun.");
   command->callback([=, &invocation] {
     options->program = invocation.program;
-    invocation.exit_code = run(*options);
+    invocation.exit_code = run_tune(*options);
   });
 }
 

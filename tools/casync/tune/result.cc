@@ -2,7 +2,6 @@
 #include "tools/casync/tune/result.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 
 #include "casync/model/codec_choice.h"
@@ -12,6 +11,7 @@
 #include "casync/planner/plan_file.h"
 #include "casync/planner/search/payload_bits.h"
 #include "tools/casync/codec_facts.h"
+#include "tools/casync/formatted.h"
 #include "tools/casync/measurement/numbers.h"
 #include "tools/casync/planning/gradient_samples.h"
 #include "tools/casync/planning/losses.h"
@@ -58,12 +58,6 @@ Status add_losses(TunedWay& way, const Training& training, Losses& losses, const
   way.error = elements > 0 ? lost / elements : 0;
   way.steps = more ? std::optional(1 + (elements > 0 ? *more / elements : 0)) : std::nullopt;
   return Status::ok();
-}
-
-std::string line(const char* format, auto... arguments) {
-  char text[200];
-  std::snprintf(text, sizeof text, format, arguments...);
-  return text;
 }
 
 /// One run of a way.
@@ -126,13 +120,13 @@ Status add_losses(std::vector<TunedWay>& ways, const std::string& record, const 
 }
 
 std::string text_of(const std::vector<TunedWay>& ways) {
-  std::string text =
-      line("%-14s %10s %10s %9s %12s %9s %8s\n", "", "ms a step", "exposed", "speed-up", "KiB sent", "error", "steps");
+  std::string text = formatted("%-14s %10s %10s %9s %12s %9s %8s\n", "", "ms a step", "exposed", "speed-up", "KiB sent",
+                               "error", "steps");
   const TunedWay& reference = ways.front();
   for (const TunedWay& way : ways) {
-    text += line("%-14.60s %10.1f %10.1f %8.2fx %12.0f %9.2g %8s\n", way.name.c_str(), way.step_ms, way.exposed_ms,
-                 way.step_ms > 0 ? reference.step_ms / way.step_ms : 0, way.sent_bytes / 1024, way.error,
-                 way.steps ? line("%.2fx", *way.steps).c_str() : "?");
+    text += formatted("%-14.60s %10.1f %10.1f %8.2fx %12.0f %9.2g %8s\n", way.name.c_str(), way.step_ms, way.exposed_ms,
+                      way.step_ms > 0 ? reference.step_ms / way.step_ms : 0, way.sent_bytes / 1024, way.error,
+                      way.steps ? formatted("%.2fx", *way.steps).c_str() : "?");
   }
   return text;
 }

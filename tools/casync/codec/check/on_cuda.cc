@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/clock.h"
 #include "compll/codegen/cuda/codec_text.h"
 #include "compll/cuda/cubin.h"
 #include "compll/cuda/cuda_codec.h"
@@ -15,10 +16,6 @@
 
 namespace casync::tools {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// A program's kernels on a device.
 struct Loaded {
