@@ -178,10 +178,16 @@ TEST_CASE("strategy names go there and back") {
   CHECK(name_of(StrategyKind::kAllGather) == "all_gather");
 }
 
-TEST_CASE("strategy names: the page has a section for each") {
+TEST_CASE("strategy names: the page has a section and the costs of each") {
   std::ifstream file(CASYNC_DOCS "/strategies.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
-  for (const Strategy& strategy : strategies()) CHECK_THAT(page, Contains("\n## " + std::string(strategy.name) + ": "));
+  const std::size_t costs = page.find("\n## Costs\n");
+  REQUIRE(costs != std::string::npos);
+  for (const Strategy& strategy : strategies()) {
+    const std::string name(strategy.name);
+    CHECK_THAT(page, Contains("\n## " + name + ": "));
+    CHECK_THAT(page.substr(costs, page.find("\n## ", costs + 1) - costs), Contains("`" + name + "`"));
+  }
 }
 
 TEST_CASE("strategy_from: an unknown name is refused with those there are") {
