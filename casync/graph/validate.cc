@@ -16,11 +16,45 @@ using std::to_string;
 std::string text(const Slice& s) { return "[" + to_string(s.first) + ", " + to_string(s.first + s.count) + ")"; }
 bool overlap(const Slice& a, const Slice& b) { return a.first < b.first + b.count && b.first < a.first + a.count; }
 
-// One question per function, in an order in which each may rely on the earlier answers.
+void sort_by_position(std::vector<std::pair<Slice, std::size_t>>& slices) {
+  std::sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
+}
+
+std::set<std::size_t> all_before(std::size_t t, const std::vector<std::vector<std::size_t>>& before) {
+  std::set<std::size_t> found;
+  std::vector<std::size_t> open{t};
+  while (!open.empty()) {
+    const std::size_t at = open.back();
+    open.pop_back();
+    for (std::size_t earlier : before[at]) {
+      if (found.insert(earlier).second) open.push_back(earlier);
+    }
+  }
+  return found;
+}
+
+/// A graph, its tasks by number, and the words for what is wrong with one.
 class Inspection {
+ protected:
+  explicit Inspection(const TaskGraph& graph) : graph_(graph) {}
+
+  const TaskGraph& graph() const { return graph_; }
+  std::size_t size() const { return graph_.tasks().size(); }
+  const Primitive& task(std::size_t t) const { return graph_.tasks()[t]; }
+  const Buffer& buffer(BufferId id) const { return graph_.buffers()[TaskGraph::index(id)]; }
+  Status wrong(std::size_t t, const std::string& what) const {
+    return internal_error("task " + to_string(t) + " (" + task_text(graph_, TaskId(t)) + "): " + what);
+  }
+
+ private:
+  const TaskGraph& graph_;
+};
+
+/// Buffers, messages and order. One question per function, in an order in which each may rely on the earlier answers.
+class StructureInspection : Inspection {
  public:
-  Inspection(const TaskGraph& graph, Elements elements, int ranks, Rank self, const Slice& decoded)
-      : graph_(graph), elements_(elements), ranks_(ranks), self_(self), decoded_(decoded) {}
+  StructureInspection(const TaskGraph& graph, Elements elements, int ranks, Rank self)
+      : Inspection(graph), elements_(elements), ranks_(ranks), self_(self) {}
 
   Status run() const {
     CASYNC_RETURN_IF_ERROR(buffers_exist());
@@ -29,31 +63,21 @@ class Inspection {
     CASYNC_RETURN_IF_ERROR(messages_have_names());
     CASYNC_RETURN_IF_ERROR(merges_count_once());
     CASYNC_RETURN_IF_ERROR(sums_stay_here());
-    CASYNC_RETURN_IF_ERROR(order_has_no_circle());
-    CASYNC_RETURN_IF_ERROR(elements_are_encoded_once());
-    CASYNC_RETURN_IF_ERROR(elements_are_decoded_once());
-    return elements_are_read_before_they_change();
+    return order_has_no_circle();
   }
 
  private:
-  std::size_t size() const { return graph_.tasks().size(); }
-  const Primitive& task(std::size_t t) const { return graph_.tasks()[t]; }
-  const Buffer& buffer(BufferId id) const { return graph_.buffers()[TaskGraph::index(id)]; }
-  Status wrong(std::size_t t, const std::string& what) const {
-    return internal_error("task " + to_string(t) + " (" + task_text(graph_, TaskId(t)) + "): " + what);
-  }
-
   Status buffers_exist() const {
     for (std::size_t t = 0; t < size(); ++t) {
       std::optional<BufferId> stranger;
       const auto look = [&](BufferId id) {
-        if (TaskGraph::index(id) >= graph_.buffers().size()) stranger = id;
+        if (TaskGraph::index(id) >= graph().buffers().size()) stranger = id;
       };
       for_each_read(task(t), look);
       if (const auto written = written_buffer(task(t))) look(*written);
       if (stranger) {
         return wrong(t, "no buffer b" + to_string(TaskGraph::index(*stranger)) + "; the graph has " +
-                            to_string(graph_.buffers().size()));
+                            to_string(graph().buffers().size()));
       }
     }
     return Status::ok();
@@ -66,8 +90,8 @@ class Inspection {
   }
 
   Status slices_agree() const {
-    for (std::size_t b = 0; b < graph_.buffers().size(); ++b) {
-      const Slice& slice = graph_.buffers()[b].slice;
+    for (std::size_t b = 0; b < graph().buffers().size(); ++b) {
+      const Slice& slice = graph().buffers()[b].slice;
       if (slice.first <= elements_ && slice.count <= elements_ - slice.first) continue;
       return internal_error("buffer " + to_string(b) + ": elements " + text(slice) + " of a gradient of " +
                             to_string(elements_));
@@ -89,7 +113,7 @@ class Inspection {
   }
 
   Status buffers_are_written_once() const {
-    std::vector<int> writers(graph_.buffers().size());
+    std::vector<int> writers(graph().buffers().size());
     for (std::size_t t = 0; t < size(); ++t) {
       const auto written = written_buffer(task(t));
       if (written && ++writers[TaskGraph::index(*written)] > 1) return wrong(t, "another task writes that buffer too");
@@ -149,8 +173,44 @@ class Inspection {
     return Status::ok();
   }
 
+  Status order_has_no_circle() const {
+    std::vector<int> waits(size());
+    std::vector<TaskId> ready;
+    for (std::size_t t = 0; t < size(); ++t) {
+      waits[t] = graph().predecessors(TaskId(t));
+      if (waits[t] == 0) ready.push_back(TaskId(t));
+    }
+    for (std::size_t done = 0; done < ready.size(); ++done) {
+      for (TaskId next : graph().successors(ready[done])) {
+        if (--waits[TaskGraph::index(next)] == 0) ready.push_back(next);
+      }
+    }
+    if (ready.size() == size()) return Status::ok();
+    const auto stuck = std::find_if(waits.begin(), waits.end(), [](int n) { return n > 0; }) - waits.begin();
+    return wrong(static_cast<std::size_t>(stuck), "waits in a circle for itself");
+  }
+
+  Elements elements_;
+  int ranks_;
+  Rank self_;
+};
+
+/// The gradient's elements, in a graph that StructureInspection has found right: each is encoded and decoded once, and
+/// read ahead of its change.
+class ElementInspection : Inspection {
+ public:
+  ElementInspection(const TaskGraph& graph, Elements elements, const Slice& decoded)
+      : Inspection(graph), elements_(elements), decoded_(decoded) {}
+
+  Status run() const {
+    CASYNC_RETURN_IF_ERROR(are_encoded_once());
+    CASYNC_RETURN_IF_ERROR(are_decoded_once());
+    return are_read_before_they_change();
+  }
+
+ private:
   // A contribution is encoded once, and a sum once more: the codec keeps the residual of each in one place.
-  Status elements_are_encoded_once() const {
+  Status are_encoded_once() const {
     std::vector<std::pair<Slice, std::size_t>> encoded, merged;
     for (std::size_t t = 0; t < size(); ++t) {
       const auto to = written_buffer(task(t));
@@ -172,28 +232,7 @@ class Inspection {
     return Status::ok();
   }
 
-  static void sort_by_position(std::vector<std::pair<Slice, std::size_t>>& slices) {
-    std::sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
-  }
-
-  Status order_has_no_circle() const {
-    std::vector<int> waits(size());
-    std::vector<TaskId> ready;
-    for (std::size_t t = 0; t < size(); ++t) {
-      waits[t] = graph_.predecessors(TaskId(t));
-      if (waits[t] == 0) ready.push_back(TaskId(t));
-    }
-    for (std::size_t done = 0; done < ready.size(); ++done) {
-      for (TaskId next : graph_.successors(ready[done])) {
-        if (--waits[TaskGraph::index(next)] == 0) ready.push_back(next);
-      }
-    }
-    if (ready.size() == size()) return Status::ok();
-    const auto stuck = std::find_if(waits.begin(), waits.end(), [](int n) { return n > 0; }) - waits.begin();
-    return wrong(static_cast<std::size_t>(stuck), "waits in a circle for itself");
-  }
-
-  Status elements_are_decoded_once() const {
+  Status are_decoded_once() const {
     std::vector<std::pair<Slice, std::size_t>> decoded;
     for (std::size_t t = 0; t < size(); ++t) {
       const auto* decode = std::get_if<Decode>(&task(t));
@@ -232,10 +271,10 @@ class Inspection {
 
   // Every reader of elements must have been waited for ahead of their change, by this rank's own edges and not because
   // another rank's messages happen to imply the order.
-  Status elements_are_read_before_they_change() const {
+  Status are_read_before_they_change() const {
     std::vector<std::vector<std::size_t>> before(size());
     for (std::size_t t = 0; t < size(); ++t) {
-      for (TaskId next : graph_.successors(TaskId(t))) before[TaskGraph::index(next)].push_back(t);
+      for (TaskId next : graph().successors(TaskId(t))) before[TaskGraph::index(next)].push_back(t);
     }
     const auto readers = readers_by_position();
     for (std::size_t t = 0; t < size(); ++t) {
@@ -264,30 +303,15 @@ class Inspection {
     return readers;
   }
 
-  static std::set<std::size_t> all_before(std::size_t t, const std::vector<std::vector<std::size_t>>& before) {
-    std::set<std::size_t> found;
-    std::vector<std::size_t> open{t};
-    while (!open.empty()) {
-      const std::size_t at = open.back();
-      open.pop_back();
-      for (std::size_t earlier : before[at]) {
-        if (found.insert(earlier).second) open.push_back(earlier);
-      }
-    }
-    return found;
-  }
-
-  const TaskGraph& graph_;
   Elements elements_;
-  int ranks_;
-  Rank self_;
   Slice decoded_;
 };
 
 }  // namespace
 
 Status TaskGraph::validate(Elements elements, int ranks, Rank self, const Slice& decoded) const {
-  return Inspection(*this, elements, ranks, self, decoded).run();
+  CASYNC_RETURN_IF_ERROR(StructureInspection(*this, elements, ranks, self).run());
+  return ElementInspection(*this, elements, decoded).run();
 }
 
 }  // namespace casync

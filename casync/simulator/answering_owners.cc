@@ -10,6 +10,15 @@ constexpr double kFloatBytes = 4;
 
 }  // namespace
 
+void ToldContributions::count(std::size_t taken, std::span<const Rank> answered) {
+  taken_ += taken;
+  for (std::uint64_t& untold : untold_) untold += taken;
+  for (const Rank rank : answered) {
+    const auto r = static_cast<std::size_t>(rank);
+    told_[r] += std::exchange(untold_[r], 0);
+  }
+}
+
 std::size_t AnsweringOwners::add(Owned owned, const std::vector<bool>& contributes,
                                  std::span<const std::uint32_t> contributions, const HopCosts& costs) {
   const std::size_t number = partitions_.size();
@@ -28,8 +37,7 @@ std::size_t AnsweringOwners::add(Owned owned, const std::vector<bool>& contribut
                          .contributes = contributes,
                          .costs = &costs,
                          .early = {},
-                         .told = std::vector<std::uint64_t>(contributes.size()),
-                         .untold = std::vector<std::uint64_t>(contributes.size())});
+                         .told = ToldContributions(contributes.size())});
   return number;
 }
 
@@ -53,12 +61,12 @@ std::vector<std::size_t> AnsweringOwners::begin(Rank rank, std::uint32_t gradien
   return touched;
 }
 
-void AnsweringOwners::contribute(std::size_t number, Rank rank, std::uint32_t step) {
-  Partition& partition = partitions_[number];
-  if (partition.begun) {
-    partition.batches.contribute(rank, step);
+void AnsweringOwners::contribute(std::size_t partition, Rank rank, std::uint32_t step) {
+  Partition& own = partitions_[partition];
+  if (own.begun) {
+    own.batches.contribute(rank, step);
   } else {
-    partition.early.emplace_back(rank, step);
+    own.early.emplace_back(rank, step);
   }
 }
 
@@ -66,21 +74,21 @@ void AnsweringOwners::end(Rank rank) {
   for (Partition& partition : partitions_) partition.batches.end(rank);
 }
 
-bool AnsweringOwners::begin_batch(std::size_t number) {
-  Partition& partition = partitions_[number];
-  if (!partition.batches.begin()) return false;
-  partition.seconds = seconds_of_batch(partition);
-  count(partition);
+bool AnsweringOwners::begin_batch(std::size_t partition) {
+  Partition& own = partitions_[partition];
+  if (!own.batches.begin()) return false;
+  own.seconds = seconds_of_batch(own);
+  own.told.count(own.batches.taken().size(), own.batches.answered());
   return true;
 }
 
-std::uint32_t AnsweringOwners::answered_step(std::size_t number) const {
-  const AnswerBatches& batches = partitions_[number].batches;
+std::uint32_t AnsweringOwners::answered_step(std::size_t partition) const {
+  const AnswerBatches& batches = partitions_[partition].batches;
   return batches.answered_step(batches.answered().front());
 }
 
-std::span<const Rank> AnsweringOwners::finish(std::size_t number) {
-  AnswerBatches& batches = partitions_[number].batches;
+std::span<const Rank> AnsweringOwners::finish(std::size_t partition) {
+  AnswerBatches& batches = partitions_[partition].batches;
   batches.finish();
   return batches.answered();
 }
@@ -99,9 +107,9 @@ double AnsweringOwners::seconds_of_batch(const Partition& partition) const {
     seconds += first.upload(partition.owned.elements) + first.decode(partition.owned.elements);
   }
   double floats = 0;
-  for (std::size_t rank = 0; rank < partition.untold.size(); ++rank) {
+  for (std::size_t rank = 0; rank < partition.contributes.size(); ++rank) {
     if (partition.batches.contributed(static_cast<Rank>(rank)) == AnswerBatches::kEver || taken.empty()) continue;
-    floats += 3.0 * static_cast<double>(taken.size()) - (partition.untold[rank] == 0 ? 1 : 0);
+    floats += 3.0 * static_cast<double>(taken.size()) - (partition.told.untold(static_cast<Rank>(rank)) == 0 ? 1 : 0);
   }
   seconds += kFloatBytes * floats * static_cast<double>(partition.owned.elements) / memory_bytes_per_second_;
   const double answer = CodecCosts::merge(partition.owned.elements, {&sum, 1}, second);
@@ -109,24 +117,6 @@ double AnsweringOwners::seconds_of_batch(const Partition& partition) const {
     seconds += answer + (rank == partition.owned.owner ? 0 : second.download(partition.owned.elements));
   }
   return seconds;
-}
-
-void AnsweringOwners::count(Partition& partition) {
-  const std::size_t taken = partition.batches.taken().size();
-  partition.taken += taken;
-  for (std::uint64_t& untold : partition.untold) untold += taken;
-  for (const Rank rank : partition.batches.answered()) {
-    const auto r = static_cast<std::size_t>(rank);
-    partition.told[r] += std::exchange(partition.untold[r], 0);
-  }
-}
-
-std::uint64_t AnsweringOwners::told(std::size_t partition, Rank rank) const {
-  return partitions_[partition].told[static_cast<std::size_t>(rank)];
-}
-
-std::uint64_t AnsweringOwners::untold(std::size_t partition, Rank rank) const {
-  return partitions_[partition].untold[static_cast<std::size_t>(rank)];
 }
 
 }  // namespace casync

@@ -12,6 +12,24 @@
 
 namespace casync {
 
+/// Contributions to one partition that batches have taken, and the ranks that have been told of them.
+class ToldContributions {
+ public:
+  explicit ToldContributions(std::size_t ranks) : told_(ranks), untold_(ranks) {}
+
+  /// A batch takes so many contributions and answers these ranks.
+  void count(std::size_t taken, std::span<const Rank> answered);
+
+  std::uint64_t taken() const { return taken_; }
+  /// Those of them that `rank` has been told, and those that it has not.
+  std::uint64_t told(Rank rank) const { return told_[static_cast<std::size_t>(rank)]; }
+  std::uint64_t untold(Rank rank) const { return untold_[static_cast<std::size_t>(rank)]; }
+
+ private:
+  std::uint64_t taken_ = 0;
+  std::vector<std::uint64_t> told_, untold_;  ///< by rank
+};
+
 /// The owners of partitions where ranks do not step together: whom they answer when, by the runtime's own rules, and
 /// the seconds of that. A contribution is added to the sum of each rank that has not been told of it, and an answer is
 /// the code of one sum (runtime/executor/untold_sums.h). Contributions that come until the owner begins its first
@@ -61,10 +79,7 @@ class AnsweringOwners {
   std::span<const Rank> finish(std::size_t partition);
   void left(std::size_t partition, Rank rank) { partitions_[partition].batches.left(rank); }
 
-  /// Contributions to a partition that batches have taken, those of them that `rank` has been told, and has not.
-  std::uint64_t taken(std::size_t partition) const { return partitions_[partition].taken; }
-  std::uint64_t told(std::size_t partition, Rank rank) const;
-  std::uint64_t untold(std::size_t partition, Rank rank) const;
+  const ToldContributions& told(std::size_t partition) const { return partitions_[partition].told; }
 
  private:
   struct Partition {
@@ -75,11 +90,9 @@ class AnsweringOwners {
     double seconds = 0;
     bool begun = false;  ///< the owner has begun its first step
     std::vector<std::pair<Rank, std::uint32_t>> early;
-    std::uint64_t taken = 0;
-    std::vector<std::uint64_t> told, untold;  ///< by rank
+    ToldContributions told;
   };
   double seconds_of_batch(const Partition& partition) const;
-  static void count(Partition& partition);
 
   const Asynchronous rule_;
   const double memory_bytes_per_second_;

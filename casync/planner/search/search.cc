@@ -2,10 +2,11 @@
 #include "casync/planner/search/search.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <utility>
 
+#include "casync/planner/search/gradient_classes.h"
+#include "casync/planner/search/judged_plans.h"
 #include "casync/planner/search/limits.h"
 #include "casync/planner/search/options.h"
 #include "casync/planner/search/reasons.h"
@@ -16,13 +17,9 @@
 namespace casync {
 namespace {
 
-// Limit on the tasks of all compared plans together: the simulator does a million and a half in a second. More for
-// ranks that differ, because no other judge is as good for them.
-constexpr std::uint64_t kJudgeTasks = 1'500'000, kJudgeTasksUnlike = 15'000'000;
-constexpr std::uint64_t kStageBudget =
-    600'000;  ///< limit on stages of outlines that improving runs through: about half a second
-constexpr std::uint64_t kRefineTasks = 1'000'000;  ///< limit on the tasks of all plans that refine() simulates
-constexpr double kWorthIt = 1e-6;                  ///< part of a step; smaller gains count as none
+/// Limit on stages of outlines that improving runs through: about half a second.
+constexpr std::uint64_t kStageBudget = 600'000;
+constexpr double kWorthIt = 1e-6;  ///< part of a step; smaller gains count as none
 
 /// The state of the plan while it is improved.
 struct State {
@@ -34,11 +31,13 @@ struct State {
 
 class Search {
  public:
-  explicit Search(const PlanRequest& request) : request_(request), evaluator_(request) {}
+  explicit Search(const PlanRequest& request) : request_(request), evaluator_(request), judged_(evaluator_) {}
 
   Result<PlanReport> run() {
     CASYNC_RETURN_IF_ERROR(check());
-    CASYNC_RETURN_IF_ERROR(classify());
+    Result<GradientClasses> classes = GradientClasses::make(evaluator_, step_price());
+    if (!classes) return classes.status();
+    classes_ = std::move(*classes);
     Result<std::vector<PlannedStep>> references = reference_plans(evaluator_);
     if (!references) return references.status();
     CASYNC_RETURN_IF_ERROR(begin(*references));
@@ -46,46 +45,22 @@ class Search {
     const State before = best_;
     simplify();
     collapse();
-    CASYNC_RETURN_IF_ERROR(decide(*references, before));
-    if (report_.all_ranks) CASYNC_RETURN_IF_ERROR(refine());
-    CASYNC_RETURN_IF_ERROR(prefer_usual(evaluator_, report_.all_ranks, report_.step, report_.simulation));
-    report_.evaluations = evaluator_.evaluations();
-    report_.reason = reasons(evaluator_, report_.step, report_.simulation);
-    return std::move(report_);
+    CASYNC_RETURN_IF_ERROR(judged_.compare(planned(best_), planned(before), *references));
+    if (judged_.report().all_ranks) CASYNC_RETURN_IF_ERROR(judged_.refine(classes_));
+    PlanReport report = judged_.report();
+    CASYNC_RETURN_IF_ERROR(prefer_usual(evaluator_, report.all_ranks, report.step, report.simulation));
+    report.evaluations = evaluator_.evaluations();
+    report.reason = reasons(evaluator_, report.step, report.simulation);
+    return report;
   }
 
  private:
-  /// Gradients of one size and type.
-  struct Class {
-    std::vector<std::size_t> gradients;
-    std::vector<const Option*> options;
-    double bytes = 0;
-  };
-
   Status check() const {
     CASYNC_RETURN_IF_ERROR(check_searched_mode(request_.mode));
     Scenario scenario{request_.topology, request_.profile, request_.training, {}, 0, request_.mode, {}};
     scenario.decisions.resize(request_.training.gradients.size());
     CASYNC_RETURN_IF_ERROR(check_scenario(scenario, {}));
     return check_limits(request_);
-  }
-
-  Status classify() {
-    std::map<std::string, std::size_t> known;
-    for (std::size_t g = 0; g < request_.training.gradients.size(); ++g) {
-      const GradientSpec& spec = request_.training.gradients[g].spec;
-      const auto [place, fresh] = known.emplace(evaluator_.kind_of(g), classes_.size());
-      if (fresh) classes_.emplace_back();
-      Class& own = classes_[place->second];
-      own.gradients.push_back(g);
-      own.bytes += static_cast<double>(spec.bytes());
-      class_of_.push_back(place->second);
-      if (!fresh) continue;
-      const Result<std::vector<const Option*>> options = all_options(evaluator_, g);
-      if (!options) return options.status();
-      own.options = worthwhile(*options, step_price());
-    }
-    return Status::ok();
   }
 
   /// Seconds of a step that its number is priced with.
@@ -116,7 +91,7 @@ class Search {
   /// Starts from the best of the reference plans and the cheapest options at each price.
   Status begin(const std::vector<PlannedStep>& references) {
     for (const PlannedStep& reference : references) {
-      if (!is_eligible(reference)) continue;
+      if (!judged_.is_eligible(reference)) continue;
       Result<State> state = state_of(reference);
       if (!state) return state.status();
       consider(std::move(*state));
@@ -128,22 +103,13 @@ class Search {
     for (const Prices& prices : price_grid(step_price())) {
       State state;
       state.priorities = urgent;
-      for (const std::size_t own : class_of_) state.options.push_back(cheapest(classes_[own].options, prices));
+      for (std::size_t g = 0; g < urgent.size(); ++g) {
+        state.options.push_back(cheapest(classes_.of(g).options, prices));
+      }
       measure(state);
       consider(std::move(state));
     }
     return Status::ok();
-  }
-
-  /// A reference plan with a pair of codecs that no gradient may have is only compared with.
-  bool is_eligible(const PlannedStep& step) const {
-    if (!request_.more_steps) return true;
-    for (std::size_t g = 0; g < step.decisions.size(); ++g) {
-      const Decision& decision = step.decisions[g];
-      const bool fixed = evaluator_.limits(g).codec.has_value();
-      if (!fixed && request_.more_steps(decision.codec, decision.second_hop) > request_.most_more_steps) return false;
-    }
-    return true;
   }
 
   void consider(State state) {
@@ -176,7 +142,7 @@ class Search {
   }
 
   void improve() {
-    const std::vector<std::size_t> order = by_bytes();
+    const std::vector<std::size_t> order = classes_.by_bytes();
     for (bool better = true; better;) {
       better = false;
       for (const std::size_t c : order) better |= improve(classes_[c].gradients, classes_[c].options);
@@ -204,7 +170,7 @@ class Search {
     bool better = false;
     for (const std::size_t g : order) {
       if (simulation.gradients[g].waiting_s <= best_.seconds * kWorthIt) break;
-      better |= improve({g}, classes_[class_of_[g]].options);
+      better |= improve({g}, classes_.of(g).options);
     }
     return better;
   }
@@ -212,7 +178,7 @@ class Search {
   /// Takes back compression that does not shorten the step, small gradients first. All that is taken back
   /// together makes the step longer by no more than the predictions' error.
   void simplify() {
-    std::vector<std::size_t> order = by_bytes();
+    std::vector<std::size_t> order = classes_.by_bytes();
     std::reverse(order.begin(), order.end());
     longest_ = best_.seconds * (1 + kNoDifference);
     for (const std::size_t c : order) {
@@ -234,7 +200,7 @@ class Search {
   /// Gives sizes with a decision of their own the decision of larger ones if the step is as long, and gradients of one
   /// size one decision. Small sizes come first: the large ones' decision is the plan's.
   void collapse() {
-    std::vector<std::size_t> order = by_bytes();
+    std::vector<std::size_t> order = classes_.by_bytes();
     for (std::size_t i = order.size(); i-- > 0;) {
       for (std::size_t k = 0; k <= i; ++k) {
         if (take_way(order[i], best_.options[classes_[order[k]].gradients.front()]->decision)) break;
@@ -271,78 +237,13 @@ class Search {
     return step;
   }
 
-  /// Another plan has to be better by so large a part of the step.
-  Status judge(const PlannedStep& step, bool reference, double by = kNoDifference) {
-    Result<Simulation> simulation = evaluator_.judge(step, all_ranks_);
-    if (!simulation) return simulation.status();
-    const double steps = evaluator_.steps(step);
-    if (reference) report_.compared.push_back({step.name, simulation->step_s, steps});
-    if (!report_.step.decisions.empty() &&
-        (!is_eligible(step) || steps * simulation->step_s >= report_.steps * report_.simulation.step_s * (1 - by))) {
-      return Status::ok();
-    }
-    report_.step = step;
-    report_.steps = steps;
-    report_.simulation = std::move(*simulation);
-    return Status::ok();
-  }
-
-  /// Compares the found plan, with other fusions, and all references by the simulator that is the judge.
-  Status decide(const std::vector<PlannedStep>& references, const State& before) {
-    PlannedStep found = planned(best_);
-    std::uint64_t tasks = 5 * tasks_of(found, request_.topology.ranks);
-    for (const PlannedStep& reference : references) tasks += tasks_of(reference, request_.topology.ranks);
-    all_ranks_ = tasks <= (alike(request_.topology) ? kJudgeTasks : kJudgeTasksUnlike);
-    CASYNC_RETURN_IF_ERROR(judge(found, false));
-    for (const Bytes bytes : {Bytes{0}, 64_KiB, 1_MiB}) {
-      found.fusion_bytes = bytes;
-      if (bytes != best_.fusion_bytes) CASYNC_RETURN_IF_ERROR(judge(found, false));
-    }
-    CASYNC_RETURN_IF_ERROR(judge(planned(before), false));
-    for (const PlannedStep& reference : references) CASYNC_RETURN_IF_ERROR(judge(reference, true));
-    report_.all_ranks = all_ranks_;
-    return Status::ok();
-  }
-
-  /// Decides sizes anew with all ranks simulated, largest first: one rank that stands for all may hide differences.
-  Status refine() {
-    std::uint64_t tasks = 0;
-    for (const std::size_t c : by_bytes()) {
-      for (const Option* option : classes_[c].options) {
-        PlannedStep step = report_.step;
-        step.name = "planned";
-        for (const std::size_t g : classes_[c].gradients) {
-          const int priority = step.decisions[g].priority;
-          step.decisions[g] = option->decision;
-          step.decisions[g].priority = priority;
-        }
-        if (step.decisions == report_.step.decisions) continue;
-        tasks += std::max<std::uint64_t>(tasks_of(step, request_.topology.ranks), 1000);
-        if (tasks > kRefineTasks) return Status::ok();
-        CASYNC_RETURN_IF_ERROR(judge(step, false));
-      }
-    }
-    return Status::ok();
-  }
-
-  /// Classes, those with the most bytes first.
-  std::vector<std::size_t> by_bytes() const {
-    std::vector<std::size_t> order(classes_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return classes_[a].bytes > classes_[b].bytes; });
-    return order;
-  }
-
   const PlanRequest& request_;
   Evaluator evaluator_;
-  std::vector<Class> classes_;
-  std::vector<std::size_t> class_of_;
+  JudgedPlans judged_;
+  GradientClasses classes_;
   State best_;
   std::uint64_t spent_ = 0;
-  double longest_ = 0;     ///< step that is as long as the best, as far as predictions can tell
-  bool all_ranks_ = true;  ///< the judge simulates all ranks
-  PlanReport report_;
+  double longest_ = 0;  ///< step that is as long as the best, as far as predictions can tell
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ Engine::Engine(const Scenario& from, const SimulationOptions& with, const FlatTa
       clock(tasks.ranks()),
       record(options, tasks),
       progress(*this),
+      training_work(clock, tasks.ranks()),
       processors(*this),
       messages(*this),
       copies(*this),
@@ -36,7 +37,7 @@ void Engine::happen(const Event& event) {
   const auto step = static_cast<int>(event.version);
   switch (event.kind) {
     case Event::Kind::kTraining:
-      if (processors.ends_training(event)) training.pass(rank);
+      if (training_work.ends_with(event)) training.pass(rank);
       break;
     case Event::Kind::kCodec:
       if (processors.ends_codec(event)) processors.end_codec(rank);

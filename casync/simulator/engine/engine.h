@@ -11,6 +11,7 @@
 #include "casync/simulator/engine/task_progress.h"
 #include "casync/simulator/engine/task_table.h"
 #include "casync/simulator/engine/training_steps.h"
+#include "casync/simulator/engine/training_work.h"
 #include "casync/simulator/engine/virtual_clock.h"
 
 namespace casync::engine {
@@ -34,6 +35,7 @@ struct Engine {
   VirtualClock clock;
   StepRecord record;
   TaskProgress progress;
+  TrainingWork training_work;
   Processors processors;
   MessageProcessors messages;
   DeviceCopies copies;

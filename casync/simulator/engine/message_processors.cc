@@ -25,7 +25,7 @@ void MessageProcessors::start(Rank rank) {
 
 /// Training slows messages as much as it slows encoding.
 double MessageProcessors::rate_of(Rank rank) const {
-  return engine_.processors.is_training(rank) ? 1 / engine_.scenario.profile.contention.encode : 1;
+  return engine_.training_work.running(rank) ? 1 / engine_.scenario.profile.contention.encode : 1;
 }
 
 void MessageProcessors::end(Rank rank) {

@@ -66,7 +66,7 @@ void Processors::start_codec(Rank rank, bool may_begin_turn) {
   if (own.codec.running()) {
     own.codec.change_rate(engine_.clock, rank, codec_rate(rank, engine_.tasks[own.task].verb));
   }
-  own.training.change_rate(engine_.clock, rank, training_rate(rank));
+  engine_.training_work.change_rate(rank, training_rate(rank));
 }
 
 /// The seconds of a codec task that begins now.
@@ -81,7 +81,7 @@ double Processors::seconds_of(OfRank& own, const UrgentTask& next) const {
 
 /// The rate of a codec task, slowed by the rank's training if that runs. A task's fixed cost counts as encoding.
 double Processors::codec_rate(Rank rank, TaskVerb verb) const {
-  if (!is_training(rank)) return 1;
+  if (!engine_.training_work.running(rank)) return 1;
   const Contention& contention = engine_.scenario.profile.contention;
   switch (verb) {
     case TaskVerb::kMerge: return 1 / contention.merge;
@@ -124,15 +124,6 @@ void Processors::end_codec(Rank rank) {
   }
   if (engine_.tasks[task].download_s > 0) return engine_.copies.queue_download(task);
   engine_.progress.complete(task);
-}
-
-void Processors::train(Rank rank, double seconds) {
-  of(rank).training.start(engine_.clock, rank, seconds, training_rate(rank));
-}
-
-void Processors::resume_training(Rank rank) {
-  of(rank).training.start(engine_.clock, rank, 0, 1);
-  mark(rank);
 }
 
 }  // namespace casync::engine

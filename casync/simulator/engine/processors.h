@@ -13,7 +13,7 @@ namespace casync::engine {
 
 struct Engine;
 
-/// The processors of each rank: its training and its codec tasks, which slow each other down. With one processor a
+/// The processors of each rank: its codec tasks, which slow training down and are slowed by it. With one processor a
 /// thread does both codec tasks and messages by turns (TaskTurns), as the executor does.
 class Processors {
  public:
@@ -34,22 +34,14 @@ class Processors {
   /// Returns true if no message of this rank can leave now: its only thread computes.
   bool holds_messages(Rank rank) const { return one_thread_ && is_coding(rank); }
 
-  /// Training goes on for so many seconds, at the rate that codec tasks and messages leave it.
-  void train(Rank rank, double seconds);
-  /// Training that stood still goes on at once.
-  void resume_training(Rank rank);
-  void stop_training(Rank rank) { of(rank).training.stop(); }
-  bool ends_training(const Event& event) const {
-    return of(static_cast<Rank>(event.subject)).training.ends_with(event);
-  }
-  bool is_training(Rank rank) const { return of(rank).training.running(); }
-
+  /// The rate that codec tasks and messages leave training.
+  double training_rate(Rank rank) const;
   /// The slowdown of codec tasks and messages of this rank.
   double slowness_of(Rank rank) const;
 
  private:
   struct OfRank {
-    Work training{Event::Kind::kTraining}, codec{Event::Kind::kCodec};
+    Work codec{Event::Kind::kCodec};
     std::uint32_t task = kNoTask;  ///< of the codec
     double began = 0;
     TaskTurns turns;
@@ -63,7 +55,6 @@ class Processors {
   bool may_start(Rank rank, bool may_begin_turn);
   double seconds_of(OfRank& own, const UrgentTask& next) const;
   double codec_rate(Rank rank, TaskVerb verb) const;
-  double training_rate(Rank rank) const;
   OfRank& of(Rank rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   const OfRank& of(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
 

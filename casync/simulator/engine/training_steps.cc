@@ -51,13 +51,14 @@ void TrainingSteps::begin_step(Rank rank) {
 void TrainingSteps::go_on(Rank rank) {
   const OfRank& own = of(rank);
   const double from = own.milestone == 0 ? 0 : milestones_[own.milestone - 1].position;
-  engine_.processors.train(rank, (milestones_[own.milestone].position - from) * own.factor);
+  engine_.training_work.start(rank, (milestones_[own.milestone].position - from) * own.factor,
+                              engine_.processors.training_rate(rank));
 }
 
 void TrainingSteps::pass(Rank rank) {
   OfRank& own = of(rank);
   const Milestone& here = milestones_[own.milestone];
-  engine_.processors.stop_training(rank);
+  engine_.training_work.stop(rank);
   engine_.processors.mark(rank);
   const auto pass_ends = [&](SimulatedKind kind) {
     engine_.record.keep_pass(kind, rank, own.step, own.pass_began, engine_.clock.now());
@@ -86,7 +87,8 @@ void TrainingSteps::look_again(Rank rank) {
   if (is_missing(rank, missed)) return;
   own.blocked = false;
   engine_.record.add_waiting(rank, missed, engine_.clock.now() - own.blocked_since);
-  engine_.processors.resume_training(rank);
+  engine_.training_work.start(rank, 0, 1);
+  engine_.processors.mark(rank);
 }
 
 void TrainingSteps::submit(Rank rank, std::uint32_t gradient) {

@@ -13,7 +13,6 @@
 namespace casync::compll {
 
 using cpu_vector::BlockWork;
-using cpu_vector::ElementLoop;
 using cpu_vector::ElementWork;
 using cpu_vector::Work;
 
@@ -22,11 +21,11 @@ std::string store_function(const std::string& what, ScalarType type) {
   return what == "one" ? "store_one_trit" : what == "all" ? "store_all_trits" : "store_trits_at";
 }
 
-void VectorLoops::write(const ElementLoop& loop) {
+void VectorLoops::write(const cpu_vector::ElementLoop& loop) {
   loop.has_tiles() ? write_tiles(loop) : write_elements(loop, 0, "0", "n");
 }
 
-void VectorLoops::write_elements(const ElementLoop& loop, std::size_t phase, const std::string& begin,
+void VectorLoops::write_elements(const cpu_vector::ElementLoop& loop, std::size_t phase, const std::string& begin,
                                  const std::string& end) {
   const auto is_here = [&](const Work& work) {
     return work.phase == phase && std::holds_alternative<ElementWork>(work.what);
@@ -44,7 +43,7 @@ void VectorLoops::write_elements(const ElementLoop& loop, std::size_t phase, con
   out_.close(");");
 }
 
-void VectorLoops::write_blocks(const ElementLoop& loop, std::size_t phase) {
+void VectorLoops::write_blocks(const cpu_vector::ElementLoop& loop, std::size_t phase) {
   for (const Work& work : loop.works) {
     const auto* blocks = std::get_if<BlockWork>(&work.what);
     if (work.phase != phase || blocks == nullptr) continue;
@@ -52,7 +51,7 @@ void VectorLoops::write_blocks(const ElementLoop& loop, std::size_t phase) {
   }
 }
 
-void VectorLoops::write_tiles(const ElementLoop& loop) {
+void VectorLoops::write_tiles(const cpu_vector::ElementLoop& loop) {
   std::string sizes;
   for (const Constant& block : loop.blocks) sizes += (sizes.empty() ? "" : ", ") + VectorNames::block_size(block);
   const std::string tile = "tile" + std::to_string(loop.number);

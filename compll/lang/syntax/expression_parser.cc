@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compll/lang/syntax/expression_parser.h"
+
 #include <utility>
 
 #include "compll/lang/operators.h"
-#include "compll/lang/syntax/code_parser.h"
-#include "compll/lang/syntax/nesting.h"
+#include "compll/lang/syntax/statement_parser.h"
 
 namespace casync::compll {
 namespace {
@@ -33,12 +34,14 @@ ExpressionPtr make(Span at, Node node) {
 
 }  // namespace
 
-ExpressionPtr CodeParser::read_expression() {
-  const Nesting nesting(tokens_, depth_);
+ExpressionPtr ExpressionParser::read_expression() {
+  const Nesting nesting = nest();
   return read_conditional();
 }
 
-ExpressionPtr CodeParser::read_conditional() {
+ExpressionPtr ExpressionParser::read_width() { return read_binary(9); }
+
+ExpressionPtr ExpressionParser::read_conditional() {
   ExpressionPtr condition = read_binary(1);
   if (!tokens_.take_if("?")) return condition;
   ExpressionPtr yes = read_expression();
@@ -48,8 +51,8 @@ ExpressionPtr CodeParser::read_conditional() {
   return make(at, Conditional{std::move(condition), std::move(yes), std::move(no)});
 }
 
-ExpressionPtr CodeParser::read_binary(int least) {
-  const Nesting nesting(tokens_, depth_);
+ExpressionPtr ExpressionParser::read_binary(int least) {
+  const Nesting nesting = nest();
   ExpressionPtr left = read_unary();
   for (int links = 0; const int binds = binding(tokens_.now()); ++links) {
     if (binds < least) break;
@@ -62,8 +65,8 @@ ExpressionPtr CodeParser::read_binary(int least) {
   return left;
 }
 
-ExpressionPtr CodeParser::read_unary() {
-  const Nesting nesting(tokens_, depth_);
+ExpressionPtr ExpressionParser::read_unary() {
+  const Nesting nesting = nest();
   for (const std::string_view sign : {"-", "!", "~"}) {
     if (!tokens_.now().is(sign)) continue;
     const Token& token = tokens_.take();
@@ -76,7 +79,7 @@ ExpressionPtr CodeParser::read_unary() {
 }
 
 /// `(uint8) x`: a type in parentheses, then a value.
-bool CodeParser::is_cast_ahead() const {
+bool ExpressionParser::is_cast_ahead() const {
   if (!tokens_.now().is("(") || !is_type_name(tokens_.ahead(1).text)) return false;
   for (std::size_t i = 2; i < 16; ++i) {
     if (tokens_.ahead(i).is("(") || tokens_.ahead(i).is(",") || tokens_.ahead(i).kind == Token::Kind::kEnd)
@@ -90,10 +93,10 @@ bool CodeParser::is_cast_ahead() const {
   return false;
 }
 
-ExpressionPtr CodeParser::read_cast() {
+ExpressionPtr ExpressionParser::read_cast() {
   const Token& open = tokens_.take();
   Call call;
-  call.type = std::make_unique<TypeName>(read_type());
+  call.type = std::make_unique<TypeName>(types_.read_type());
   call.callee = call.type->name;
   tokens_.expect(")", "behind the type of a conversion");
   call.arguments.push_back(read_unary());
@@ -101,7 +104,7 @@ ExpressionPtr CodeParser::read_cast() {
   return make(at, std::move(call));
 }
 
-ExpressionPtr CodeParser::read_postfix() {
+ExpressionPtr ExpressionParser::read_postfix() {
   ExpressionPtr value = read_primary();
   for (int links = 0;; ++links) {
     if (links == kMostNesting) tokens_.refuse("a chain of indices and members that is too long");
@@ -119,7 +122,7 @@ ExpressionPtr CodeParser::read_postfix() {
   }
 }
 
-ExpressionPtr CodeParser::read_primary() {
+ExpressionPtr ExpressionParser::read_primary() {
   const Token& token = tokens_.now();
   if (token.kind == Token::Kind::kInteger || token.kind == Token::Kind::kReal) {
     tokens_.take();
@@ -134,7 +137,7 @@ ExpressionPtr CodeParser::read_primary() {
   return make(token.at, Name{token.text});
 }
 
-ExpressionPtr CodeParser::read_parenthesis() {
+ExpressionPtr ExpressionParser::read_parenthesis() {
   const Span begin = tokens_.take().at;
   std::vector<ExpressionPtr> parts = read_list(")", "behind what began with `(`");
   const Span at = between(begin, tokens_.before().at);
@@ -147,10 +150,10 @@ ExpressionPtr CodeParser::read_parenthesis() {
   return std::move(parts.front());
 }
 
-ExpressionPtr CodeParser::read_call(const Token& callee) {
+ExpressionPtr ExpressionParser::read_call(const Token& callee) {
   Call call{{callee.text, callee.at}, nullptr, {}};
   if (tokens_.take_if("<")) {
-    call.type = std::make_unique<TypeName>(read_type());
+    call.type = std::make_unique<TypeName>(types_.read_type());
     tokens_.expect(">", "behind the type of `random`", "write `random<float>(0, 1)`");
   }
   tokens_.expect("(", "behind `" + std::string(callee.text) + "`");
@@ -158,7 +161,7 @@ ExpressionPtr CodeParser::read_call(const Token& callee) {
   return make(between(callee.at, tokens_.before().at), std::move(call));
 }
 
-std::vector<ExpressionPtr> CodeParser::read_list(std::string_view end, const std::string& where) {
+std::vector<ExpressionPtr> ExpressionParser::read_list(std::string_view end, const std::string& where) {
   std::vector<ExpressionPtr> list;
   if (tokens_.take_if(end)) return list;
   do {
@@ -168,18 +171,18 @@ std::vector<ExpressionPtr> CodeParser::read_list(std::string_view end, const std
   return list;
 }
 
-ExpressionPtr CodeParser::read_lambda() {
-  const Nesting nesting(tokens_, depth_);
+ExpressionPtr ExpressionParser::read_lambda() {
+  const Nesting nesting = nest();
   const Span begin = tokens_.take().at;
   const std::string hint = "a function is written `[&](float x) -> float { return x; }`";
   if (!tokens_.take_if("&")) tokens_.take_if("=");
   tokens_.expect("]", "at the beginning of a function", hint);
   Lambda lambda;
-  lambda.parameters = read_variables("the function");
+  lambda.parameters = types_.read_variables("the function");
   tokens_.expect("->", "behind the function's parameters", hint);
-  lambda.results = read_results();
+  lambda.results = types_.read_results();
   const Span at = between(begin, tokens_.before().at);
-  lambda.body = read_block("the function");
+  lambda.body = statements_.read_block("the function");
   return make(at, std::move(lambda));
 }
 

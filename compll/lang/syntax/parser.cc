@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "compll/lang/syntax/code_parser.h"
+#include "compll/lang/syntax/statement_parser.h"
 #include "compll/lang/syntax/token_reader.h"
 
 namespace casync::compll {
@@ -12,7 +12,7 @@ namespace {
 /// Reads the items of a file: the codec's declarations, parameters, state, variables and functions.
 class FileParser {
  public:
-  FileParser(const Tokens& tokens, Diagnostics& diagnostics) : tokens_(tokens, diagnostics), code_(tokens_) {}
+  FileParser(const Tokens& tokens, Diagnostics& diagnostics) : tokens_(tokens, diagnostics) {}
 
   Tree run() {
     while (!tokens_.at_end() && !tokens_.diagnostics().full()) {
@@ -31,7 +31,7 @@ class FileParser {
     if (tokens_.now().is("codec") && !tokens_.ahead(1).is("(")) return read_codec();
     if (tokens_.now().is("param")) return read_parameters();
     if (tokens_.now().is("state")) return read_state();
-    if (tokens_.now().is("(") || code_.is_type_ahead()) return read_function_or_global();
+    if (tokens_.now().is("(") || types_.is_type_ahead()) return read_function_or_global();
     tokens_.refuse("expected `codec`, `param`, `state` or a function",
                    "a program has `void encode(float* gradient, uint8* compressed) {...}` and `decode`");
   }
@@ -92,8 +92,8 @@ class FileParser {
 
   Parameter read_parameter() {
     Parameter parameter;
-    parameter.variable = code_.read_variable();
-    if (tokens_.take_if("=")) parameter.initial = code_.read_expression();
+    parameter.variable = types_.read_variable();
+    if (tokens_.take_if("=")) parameter.initial = expressions_.read_expression();
     if (tokens_.take_if("in")) read_range(parameter);
     if (tokens_.now().kind == Token::Kind::kText) parameter.meaning = tokens_.take().text;
     tokens_.expect(";", "behind a parameter", "write `uint block = 128 in 16..65536 \"what it is\";`");
@@ -103,26 +103,26 @@ class FileParser {
   void read_range(Parameter& parameter) {
     if (tokens_.take_if("{")) {
       do {
-        parameter.choices.push_back(code_.read_expression());
+        parameter.choices.push_back(expressions_.read_expression());
       } while (tokens_.take_if(","));
       tokens_.expect("}", "behind the values of a parameter");
       return;
     }
-    parameter.least = code_.read_expression();
+    parameter.least = expressions_.read_expression();
     tokens_.expect("..", "between the least and the most");
-    parameter.most = code_.read_expression();
-    if (tokens_.take_if("step")) parameter.step = code_.read_expression();
+    parameter.most = expressions_.read_expression();
+    if (tokens_.take_if("step")) parameter.step = expressions_.read_expression();
   }
 
   void read_state() {
     State state;
     const Span begin = tokens_.take().at;
-    state.variable = code_.read_variable();
+    state.variable = types_.read_variable();
     if (tokens_.take_if("[")) {
-      state.size = code_.read_expression();
+      state.size = expressions_.read_expression();
       tokens_.expect("]", "behind the size of a state");
     }
-    if (tokens_.take_if("=")) state.initial = code_.read_expression();
+    if (tokens_.take_if("=")) state.initial = expressions_.read_expression();
     state.at = between(begin, tokens_.before().at);
     tokens_.expect(";", "behind a state");
     tree_.states.push_back(std::move(state));
@@ -131,7 +131,7 @@ class FileParser {
   void read_function_or_global() {
     const bool function = tokens_.now().is("(") || is_function_ahead();
     if (!function) {
-      StatementPtr global = code_.read_statement();
+      StatementPtr global = statements_.read_statement();
       for (const Statement& other : tree_.globals) {
         if (repeats(other.at, global->at)) return;
       }
@@ -140,12 +140,12 @@ class FileParser {
     }
     Function read;
     const Span begin = tokens_.now().at;
-    read.results = code_.read_results();
+    read.results = types_.read_results();
     const Token& name = tokens_.expect(Token::Kind::kName, "the function's name");
     read.name = {name.text, name.at};
-    read.parameters = code_.read_variables("`" + std::string(name.text) + "`");
+    read.parameters = types_.read_variables("`" + std::string(name.text) + "`");
     read.at = between(begin, tokens_.before().at);
-    read.body = code_.read_block("`" + std::string(name.text) + "`");
+    read.body = statements_.read_block("`" + std::string(name.text) + "`");
     read.whole = between(begin, tokens_.before().at);
     for (const Function& other : tree_.functions) {
       if (repeats(other.whole, read.whole)) return;
@@ -164,7 +164,9 @@ class FileParser {
   }
 
   TokenReader tokens_;
-  CodeParser code_;
+  StatementParser statements_{tokens_};
+  ExpressionParser& expressions_ = statements_.expressions();
+  TypeParser& types_ = expressions_.types();
   Tree tree_;
 };
 

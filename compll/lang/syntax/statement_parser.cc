@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compll/lang/syntax/statement_parser.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "compll/lang/syntax/code_parser.h"
 #include "compll/lang/syntax/nesting.h"
 
 namespace casync::compll {
@@ -15,74 +16,8 @@ StatementPtr make(Span at, Node node) {
 
 }  // namespace
 
-bool CodeParser::is_type_ahead() const {
-  if (tokens_.now().kind != Token::Kind::kName || tokens_.now().is("return")) return false;
-  const Token& next = tokens_.ahead(1);
-  if (next.kind == Token::Kind::kName) return true;
-  if ((tokens_.now().is("uint") || tokens_.now().is("int")) && next.is("<")) return true;
-  // `float* x`, and not the product `a * x` as a statement, which would do nothing.
-  return next.is("*") && tokens_.ahead(2).kind == Token::Kind::kName;
-}
-
-TypeName CodeParser::read_type() {
-  while (tokens_.take_if("const")) {
-  }
-  const Token& name = tokens_.expect(Token::Kind::kName, "a type", "types are float, int, uint, bool, uint1 to uint32");
-  TypeName type{{name.text, name.at}, nullptr, false, name.at};
-  // C's names for the integers of 32 bits.
-  const bool is_unsigned = name.is("unsigned");
-  if (is_unsigned || name.is("signed")) {
-    type.name.text = is_unsigned ? "uint" : "int";
-    if (tokens_.now().is("int")) type.name.at = between(name.at, tokens_.take().at);
-    for (const std::string_view other : {"char", "short", "long"}) {
-      if (tokens_.now().is(other)) {
-        tokens_.refuse("expected `int` behind `" + std::string(name.text) + "`",
-                       "types have their width in their name: uint8, int16, uint32");
-      }
-    }
-  }
-  if (tokens_.take_if("<")) {
-    // Does not use read_expression: that would take the `>` for a comparison.
-    type.width = read_binary(9);
-    tokens_.expect(">", "behind the width of a type", "write `uint<bits>`, with a sum in parentheses if need be");
-  }
-  type.array = tokens_.take_if("*");
-  type.at = between(name.at, tokens_.before().at);
-  return type;
-}
-
-Variable CodeParser::read_variable() {
-  TypeName type = read_type();
-  const Token& name = tokens_.expect(Token::Kind::kName, "a name behind the type");
-  return {std::move(type), {name.text, name.at}};
-}
-
-std::vector<Variable> CodeParser::read_variables(const std::string& of) {
-  std::vector<Variable> variables;
-  tokens_.expect("(", "before the parameters of " + of);
-  if (tokens_.take_if(")")) return variables;
-  do {
-    variables.push_back(read_variable());
-  } while (tokens_.take_if(","));
-  tokens_.expect(")", "behind the parameters of " + of);
-  return variables;
-}
-
-std::vector<TypeName> CodeParser::read_results() {
-  std::vector<TypeName> results;
-  if (!tokens_.take_if("(")) {
-    results.push_back(read_type());
-    return results;
-  }
-  do {
-    results.push_back(read_type());
-  } while (tokens_.take_if(","));
-  tokens_.expect(")", "behind the types of the results");
-  return results;
-}
-
-Block CodeParser::read_block(const std::string& of) {
-  const Nesting nesting(tokens_, depth_);
+Block StatementParser::read_block(const std::string& of) {
+  const Nesting nesting = expressions_.nest();
   Block block;
   tokens_.expect("{", "before the body of " + of);
   while (!tokens_.now().is("}")) {
@@ -98,8 +33,8 @@ Block CodeParser::read_block(const std::string& of) {
   return block;
 }
 
-StatementPtr CodeParser::read_statement() {
-  const Nesting nesting(tokens_, depth_);
+StatementPtr StatementParser::read_statement() {
+  const Nesting nesting = expressions_.nest();
   if (tokens_.now().is("if")) return read_if();
   if (tokens_.now().is("repeat")) return read_repeat();
   if (tokens_.now().is("return")) return read_return();
@@ -112,15 +47,15 @@ StatementPtr CodeParser::read_statement() {
     }
   }
   if (is_several_ahead()) return read_several();
-  if (is_type_ahead()) return read_declaration();
+  if (types_.is_type_ahead()) return read_declaration();
   return read_assignment();
 }
 
-StatementPtr CodeParser::read_if() {
+StatementPtr StatementParser::read_if() {
   const Span begin = tokens_.take().at;
   If node;
   tokens_.expect("(", "behind `if`");
-  node.condition = read_expression();
+  node.condition = expressions_.read_expression();
   tokens_.expect(")", "behind the condition of `if`");
   const auto branch = [&] {
     if (tokens_.now().is("{")) return read_block("`if`");
@@ -134,33 +69,33 @@ StatementPtr CodeParser::read_if() {
   return make(at, std::move(node));
 }
 
-StatementPtr CodeParser::read_repeat() {
+StatementPtr StatementParser::read_repeat() {
   const Span begin = tokens_.take().at;
   Repeat node;
   tokens_.expect("(", "behind `repeat`");
-  node.times = read_expression();
+  node.times = expressions_.read_expression();
   tokens_.expect(")", "behind the count of `repeat`");
   const Span at = between(begin, tokens_.before().at);
   node.body = read_block("`repeat`");
   return make(at, std::move(node));
 }
 
-StatementPtr CodeParser::read_return() {
+StatementPtr StatementParser::read_return() {
   const Span begin = tokens_.take().at;
-  ExpressionPtr value = tokens_.now().is(";") ? nullptr : read_expression();
+  ExpressionPtr value = tokens_.now().is(";") ? nullptr : expressions_.read_expression();
   tokens_.expect(";", "behind `return`");
   return make(between(begin, tokens_.before().at), Return{std::move(value)});
 }
 
 // Published programs leave out the semicolon after the brace.
-StatementPtr CodeParser::read_lambda_declaration() {
+StatementPtr StatementParser::read_lambda_declaration() {
   const Token& type = tokens_.take();
   const Token& name = tokens_.expect(Token::Kind::kName, "a name behind `lambda_func`");
   tokens_.expect("=", "behind the name of a function");
   if (!tokens_.now().is("[")) {
     tokens_.refuse("expected a function", "a function is written `[&](float x) -> float { return x; }`");
   }
-  ExpressionPtr value = read_primary();
+  ExpressionPtr value = expressions_.read_lambda();
   tokens_.take_if(";");
   Declare node;
   node.variables.push_back({{{type.text, type.at}, nullptr, false, type.at}, {name.text, name.at}});
@@ -168,12 +103,12 @@ StatementPtr CodeParser::read_lambda_declaration() {
   return make(between(type.at, name.at), std::move(node));
 }
 
-StatementPtr CodeParser::read_declaration() {
+StatementPtr StatementParser::read_declaration() {
   const Span begin = tokens_.now().at;
   Declare node;
-  node.variables.push_back(read_variable());
+  node.variables.push_back(types_.read_variable());
   if (tokens_.take_if("=")) {
-    node.value = read_expression();
+    node.value = expressions_.read_expression();
   } else {
     while (tokens_.take_if(",")) {  // float min, max;
       const TypeName& type = node.variables.front().type;
@@ -187,24 +122,24 @@ StatementPtr CodeParser::read_declaration() {
 }
 
 // `(float* a, uint1* b) = ...`, and not a value in parentheses.
-bool CodeParser::is_several_ahead() const {
+bool StatementParser::is_several_ahead() const {
   if (!tokens_.now().is("(") || tokens_.ahead(1).kind != Token::Kind::kName) return false;
   const Token& second = tokens_.ahead(2);
   return second.kind == Token::Kind::kName || second.is("*") || second.is("<");
 }
 
-StatementPtr CodeParser::read_several() {
+StatementPtr StatementParser::read_several() {
   const Span begin = tokens_.now().at;
   Declare node;
-  node.variables = read_variables("a declaration");
+  node.variables = types_.read_variables("a declaration");
   tokens_.expect("=", "behind the variables");
-  node.value = read_expression();
+  node.value = expressions_.read_expression();
   tokens_.expect(";", "behind a declaration");
   return make(between(begin, tokens_.before().at), std::move(node));
 }
 
 /// `i++;` or `++i;`, which is `i += 1;`. Null where this is none.
-StatementPtr CodeParser::read_step() {
+StatementPtr StatementParser::read_step() {
   const bool first = tokens_.now().is("++") || tokens_.now().is("--");
   const Token& sign = tokens_.ahead(first ? 0 : 1);
   const Token& name = tokens_.ahead(first ? 1 : 0);
@@ -217,7 +152,7 @@ StatementPtr CodeParser::read_step() {
   return make(at, Assign{{name.text, name.at}, sign.is("++") ? "+=" : "-=", std::move(one)});
 }
 
-StatementPtr CodeParser::read_assignment() {
+StatementPtr StatementParser::read_assignment() {
   const Span begin = tokens_.now().at;
   const Token& name = tokens_.now();
   if (StatementPtr step = read_step()) return step;
@@ -226,12 +161,12 @@ StatementPtr CodeParser::read_assignment() {
       if (!tokens_.ahead(1).is(sign)) continue;
       tokens_.take();
       const Token& token = tokens_.take();
-      ExpressionPtr value = read_expression();
+      ExpressionPtr value = expressions_.read_expression();
       tokens_.expect(";", "behind an assignment");
       return make(between(begin, tokens_.before().at), Assign{{name.text, name.at}, token.text, std::move(value)});
     }
   }
-  ExpressionPtr value = read_expression();
+  ExpressionPtr value = expressions_.read_expression();
   tokens_.expect(";", "behind a statement");
   return make(between(begin, tokens_.before().at), Evaluate{std::move(value)});
 }

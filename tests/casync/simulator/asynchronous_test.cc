@@ -162,7 +162,7 @@ TEST_CASE("asynchronous: each rank is told every contribution once") {
   };
   const auto check = [&] {
     for (Rank rank = 0; rank < 4; ++rank) {
-      CHECK(owners.told(partition, rank) + owners.untold(partition, rank) == owners.taken(partition));
+      CHECK(owners.told(partition).told(rank) + owners.told(partition).untold(rank) == owners.told(partition).taken());
     }
   };
   const auto batch = [&] {
@@ -190,8 +190,9 @@ TEST_CASE("asynchronous: each rank is told every contribution once") {
       batch();
     }
   }
-  CHECK(owners.taken(partition) == contributed);
-  for (Rank rank = 0; rank < 4; ++rank) CHECK(owners.untold(partition, rank) == static_cast<std::uint64_t>(3 - rank));
+  CHECK(owners.told(partition).taken() == contributed);
+  for (Rank rank = 0; rank < 4; ++rank)
+    CHECK(owners.told(partition).untold(rank) == static_cast<std::uint64_t>(3 - rank));
 }
 
 TEST_CASE("asynchronous: gradients that a session refuses are refused by name") {
