@@ -222,8 +222,7 @@ bool Ucx::end_endpoints(Clock::time_point deadline) {
 
 TransportStats Ucx::stats() const {
   TransportStats stats = stats_;
-  stats.frames_dropped += receiver_.inbox().dropped();
-  stats.held_bytes = receiver_.inbox().memory().held_bytes();
+  receiver_.add_counts(stats);
   return stats;
 }
 

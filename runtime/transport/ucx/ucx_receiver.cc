@@ -21,7 +21,8 @@ UcxReceiver::UcxReceiver(const TransportOptions& options, TransportStats& stats)
       stats_(stats),
       inbox_(options.rank, options.ranks, options.epoch, *this),
       met_(options.ranks, options.held_bytes),
-      held_(inbox_.memory(), [this](const KeptMessage& message) { release(message); }),
+      memory_(options.ranks, [this](Rank from, Status reason) { inbox_.refuse(from, std::move(reason)); }),
+      held_(memory_, [this](const KeptMessage& message) { release(message); }),
       fused_fetches_(options.fusion_bytes + kMostFusedHeaders, [this](FusedStaging& staging, Bytes length) {
         Incoming incoming{.data = staging.bytes.get(), .length = length, .staging = &staging};
         fused(incoming);
@@ -79,12 +80,17 @@ bool UcxReceiver::accepts(const FrameHeader& header) {
 
 // Messages that a peer sends until it hears of this still come.
 void UcxReceiver::watch_crowd() {
-  const std::optional<bool> crowded = met_.crowd_change(inbox_.memory().held_bytes());
+  const std::optional<bool> crowded = met_.crowd_change(memory_.held_bytes());
   if (!crowded) return;
   for (Rank peer = 0; peer < ranks_; ++peer) {
     if (!met_.has(peer) || !peers_->alive(peer)) continue;
     sender_->send_notice(peer, *crowded ? FrameKind::kCrowded : FrameKind::kRoomy);
   }
+}
+
+void UcxReceiver::add_counts(TransportStats& stats) const {
+  stats.frames_dropped += inbox_.dropped();
+  stats.held_bytes = memory_.held_bytes();
 }
 
 void UcxReceiver::piece(ConstView header_bytes, Incoming& incoming) {
@@ -157,7 +163,7 @@ void UcxReceiver::deliver(const FrameHeader& header, ConstView eager, Incoming& 
   held_.give(held);
   if (arrival.answer == Inbox::Answer::kDrop) return;
   stats_.payload_bytes_received += arrival.into.size;
-  if (!incoming.announced) return inbox_.finish_with(arrival.record, header, eager, arrival.into);
+  if (!incoming.announced) return finish_with(inbox_, arrival.record, header, eager, arrival.into);
   incoming.kept = true;
   fetch(incoming.data, arrival.record, header, arrival.into);
 }
@@ -224,7 +230,7 @@ void UcxReceiver::take_held(HeldPiece piece, InboxRecord* record, const FrameHea
     fetch(data, record, header, into);
     return;
   }
-  inbox_.finish_with(record, header, taken.eager, into);
+  finish_with(inbox_, record, header, taken.eager, into);
   held_.release(*taken.message);
 }
 

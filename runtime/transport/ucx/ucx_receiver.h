@@ -6,6 +6,7 @@
 #include <ucp/api/ucp.h>
 
 #include "runtime/transport/frame.h"
+#include "runtime/transport/held_memory.h"
 #include "runtime/transport/inbox.h"
 #include "runtime/transport/peers.h"
 #include "runtime/transport/pool.h"
@@ -26,11 +27,12 @@ class UcxReceiver final : public PieceSource {
 
   Status open(UcxWorker& worker, Peers& peers, UcxSender& sender);
   Inbox& inbox() { return inbox_; }
-  const Inbox& inbox() const { return inbox_; }
 
   /// Pieces and fused messages that UCX is bringing.
   std::size_t under_way() const { return fetches_.in_use() + fused_fetches_.under_way(); }
   FusedFetches& fused_fetches() { return fused_fetches_; }
+  /// Adds the counts of what has been dropped and of what waits here.
+  void add_counts(TransportStats& stats) const;
 
   /// The peers that have been met.
   MetPeers& met() { return met_; }
@@ -81,6 +83,7 @@ class UcxReceiver final : public PieceSource {
   UcxSender* sender_ = nullptr;  // told what we put off
   Inbox inbox_;
   MetPeers met_;
+  HeldMemory memory_;
   HeldPieces held_;
   Pool<Fetch> fetches_;
   FusedFetches fused_fetches_;
