@@ -13,6 +13,7 @@
 #include "compll/codec/rounds_codec.h"
 #include "compll/codegen/cuda/codec_text.h"
 #include "compll/cuda/cuda_device.h"
+#include "compll/cuda/cuda_modules.h"
 #include "compll/cuda/staged_memory.h"
 
 namespace casync::compll {

@@ -12,6 +12,7 @@
 #include "compll/codegen/cuda/codec_text.h"
 #include "compll/cuda/codec_kernels.h"
 #include "compll/cuda/cuda_device.h"
+#include "compll/cuda/cuda_modules.h"
 
 namespace casync::compll {
 

@@ -7,16 +7,14 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
+#include "compll/cuda/cuda_facts.h"
 #include "compll/cuda/driver_api.h"
 #include "compll/ops/cuda/coding_launch.h"
 #include "compll/ops/cuda/launch.h"
 
 namespace casync::compll {
-
-using CudaModules = std::vector<DriverApi::Handle>;
 
 /// One launch whose segments and workspaces are in the device's memory.
 struct ReadyLaunch {
@@ -48,10 +46,7 @@ class CudaDevice {
 
   const DriverApi& api() const { return api_; }
   DriverApi::Handle context() const { return context_; }
-  const std::string& name() const { return name_; }
-  const std::string& architecture() const { return architecture_; }  ///< `sm_90`
-  /// Its address on the PCI bus, as the kernel writes it: `0000:3b:00.0`; empty if the driver does not say.
-  const std::string& bus_address() const { return bus_address_; }
+  const CudaFacts& facts() const { return facts_; }
   /// The error of the first operation that failed.
   const Status& status() const { return status_; }
   /// Records a failure that the caller found.
@@ -65,10 +60,6 @@ class CudaDevice {
   void copy(std::byte* to, const std::byte* from, std::size_t bytes);
   void fill(std::byte* at, unsigned char value, std::size_t bytes);
 
-  /// Loads modules of machine code, until the device is closed. Unavailable: the driver refuses one.
-  Result<CudaModules> load(std::span<const std::string> cubins);
-  /// Returns the kernel of this name. Unavailable: none of the modules has it.
-  Result<DriverApi::Handle> kernel(const CudaModules& modules, const std::string& name);
   /// The number of blocks of threads that the device runs at a time.
   std::uint32_t blocks_at_once(DriverApi::Handle kernel, std::uint32_t shared_bytes);
 
@@ -83,16 +74,12 @@ class CudaDevice {
 
  private:
   explicit CudaDevice(const DriverApi& api) : api_(api) {}
-  /// Returns true if the call succeeded; otherwise records the failure.
-  bool went_well(DriverApi::Code code, const char* what);
-  class Use;
   Status open_device(int index);
 
   const DriverApi& api_;
   Status status_;
-  std::string name_, architecture_, bus_address_;
+  CudaFacts facts_;
   DriverApi::DeviceId device_ = 0;
-  int processors_ = 1;
   DriverApi::Handle context_ = nullptr, stream_ = nullptr, begin_ = nullptr, end_ = nullptr;
 };
 

@@ -26,7 +26,7 @@ cuda::Grid grid_of(std::uint32_t blocks) { return {blocks, cuda::kThreads, cuda:
 Status PayloadCoder::find(CudaDevice& device, const CudaModules& modules, const std::string& codec) {
   for (const auto& [function, place] :
        {std::pair{"_code", &code_}, {"_join", &join_}, {"_find", &find_}, {"_read", &read_}}) {
-    const auto found = device.kernel(modules, "casync_" + codec + function);
+    const auto found = modules.kernel(device, "casync_" + codec + function);
     if (!found) return found.status();
     *place = *found;
   }

@@ -8,6 +8,7 @@
 #include "compll/codec/coded/coded_codec.h"
 #include "compll/cuda/codec_kernels.h"
 #include "compll/cuda/cuda_device.h"
+#include "compll/cuda/cuda_modules.h"
 #include "compll/cuda/staged_memory.h"
 
 namespace casync::compll {

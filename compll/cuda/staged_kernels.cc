@@ -19,13 +19,13 @@ cuda::Matrix matrix_of(const cuda::Segment& segment) {
 
 Status StagedKernels::find(const CudaModules& modules, const std::string& codec) {
   told_ = device_.allocate(sizeof(cuda::Sizes));
-  if (told_ == nullptr) return unavailable(device_.name() + ": it has no memory left");
+  if (told_ == nullptr) return unavailable(device_.facts().name + ": it has no memory left");
   return find(modules, codec, "sizes", sizes_kernel_);
 }
 
 Status StagedKernels::find(const CudaModules& modules, const std::string& codec, const std::string& function,
                            DriverApi::Handle& kernel) {
-  const auto found = device_.kernel(modules, "casync_" + codec + "_" + function);
+  const auto found = modules.kernel(device_, "casync_" + codec + "_" + function);
   if (found) kernel = *found;
   return found.status();
 }

@@ -27,7 +27,7 @@ class TileKernels final : public CodecKernels {
 
   Status find(CudaDevice& device, const CudaModules& modules, const std::string& codec) {
     const auto take = [&](const char* function, DriverApi::Handle& kernel) -> Status {
-      const auto found = device.kernel(modules, "casync_" + codec + "_" + function);
+      const auto found = modules.kernel(device, "casync_" + codec + "_" + function);
       if (found) kernel = *found;
       return found.status();
     };

@@ -16,12 +16,9 @@ Inbox::Inbox(Rank rank, int ranks, std::uint64_t epoch, PieceSource& source)
       ranks_(ranks),
       epoch_(epoch),
       source_(source),
-      failed_(static_cast<std::size_t>(ranks)),
+      failed_(ranks),
       records_(&pool_),
-      waiting_(ranks, &pool_),
-      held_memory_(ranks, [this](Rank from, Status reason) {
-        if (failure_of(from).is_ok()) refuse(from, std::move(reason));
-      }) {}
+      waiting_(ranks, &pool_) {}
 
 bool Inbox::accepts(const FrameHeader& header) const {
   return header.epoch == epoch_ && header.source != rank_ && header.source < ranks_;
@@ -32,11 +29,8 @@ Inbox::Arrival Inbox::drop() {
   return {};
 }
 
-// Fails the peer: everything else from it is dropped from now on, without asking the client.
 void Inbox::refuse(Rank from, Status reason) {
-  Status& failure = failure_of(from);
-  if (failure.is_ok()) failure = reason;
-  source_.refused(from, std::move(reason));
+  if (failed_.add(from, reason)) source_.refused(from, std::move(reason));
 }
 
 Inbox::Arrival Inbox::take(InboxRecord& record, const FrameHeader& header) {
@@ -46,7 +40,7 @@ Inbox::Arrival Inbox::take(InboxRecord& record, const FrameHeader& header) {
 
 Inbox::Arrival Inbox::arrive(const FrameHeader& header, HeldPiece held) {
   const Rank from = header.source;
-  if (!accepts(header) || !failure_of(from).is_ok()) return drop();
+  if (!accepts(header) || failed_.has(from)) return drop();
   bool is_new = false;
   InboxRecord& record = records_.find_or_make(header, is_new);
   if (!record.is_described_by(header)) {
@@ -97,24 +91,11 @@ void Inbox::finish(InboxRecord* record, const FrameHeader& header, Status status
         from));
   }
   if (!status.is_ok()) record->fail(std::move(status));
-  const Status& peer = failure_of(from);
   if (record->is_complete()) {
     end(*record, record->status());
-  } else if (!peer.is_ok() && record->is_idle()) {
-    end(*record, peer);
+  } else if (failed_.has(from) && record->is_idle()) {
+    end(*record, failed_.status(from));
   }
-}
-
-void Inbox::finish_with(InboxRecord* record, const FrameHeader& header, ConstView piece, View into) {
-  if (piece.size != into.size) {
-    finish(record, header,
-           data_loss(fmt::format("{} from rank {}: got {} bytes at offset {}, its header says {}",
-                                 describe(header.message.key), record->from(), piece.size, header.piece_offset,
-                                 into.size)));
-    return;
-  }
-  if (piece.size != 0) std::memcpy(into.data, piece.data, piece.size);
-  finish(record, header, Status::ok());
 }
 
 // Forgets the record, and reports it when it was placed.
@@ -135,7 +116,7 @@ void Inbox::retry(std::optional<std::uint64_t> gradient) {
   gradient ? waiting_.add_of(*gradient, records) : waiting_.add_all(records);
   for (InboxRecord* record : records) {
     // The client is not asked about a failed peer's message: fail() is about to drop it.
-    if (failure_of(record->from()).is_ok() && ask(*record) && record->is_placed()) take_held(*record);
+    if (!failed_.has(record->from()) && ask(*record) && record->is_placed()) take_held(*record);
   }
   scratch_ = std::move(records);
 }
@@ -145,7 +126,7 @@ void Inbox::retry(std::optional<std::uint64_t> gradient) {
 void Inbox::take_held(InboxRecord& record) {
   const Rank from = record.from();
   for (const InboxRecord::Held& piece : waiting_.take_held(record)) {
-    if (!failure_of(from).is_ok()) {
+    if (failed_.has(from)) {
       source_.drop_held(piece.piece);
       continue;
     }
@@ -156,14 +137,13 @@ void Inbox::take_held(InboxRecord& record) {
 }
 
 void Inbox::fail(Rank from, const Status& status) {
-  Status& failure = failure_of(from);
-  if (failure.is_ok()) failure = status;
+  failed_.add(from, status);
   std::vector<InboxRecord*> ending = std::move(scratch_);
   ending.clear();
   records_.add_idle(from, ending);
   for (InboxRecord* record : ending) {
     drop_held(*record);
-    end(*record, failure);
+    end(*record, failed_.status(from));
   }
   scratch_ = std::move(ending);
 }
@@ -175,6 +155,18 @@ void Inbox::fail_all(const Status& status) {
 void Inbox::abandon_all(const Status& status) {
   records_.abandon();
   fail_all(status);
+}
+
+void finish_with(Inbox& inbox, InboxRecord* record, const FrameHeader& header, ConstView piece, View into) {
+  if (piece.size != into.size) {
+    inbox.finish(record, header,
+                 data_loss(fmt::format("{} from rank {}: got {} bytes at offset {}, its header says {}",
+                                       describe(header.message.key), record->from(), piece.size, header.piece_offset,
+                                       into.size)));
+    return;
+  }
+  if (piece.size != 0) std::memcpy(into.data, piece.data, piece.size);
+  inbox.finish(record, header, Status::ok());
 }
 
 }  // namespace casync::runtime

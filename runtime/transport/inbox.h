@@ -8,8 +8,8 @@
 
 #include "base/units.h"
 #include "base/view.h"
+#include "runtime/transport/failed_senders.h"
 #include "runtime/transport/frame.h"
-#include "runtime/transport/held_memory.h"
 #include "runtime/transport/inbox_record.h"
 #include "runtime/transport/inbox_records.h"
 #include "runtime/transport/transport.h"
@@ -63,18 +63,14 @@ class Inbox {
   /// received() with the last piece of the message.
   void finish(InboxRecord* record, const FrameHeader& header, Status status);
 
-  /// For a piece that lies in memory already: copies it to its place and finishes it. DataLoss when it is not
-  /// as long as its header says.
-  void finish_with(InboxRecord* record, const FrameHeader& header, ConstView piece, View into);
-
   /// Asks place() again for each message put off, or for those of one gradient: waiting messages of others take no
   /// time then.
   void retry(std::optional<std::uint64_t> gradient = std::nullopt);
   bool any_put_off() const { return !waiting_.empty(); }
 
-  /// The transport's own memory that held pieces occupy: the transport counts it.
-  HeldMemory& memory() { return held_memory_; }
-  const HeldMemory& memory() const { return held_memory_; }
+  /// The peer breaks a rule: it fails, if it has not yet. Everything else from it is dropped from now on, without
+  /// asking the client.
+  void refuse(Rank from, Status reason);
 
   /// The peer failed: messages of it that were put off are dropped, placed ones end with `status` as soon as no
   /// piece is under way, later pieces are dropped.
@@ -96,21 +92,22 @@ class Inbox {
   void take_held(InboxRecord& record);
   void drop_held(InboxRecord& record);
   void end(InboxRecord& record, const Status& status);
-  void refuse(Rank from, Status reason);
-  Status& failure_of(Rank from) { return failed_[static_cast<std::size_t>(from)]; }
 
   Rank rank_;
   int ranks_;
   std::uint64_t epoch_;
   PieceSource& source_;
   TransportClient* client_ = nullptr;
-  std::vector<Status> failed_;                   // by rank: the reason to drop its pieces
+  FailedSenders failed_;
   std::pmr::unsynchronized_pool_resource pool_;  // of records and lists
   InboxRecords records_;
   WaitingMessages waiting_;
-  HeldMemory held_memory_;
   std::vector<InboxRecord*> scratch_;
   std::uint64_t dropped_ = 0;
 };
+
+/// Finishes a piece that lies in memory already: copies it to its place. DataLoss when it is not as long as its header
+/// says.
+void finish_with(Inbox& inbox, InboxRecord* record, const FrameHeader& header, ConstView piece, View into);
 
 }  // namespace casync::runtime

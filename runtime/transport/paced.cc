@@ -7,6 +7,7 @@
 
 #include "runtime/transport/fifo.h"
 #include "runtime/transport/frame.h"
+#include "runtime/transport/paced_reports.h"
 #include "runtime/transport/pool.h"
 
 namespace casync::runtime {
@@ -50,17 +51,6 @@ class Paced final : public Transport, private TransportClient {
     std::uint64_t cookie = 0;
     Time gone;  // when its last byte has left
   };
-  struct Sent {
-    std::uint64_t cookie = 0;
-    Status status;
-    Time at;
-  };
-  struct Received {
-    Rank from = 0;
-    Message message;
-    Status status;
-    Time at;
-  };
 
   Placement place(Rank from, const Message& message) override { return client_->place(from, message); }
   void received(Rank from, const Message& message, Status status) override;
@@ -69,9 +59,9 @@ class Paced final : public Transport, private TransportClient {
 
   bool start_what_may_leave(Time now);
   void start(Waiting& waiting, Time gone);
-  bool report(Time now);
+  bool report(Time now) { return reports_.make_due(*client_, now); }
   Time next_event() const;
-  bool idle() const { return waiting_.empty() && leaving_.in_use() == 0 && sent_.empty() && received_.empty(); }
+  bool idle() const { return waiting_.empty() && leaving_.in_use() == 0 && reports_.empty(); }
 
   std::unique_ptr<Transport> inner_;
   Link link_;
@@ -80,8 +70,7 @@ class Paced final : public Transport, private TransportClient {
   Pool<Waiting> waiting_pool_;
   Fifo<Waiting> waiting_;
   Pool<Leaving> leaving_;
-  std::vector<Sent> sent_, sent_now_;  // reports for later, in no order: there are few
-  std::vector<Received> received_, received_now_;
+  PacedReports reports_;
   Time egress_free_{}, ingress_free_{};
   bool settling_ = false;  // once all has left, and then:
   bool inner_settling_ = false;
@@ -131,7 +120,7 @@ void Paced::start(Waiting& waiting, Time gone) {
 
 void Paced::sent(std::uint64_t cookie, Status status) {
   auto* leaving = reinterpret_cast<Leaving*>(static_cast<std::uintptr_t>(cookie));
-  sent_.push_back({leaving->cookie, std::move(status), leaving->gone});
+  reports_.add_sent(leaving->cookie, std::move(status), leaving->gone);
   leaving_.give(leaving);
 }
 
@@ -139,40 +128,12 @@ void Paced::received(Rank from, const Message& message, Status status) {
   if (!status.is_ok()) return client_->received(from, message, std::move(status));
   const Time now = Clock::now();
   ingress_free_ = std::max(ingress_free_, now) + link_.time_of(message.payload_bytes + kFrameHeaderBytes);
-  received_.push_back({from, message, std::move(status), ingress_free_ + link_.latency});
+  reports_.add_received(from, message, std::move(status), ingress_free_ + link_.latency);
 }
 
 void Paced::failed(Rank peer, Status status) {
   failed_[static_cast<std::size_t>(peer)] = true;
   client_->failed(peer, std::move(status));
-}
-
-// Moves what is due from `all` to `due`, keeping the order.
-template <class Report>
-void take_due(std::vector<Report>& all, std::vector<Report>& due, Time now) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].at <= now) {
-      due.push_back(std::move(all[i]));
-    } else if (i != kept++) {
-      all[kept - 1] = std::move(all[i]);
-    }
-  }
-  all.resize(kept);
-}
-
-bool Paced::report(Time now) {
-  // The client may send from inside these calls, which adds to the lists.
-  take_due(sent_, sent_now_, now);
-  take_due(received_, received_now_, now);
-  const bool any = !sent_now_.empty() || !received_now_.empty();
-  for (Sent& sent : sent_now_) client_->sent(sent.cookie, std::move(sent.status));
-  sent_now_.clear();
-  for (Received& received : received_now_) {
-    client_->received(received.from, received.message, std::move(received.status));
-  }
-  received_now_.clear();
-  return any;
 }
 
 bool Paced::progress() {
@@ -185,12 +146,7 @@ bool Paced::progress() {
   return report(Clock::now()) || moved;
 }
 
-Time Paced::next_event() const {
-  Time next = waiting_.empty() ? Time::max() : egress_free_;
-  for (const Sent& sent : sent_) next = std::min(next, sent.at);
-  for (const Received& received : received_) next = std::min(next, received.at);
-  return next;
-}
+Time Paced::next_event() const { return std::min(waiting_.empty() ? Time::max() : egress_free_, reports_.next()); }
 
 void Paced::wait(Time deadline) {
   const Time until = std::min(deadline, next_event());

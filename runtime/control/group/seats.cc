@@ -11,7 +11,7 @@ namespace casync::runtime {
 void Seats::admit(const Identity& who, Connection connection) {
   const Rank child = who.rank;
   Seat& seat = seats_.emplace(child, Seat{who, std::move(connection), watch_process(who, self_)}).first->second;
-  silent_at_ = std::min(silent_at_, limit_of(seat));
+  silent_at_ = std::min(silent_at_, seat.silent_at(pulse_));
   seat.connection.attach(*set_, [this, child] { read_from(child); });
   if (seat.process) seat.process_watch = set_->watch(seat.process.get(), [this, child] { process_ended(child); });
 }
@@ -54,14 +54,14 @@ void Seats::send_beats(Clock::time_point now) {
 void Seats::look_for_silence(Clock::time_point now) {
   for (const Rank child : taken()) {
     const auto seat = seats_.find(child);
-    if (seat != seats_.end() && !seat->second.left && now >= limit_of(seat->second)) read_from(child);
+    if (seat != seats_.end() && !seat->second.left && now >= seat->second.silent_at(pulse_)) read_from(child);
   }
   silent_at_ = Clock::time_point::max();
   std::vector<Rank> silent;
   for (auto& [child, seat] : seats_) {
     if (seat.left) continue;
-    if (now < limit_of(seat)) {
-      silent_at_ = std::min(silent_at_, limit_of(seat));
+    if (now < seat.silent_at(pulse_)) {
+      silent_at_ = std::min(silent_at_, seat.silent_at(pulse_));
     } else {
       seat.left = true;  // reported once
       silent.push_back(child);
@@ -73,8 +73,8 @@ void Seats::look_for_silence(Clock::time_point now) {
   }
 }
 
-Clock::time_point Seats::limit_of(const Seat& seat) const {
-  return seat.connection.last_heard() + std::chrono::duration_cast<Clock::duration>(pulse_.dead);
+Clock::time_point Seats::Seat::silent_at(const Pulse& pulse) const {
+  return connection.last_heard() + std::chrono::duration_cast<Clock::duration>(pulse.dead);
 }
 
 void Seats::forgive(Clock::duration stalled) {

@@ -62,10 +62,12 @@ class Seats {
     Fd process;
     bool left = false;
     Watch process_watch = {};  // last: it ends ahead of the descriptor
+
+    // The time from which on it has been silent too long.
+    Clock::time_point silent_at(const Pulse& pulse) const;
   };
   void send_beats(Clock::time_point now);
   void look_for_silence(Clock::time_point now);
-  Clock::time_point limit_of(const Seat& seat) const;
   void read_from(Rank child);
   void process_ended(Rank child);
   void lose(Rank child, const Status& why);

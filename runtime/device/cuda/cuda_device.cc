@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compll/cuda/cuda_device.h"
+#include "compll/cuda/cuda_modules.h"
 #include "runtime/device/cuda/cuda_calls.h"
 #include "runtime/device/cuda/cuda_kernels.h"
 #include "runtime/device/cuda/cuda_stream.h"
@@ -53,13 +54,13 @@ class CudaDevice final : public Device {
         index_(index),
         cubins_of_(std::move(cubins_of)),
         device_(std::move(device)),
-        calls_(device_->api(), device_->context(), name_ + " (" + device_->name() + ")"),
+        calls_(device_->api(), device_->context(), name_ + " (" + device_->facts().name + ")"),
         copies_(calls_) {}
   Status start() { return copies_.make(false); }
 
   std::string name() const override { return name_; }
   bool is_host() const override { return false; }
-  std::string bus_address() const override { return device_->bus_address(); }
+  std::string bus_address() const override { return device_->facts().bus_address; }
 
   Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes, Memory kind) override {
     auto buffer = std::make_unique<CudaBuffer>(calls_, kind);
@@ -144,9 +145,9 @@ class CudaDevice final : public Device {
   Result<compll::CudaModules> modules_of(const compll::CudaCodecText& text) {
     const auto known = modules_.find(text_of(text));
     if (known != modules_.end()) return known->second;
-    const auto cubins = cubins_of_(text, device_->architecture());
+    const auto cubins = cubins_of_(text, device_->facts().architecture);
     if (!cubins) return cubins.status();
-    auto modules = device_->load(*cubins);
+    auto modules = compll::CudaModules::load(*device_, *cubins);
     if (modules) modules_.emplace(text_of(text), *modules);
     return modules;
   }

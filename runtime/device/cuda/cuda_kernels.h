@@ -5,6 +5,7 @@
 
 #include "compll/codegen/cuda/codec_text.h"
 #include "compll/cuda/cuda_device.h"
+#include "compll/cuda/cuda_modules.h"
 #include "runtime/device/codec_kernels.h"
 #include "runtime/device/cuda/cuda_calls.h"
 

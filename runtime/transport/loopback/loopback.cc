@@ -223,14 +223,14 @@ void Loopback::deliver_piece(const FrameHeader& header, ConstView payload) {
   copies_.give(copy);
   if (arrival.answer != Inbox::Answer::kTake) return;
   stats_.payload_bytes_received += payload.size;
-  inbox_.finish_with(arrival.record, header, payload, arrival.into);
+  finish_with(inbox_, arrival.record, header, payload, arrival.into);
 }
 
 void Loopback::take_held(HeldPiece piece, InboxRecord* record, const FrameHeader& header, View into) {
   auto* copy = static_cast<Copy*>(piece);
   stats_.payload_bytes_received += copy->bytes.size();
   copies_.give(copy);
-  inbox_.finish_with(record, header, {copy->bytes.data(), copy->bytes.size()}, into);
+  finish_with(inbox_, record, header, {copy->bytes.data(), copy->bytes.size()}, into);
 }
 
 void Loopback::drop_held(HeldPiece piece) { copies_.give(static_cast<Copy*>(piece)); }

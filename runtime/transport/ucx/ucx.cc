@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include <fmt/core.h>
 
-#include "runtime/transport/doorbell.h"
 #include "runtime/transport/peers.h"
 #include "runtime/transport/retry_requests.h"
 #include "runtime/transport/transport.h"
 #include "runtime/transport/ucx/module.h"
-#include "runtime/transport/ucx/spin.h"
 #include "runtime/transport/ucx/ucx_notices.h"
 #include "runtime/transport/ucx/ucx_receiver.h"
 #include "runtime/transport/ucx/ucx_sender.h"
+#include "runtime/transport/ucx/ucx_sleep.h"
 #include "runtime/transport/ucx/ucx_worker.h"
 
 namespace casync::runtime {
@@ -29,11 +28,11 @@ class Ucx final : public Transport, private UcxEndpointObserver {
         peers_(options.ranks, receiver_.inbox()),
         sender_(options, *worker_, peers_, stats_),
         notices_(options.ranks, *worker_, peers_, sender_),
-        spin_(options.spin) {}
+        sleep_(options.spin, *worker_, peers_, retries_) {}
   ~Ucx() override;
 
   Status open() {
-    CASYNC_RETURN_IF_ERROR(bell_.status());
+    CASYNC_RETURN_IF_ERROR(sleep_.status());
     return receiver_.open(*worker_, peers_, sender_);
   }
 
@@ -46,7 +45,7 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   }
   bool progress() override;
   void wait(Clock::time_point deadline) override;
-  void wake() override { bell_.ring(); }
+  void wake() override { sleep_.ring(); }
   void settle() override {
     notices_.begin_settling();
     worker_->endpoints().unmet().forget_all();
@@ -62,7 +61,6 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   static constexpr std::chrono::milliseconds kLastMoments{200};
   // Rounds in which they end, if nothing is wrong. On a busy machine that time may pass within one of them.
   static constexpr int kLastRounds = 1000;
-  static constexpr int kRefusalsToYield = 16;
   // Time from the end of a broken endpoint to that of its messages. UCX 1.22 never ends some that it has announced over
   // shared memory and tcp to a process that is killed.
   static constexpr std::chrono::seconds kMessagesOutlive{1};
@@ -81,9 +79,7 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   UcxSender sender_;
   UcxNotices notices_;
   RetryRequests retries_;
-  Spin spin_;
-  Doorbell bell_;
-  int refused_to_sleep_ = 0;  // in a row, without progress
+  UcxSleep sleep_;
   bool ended_ = false;
   std::uint64_t failures_handled_ = 0;
 };
@@ -159,7 +155,7 @@ bool Ucx::progress() {
   bool moved = handle_failures();
   moved = retries_.meet(receiver_.inbox()) || moved;
   if (worker_->progress()) {
-    refused_to_sleep_ = 0;
+    sleep_.moved();
     moved = true;
   }
   answer_the_met();
@@ -170,32 +166,9 @@ bool Ucx::progress() {
 }
 
 void Ucx::wait(Clock::time_point deadline) {
-  const auto must_not_sleep = [&] { return peers_.has_news() || retries_.any() || bell_.rang(); };
-  if (must_not_sleep()) return;
-  const Clock::time_point start = Clock::now();
-  const Clock::duration spin = refused_to_sleep_ == 0 ? spin_.length() : Clock::duration::zero();
-  const Clock::time_point spin_end = std::min(deadline, start + spin);
-  while (true) {
-    if (worker_->progress() || must_not_sleep()) {
-      refused_to_sleep_ = 0;
-      answer_the_met();
-      handle_failures();
-      return;
-    }
-    if (Clock::now() >= spin_end) break;
-    // The program's thread or another rank may want this core: polling without this made a step of 64 KiB three times
-    // as long on two cores.
-    std::this_thread::yield();
-  }
-  if (!worker_->arm()) {
-    // Usually an event that the next progress() takes. When it stays so (shared memory, our sends wait for room),
-    // only the peer can help, and it may need our core for it.
-    if (++refused_to_sleep_ > kRefusalsToYield) std::this_thread::yield();
-    return;
-  }
-  bell_.sleep(worker_->event_fd(), deadline);
-  bell_.rang();
-  spin_.slept(Clock::now() - start);
+  if (!sleep_.wait(deadline)) return;
+  answer_the_met();
+  handle_failures();
 }
 
 // Peers may still need us to take what they send, so we stay until all said goodbye; those that confirmed that they
@@ -249,8 +222,7 @@ bool Ucx::end_endpoints(Clock::time_point deadline) {
 
 TransportStats Ucx::stats() const {
   TransportStats stats = stats_;
-  stats.frames_dropped += receiver_.inbox().dropped();
-  stats.held_bytes = receiver_.inbox().memory().held_bytes();
+  receiver_.add_counts(stats);
   return stats;
 }
 

@@ -21,7 +21,9 @@ UcxReceiver::UcxReceiver(const TransportOptions& options, TransportStats& stats)
       stats_(stats),
       inbox_(options.rank, options.ranks, options.epoch, *this),
       met_(options.ranks, options.held_bytes),
-      held_(inbox_.memory(), [this](const KeptMessage& message) { release(message); }),
+      memory_(options.ranks, [this](Rank from, Status reason) { inbox_.refuse(from, std::move(reason)); }),
+      held_(memory_, [this](const KeptMessage& message) { release(message); }),
+      piece_fetches_(inbox_),
       fused_fetches_(options.fusion_bytes + kMostFusedHeaders, [this](FusedStaging& staging, Bytes length) {
         Incoming incoming{.data = staging.bytes.get(), .length = length, .staging = &staging};
         fused(incoming);
@@ -32,6 +34,7 @@ Status UcxReceiver::open(UcxWorker& worker, Peers& peers, UcxSender& sender) {
   worker_ = &worker;
   peers_ = &peers;
   sender_ = &sender;
+  piece_fetches_.open(worker, peers);
   fused_fetches_.open(worker, peers);
   for (auto [id, callback] : {std::pair{kUcxPiece, &UcxReceiver::on_piece}, {kUcxFused, &UcxReceiver::on_fused}}) {
     ucp_am_handler_param_t param{};
@@ -79,12 +82,17 @@ bool UcxReceiver::accepts(const FrameHeader& header) {
 
 // Messages that a peer sends until it hears of this still come.
 void UcxReceiver::watch_crowd() {
-  const std::optional<bool> crowded = met_.crowd_change(inbox_.memory().held_bytes());
+  const std::optional<bool> crowded = met_.crowd_change(memory_.held_bytes());
   if (!crowded) return;
   for (Rank peer = 0; peer < ranks_; ++peer) {
     if (!met_.has(peer) || !peers_->alive(peer)) continue;
     sender_->send_notice(peer, *crowded ? FrameKind::kCrowded : FrameKind::kRoomy);
   }
+}
+
+void UcxReceiver::add_counts(TransportStats& stats) const {
+  stats.frames_dropped += inbox_.dropped();
+  stats.held_bytes = memory_.held_bytes();
 }
 
 void UcxReceiver::piece(ConstView header_bytes, Incoming& incoming) {
@@ -150,16 +158,16 @@ bool UcxReceiver::take_announcement(ConstView header_bytes, void* data, Bytes le
 void UcxReceiver::deliver(const FrameHeader& header, ConstView eager, Incoming& incoming) {
   // Everything that may run out of memory is allocated first; only then does the inbox hear of the piece.
   held_.make_ready();
-  fetches_.make_ready();
+  piece_fetches_.make_ready();
   HeldPieces::Piece* const held = held_.take();
   const Inbox::Arrival arrival = inbox_.arrive(header, held);
   if (arrival.answer == Inbox::Answer::kHold) return keep(*held, header, eager, incoming);
   held_.give(held);
   if (arrival.answer == Inbox::Answer::kDrop) return;
   stats_.payload_bytes_received += arrival.into.size;
-  if (!incoming.announced) return inbox_.finish_with(arrival.record, header, eager, arrival.into);
+  if (!incoming.announced) return finish_with(inbox_, arrival.record, header, eager, arrival.into);
   incoming.kept = true;
-  fetch(incoming.data, arrival.record, header, arrival.into);
+  piece_fetches_.fetch(incoming.data, arrival.record, header, arrival.into);
 }
 
 void UcxReceiver::keep(HeldPieces::Piece& piece, const FrameHeader& header, ConstView eager, Incoming& incoming) {
@@ -170,41 +178,6 @@ void UcxReceiver::keep(HeldPieces::Piece& piece, const FrameHeader& header, Cons
   }
   held_.hold(piece, *incoming.message, eager, incoming.announced);
   if (incoming.announced) sender_->send_notice(header.source, FrameKind::kPutOff, header.message.key);
-}
-
-void UcxReceiver::fetch(void* data, InboxRecord* record, const FrameHeader& header, View into) {
-  Fetch* fetch = fetches_.take();
-  *fetch = {.receiver = this, .record = record, .header = header};
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.recv_am = &UcxReceiver::on_fetched;
-  param.user_data = fetch;
-  void* request = ucp_am_recv_data_nbx(worker_->handle(), data, into.data, into.size, &param);
-  if (!UCS_PTR_IS_PTR(request)) on_fetched(nullptr, UCS_PTR_STATUS(request), into.size, fetch);
-}
-
-void UcxReceiver::on_fetched(void* request, ucs_status_t status, size_t length, void* fetch) noexcept {
-  if (request != nullptr) ucp_request_free(request);
-  const Fetch done = *static_cast<Fetch*>(fetch);
-  UcxReceiver& receiver = *done.receiver;
-  const Rank from = done.header.source;
-  receiver.fetches_.give(static_cast<Fetch*>(fetch));
-  Status result(StatusCode::kInternal, {});  // stands where there is no memory for a better text
-  receiver.peers_->guard(from, [&] { result = receiver.outcome(done, status, length); });
-  receiver.peers_->guard(from, [&] { receiver.inbox_.finish(done.record, done.header, std::move(result)); });
-}
-
-Status UcxReceiver::outcome(const Fetch& fetch, ucs_status_t status, Bytes length) {
-  const Rank from = fetch.header.source;
-  if (status != UCS_OK) {
-    peers_->fail_later(from,
-                       peer_failure(fmt::format("receiving from rank {} failed: {}", from, ucs_status_string(status))));
-    return peers_->status(from);
-  }
-  if (length == fetch.header.piece_bytes) return Status::ok();
-  return data_loss(fmt::format("{} from rank {}: got {} bytes at offset {}, its header says {}",
-                               describe(fetch.header.message.key), from, length, fetch.header.piece_offset,
-                               fetch.header.piece_bytes));
 }
 
 void UcxReceiver::release(const KeptMessage& message) {
@@ -221,10 +194,10 @@ void UcxReceiver::take_held(HeldPiece piece, InboxRecord* record, const FrameHea
   if (taken.announced) {
     void* data = taken.message->data;
     held_.forget(*taken.message);
-    fetch(data, record, header, into);
+    piece_fetches_.fetch(data, record, header, into);
     return;
   }
-  inbox_.finish_with(record, header, taken.eager, into);
+  finish_with(inbox_, record, header, taken.eager, into);
   held_.release(*taken.message);
 }
 

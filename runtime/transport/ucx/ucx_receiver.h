@@ -6,13 +6,14 @@
 #include <ucp/api/ucp.h>
 
 #include "runtime/transport/frame.h"
+#include "runtime/transport/held_memory.h"
 #include "runtime/transport/inbox.h"
 #include "runtime/transport/peers.h"
-#include "runtime/transport/pool.h"
 #include "runtime/transport/transport.h"
 #include "runtime/transport/ucx/fused_fetches.h"
 #include "runtime/transport/ucx/held_pieces.h"
 #include "runtime/transport/ucx/met_peers.h"
+#include "runtime/transport/ucx/piece_fetches.h"
 #include "runtime/transport/ucx/ucx_sender.h"
 #include "runtime/transport/ucx/ucx_worker.h"
 
@@ -26,11 +27,12 @@ class UcxReceiver final : public PieceSource {
 
   Status open(UcxWorker& worker, Peers& peers, UcxSender& sender);
   Inbox& inbox() { return inbox_; }
-  const Inbox& inbox() const { return inbox_; }
 
   /// Pieces and fused messages that UCX is bringing.
-  std::size_t under_way() const { return fetches_.in_use() + fused_fetches_.under_way(); }
+  std::size_t under_way() const { return piece_fetches_.under_way() + fused_fetches_.under_way(); }
   FusedFetches& fused_fetches() { return fused_fetches_; }
+  /// Adds the counts of what has been dropped and of what waits here.
+  void add_counts(TransportStats& stats) const;
 
   /// The peers that have been met.
   MetPeers& met() { return met_; }
@@ -48,16 +50,10 @@ class UcxReceiver final : public PieceSource {
     bool kept = false;                       // it is UCX's no longer: we release or fetch it
     ucs_status_t answer() const { return kept ? UCS_INPROGRESS : UCS_OK; }
   };
-  struct Fetch {
-    UcxReceiver* receiver = nullptr;
-    InboxRecord* record = nullptr;
-    FrameHeader header;
-  };
   static ucs_status_t on_piece(void* self, const void* header, size_t header_length, void* data, size_t length,
                                const ucp_am_recv_param_t* param) noexcept;
   static ucs_status_t on_fused(void* self, const void* header, size_t header_length, void* data, size_t length,
                                const ucp_am_recv_param_t* param) noexcept;
-  static void on_fetched(void* request, ucs_status_t status, size_t length, void* fetch) noexcept;
 
   bool accepts(const FrameHeader& header);
   void piece(ConstView header_bytes, Incoming& incoming);
@@ -66,8 +62,6 @@ class UcxReceiver final : public PieceSource {
   void handle(const FrameHeader& header, Incoming& incoming);
   void deliver(const FrameHeader& header, ConstView eager, Incoming& incoming);
   void keep(HeldPieces::Piece& piece, const FrameHeader& header, ConstView eager, Incoming& incoming);
-  Status outcome(const Fetch& fetch, ucs_status_t status, Bytes length);
-  void fetch(void* data, InboxRecord* record, const FrameHeader& header, View into);
   void release(const KeptMessage& message);
 
   void take_held(HeldPiece piece, InboxRecord* record, const FrameHeader& header, View into) override;
@@ -81,8 +75,9 @@ class UcxReceiver final : public PieceSource {
   UcxSender* sender_ = nullptr;  // told what we put off
   Inbox inbox_;
   MetPeers met_;
+  HeldMemory memory_;
   HeldPieces held_;
-  Pool<Fetch> fetches_;
+  PieceFetches piece_fetches_;
   FusedFetches fused_fetches_;
 };
 

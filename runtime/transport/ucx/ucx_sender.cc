@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/transport/ucx/ucx_sender.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <fmt/core.h>
@@ -12,60 +10,36 @@ namespace {
 
 // Messages up to this go ahead of what is queued.
 constexpr Bytes kSmallBytes = 64_KiB;
-// Headers that a fused message has room for until its memory grows.
-constexpr std::size_t kRoomForHeaders = 1024;
 // Pieces under way to one peer. On one host two keep both sides busy, and more leave the cache (64 MiB both ways
 // over tcp: 24 ms with 2, 28 with 4, 31 with 8). Over a network as many as its round trips need: with pieces of
 // 1 MiB, 1 Gbit/s up to 64 ms.
 constexpr Bytes kPiecesOnThisHost = 2;
 constexpr Bytes kPiecesOverNetwork = 8;
 
-// The number of messages, from the first on, that go into one wire message of `fusion_bytes`: at least one.
-std::size_t count_fused(std::span<const Outgoing> outgoing, Bytes fusion_bytes) {
-  std::size_t count = 0;
-  for (Bytes room = fusion_bytes; count < outgoing.size(); ++count) {
-    const Bytes bytes = outgoing[count].payload.size;
-    if (bytes > room) break;
-    room -= bytes;
-  }
-  return std::max<std::size_t>(count, 1);
+// Returns false if there is no way to the peer, which has failed then.
+bool reach(Rank to, UcxEndpoints& endpoints, Peers& peers) {
+  if (endpoints.reached(to)) return true;
+  if (!peers.status(to).is_ok()) return false;
+  const Status status = endpoints.reach(to);
+  if (!status.is_ok()) peers.fail_later(to, status);
+  return status.is_ok();
 }
 
 }  // namespace
 
 UcxSender::UcxSender(const TransportOptions& options, UcxWorker& worker, Peers& peers, TransportStats& stats)
-    : options_(options),
+    : frames_(options),
       worker_(worker),
       peers_(peers),
       stats_(stats),
       queues_(static_cast<std::size_t>(options.ranks)),
-      messages_(options.ranks) {
-  options_.piece_bytes = std::max(options_.piece_bytes, kMinPieceBytes);
-}
-
-FrameHeader UcxSender::header_for(const Message& message) const {
-  FrameHeader header;
-  header.message = message;
-  header.epoch = options_.epoch;
-  header.source = options_.rank;
-  header.piece_stride = std::min(options_.piece_bytes, message.payload_bytes);
-  return header;
-}
-
-// Returns false if there is no way to the peer, which has failed then.
-bool UcxSender::reach(Rank to) {
-  if (worker_.endpoints().reached(to)) return true;
-  if (!peers_.status(to).is_ok()) return false;
-  const Status status = worker_.endpoints().reach(to);
-  if (!status.is_ok()) peers_.fail_later(to, status);
-  return status.is_ok();
-}
+      messages_(options.ranks) {}
 
 void UcxSender::send(Rank to, std::span<const Outgoing> outgoing) {
-  if (!peers_.left(to)) static_cast<void>(reach(to));
+  if (!peers_.left(to)) static_cast<void>(reach(to, worker_.endpoints(), peers_));
   if (!peers_.may_send(to, outgoing)) return;
   while (!outgoing.empty()) {
-    const std::size_t count = queue(to).announce_all ? 1 : count_fused(outgoing, options_.fusion_bytes);
+    const std::size_t count = queue(to).announce_all ? 1 : frames_.count_fused(outgoing);
     if (count == 1) {
       start(to, outgoing.front());
     } else {
@@ -80,7 +54,7 @@ void UcxSender::start(Rank to, const Outgoing& out) {
   ++stats_.messages_sent;
   stats_.payload_bytes_sent += out.payload.size;
   OutMessage* message = messages_.take(to);
-  message->header = header_for(out.message);
+  message->header = frames_.header_for(out.message);
   message->payload = out.payload;
   message->cookies.push_back(out.cookie);
   if (out.payload.size <= kSmallBytes) {
@@ -91,9 +65,9 @@ void UcxSender::start(Rank to, const Outgoing& out) {
 }
 
 void UcxSender::send_notice(Rank to, FrameKind kind, const MessageKey& key) {
-  if (!reach(to)) return;
+  if (!reach(to, worker_.endpoints(), peers_)) return;
   OutMessage* message = messages_.take(to);
-  message->header = header_for({.key = key});
+  message->header = frames_.header_for({.key = key});
   message->header.kind = kind;
   start_piece(*message);
 }
@@ -114,21 +88,10 @@ void UcxSender::start_fused(Rank to, std::span<const Outgoing> outgoing) {
   ++stats_.messages_sent;
   OutMessage* message = messages_.take_fused(to);
   std::vector<std::byte>& bytes = OutMessages::buffer_of(*message);
-  Bytes total = 0;
-  for (const Outgoing& out : outgoing) total += kFrameHeaderBytes + out.payload.size;
-  bytes.reserve(options_.fusion_bytes + kRoomForHeaders * kFrameHeaderBytes);
   message->cookies.reserve(kRoomForHeaders);
-  bytes.resize(total);  // of a message used again only what it grows by is written twice
-  Bytes at = 0;
+  frames_.write_fused(outgoing, bytes);
   for (const Outgoing& out : outgoing) {
     stats_.payload_bytes_sent += out.payload.size;
-    FrameHeader header = header_for(out.message);
-    header.piece_stride = out.payload.size;  // a part is whole, however large pieces are
-    set_piece(header, out.payload, 0, options_.checksum);
-    write_frame_header(header, bytes.data() + at);
-    at += kFrameHeaderBytes;
-    if (out.payload.size != 0) std::memcpy(bytes.data() + at, out.payload.data, out.payload.size);
-    at += out.payload.size;
     message->cookies.push_back(out.cookie);
   }
   OutPiece* piece = pieces_.take();
@@ -136,12 +99,7 @@ void UcxSender::start_fused(Rank to, std::span<const Outgoing> outgoing) {
   const ConstView data{bytes.data(), bytes.size()};
   ConstView announcement;
   if (data.size > kMostFusedAtOnce) {
-    Message whole;
-    whole.payload_bytes = data.size;
-    FrameHeader header = header_for(whole);
-    header.kind = FrameKind::kFused;
-    header.piece_bytes = header.piece_stride = data.size;
-    write_frame_header(header, piece->header.data());
+    frames_.write_announcement(data.size, piece->header.data());
     announcement = {piece->header.data(), kFrameHeaderBytes};
   }
   post(*message, *piece, kUcxFused, announcement, data);
@@ -149,8 +107,7 @@ void UcxSender::start_fused(Rank to, std::span<const Outgoing> outgoing) {
 
 void UcxSender::start_piece(OutMessage& message) {
   OutPiece* piece = pieces_.take();
-  set_piece(message.header, message.payload, message.next_offset, options_.checksum);
-  write_frame_header(message.header, piece->header.data());
+  frames_.write_header(message.header, message.payload, message.next_offset, piece->header.data());
   const ConstView data{message.payload.data + message.next_offset, message.header.piece_bytes};
   message.next_offset += data.size;
   message.all_started = message.next_offset == message.payload.size;
@@ -220,12 +177,12 @@ void UcxSender::end_if_done(OutMessage& message) {
 void UcxSender::pump(Rank to) {
   Queue& peer = queue(to);
   const Bytes pieces = worker_.endpoints().on_this_host(to) ? kPiecesOnThisHost : kPiecesOverNetwork;
-  const Bytes limit = pieces * options_.piece_bytes;
+  const Bytes limit = pieces * frames_.piece_bytes();
   while (!peer.waiting.empty() && peer.under_way < limit && peers_.status(to).is_ok()) {
     pieces_.make_ready();  // or nothing is taken from the queue
     OutMessage& message = *peer.waiting.front();
     const Bytes left = message.payload.size - message.next_offset;
-    if (left <= options_.piece_bytes) peer.waiting.pop();  // it may end within start_piece
+    if (left <= frames_.piece_bytes()) peer.waiting.pop();  // it may end within start_piece
     start_piece(message);
   }
 }

@@ -12,6 +12,7 @@
 #include "runtime/transport/peers.h"
 #include "runtime/transport/pool.h"
 #include "runtime/transport/transport.h"
+#include "runtime/transport/ucx/out_frames.h"
 #include "runtime/transport/ucx/out_messages.h"
 #include "runtime/transport/ucx/ucx_worker.h"
 
@@ -73,7 +74,6 @@ class UcxSender {
     bool announce_all = false;
   };
 
-  bool reach(Rank to);
   void start(Rank to, const Outgoing& out);
   void start_fused(Rank to, std::span<const Outgoing> outgoing);
   void start_piece(OutMessage& message);
@@ -84,10 +84,9 @@ class UcxSender {
   void cancel(OutMessage& message, const Status& status);
   static void on_sent(void* request, ucs_status_t status, void* piece) noexcept;
 
-  FrameHeader header_for(const Message& message) const;
   Queue& queue(Rank to) { return queues_[static_cast<std::size_t>(to)]; }
 
-  TransportOptions options_;
+  OutFrames frames_;
   UcxWorker& worker_;
   Peers& peers_;
   TransportStats& stats_;

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "runtime/transport/held_memory.h"
 #include "tests/runtime/transport/piece_header.h"
 
 namespace casync::test {
@@ -206,12 +207,14 @@ TEST_CASE_METHOD(Fixture, "inbox: what waits is counted for each peer alone, and
 TEST_CASE_METHOD(Fixture, "inbox: the memory that a peer's waiting messages take has a limit of its own") {
   answer = Placement::Kind::kLater;
   inbox.arrive(header(100, 100, 0), nullptr);
-  inbox.memory().keep(1, 500_MiB);
-  inbox.memory().keep(2, 500_MiB);
-  inbox.memory().release(1, 400_MiB);
-  inbox.memory().keep(1, 400_MiB);
+  HeldMemory held(3, [this](Rank from, Status reason) { inbox.refuse(from, std::move(reason)); });
+  held.keep(1, 500_MiB);
+  held.keep(2, 500_MiB);
+  held.release(1, 400_MiB);
+  held.keep(1, 400_MiB);
   CHECK(refusals.empty());
-  inbox.memory().keep(1, 100_MiB);
+  held.keep(1, 100_MiB);
+  held.keep(1, 100_MiB);
   REQUIRE(refusals.size() == 1);
   CHECK_THAT(refusals[0].message(), Catch::Contains("rank 1 has sent 600 MiB that nobody here waits for"));
   FrameHeader next = header(100, 100, 0);

@@ -36,7 +36,7 @@ struct ProgramOnDevice {
   }
 
   CudaModules modules() {
-    const auto loaded = device->load(std::vector<std::string>{"no machine code"});
+    const auto loaded = CudaModules::load(*device, std::vector<std::string>{"no machine code"});
     REQUIRE(loaded.is_ok());
     return *loaded;
   }

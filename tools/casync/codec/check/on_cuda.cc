@@ -10,6 +10,7 @@
 #include "compll/cuda/cubin.h"
 #include "compll/cuda/cuda_codec.h"
 #include "compll/cuda/cuda_device.h"
+#include "compll/cuda/cuda_modules.h"
 #include "compll/cuda/driver.h"
 #include "tools/casync/codec/check/cuda_speeds.h"
 #include "tools/casync/codec/check/rounds.h"
@@ -36,14 +37,14 @@ Result<Loaded> load(const compll::Program& program, const compll::Source& source
   auto device = compll::CudaDevice::open(**driver);
   if (!device) return device.status();
   begin = Clock::now();
-  const Result<compll::Cubin> cubin = compll::cubin_of(*text, (*device)->architecture());
+  const Result<compll::Cubin> cubin = compll::cubin_of(*text, (*device)->facts().architecture);
   if (!cubin) return cubin.status();
-  auto modules = (*device)->load(cubin->code);
+  auto modules = compll::CudaModules::load(**device, cubin->code);
   if (!modules) return modules.status();
   making.compiled_seconds = seconds_since(begin);
   making.built = cubin->built;
-  making.device = (*device)->name();
-  making.compiler = cubin->compiler + " for " + (*device)->architecture();
+  making.device = (*device)->facts().name;
+  making.compiler = cubin->compiler + " for " + (*device)->facts().architecture;
   return Loaded{std::move(*device), std::move(*text), std::move(*modules), making};
 }
 

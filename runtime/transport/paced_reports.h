@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "runtime/transport/transport.h"
+
+namespace casync::runtime {
+
+/// Reports of a paced transport to its client, which are made once their time has come. Reports of one kind that are
+/// due together are made in the order in which they were added.
+class PacedReports {
+ public:
+  void add_sent(std::uint64_t cookie, Status status, Clock::time_point at) {
+    sent_.push_back({cookie, std::move(status), at});
+  }
+  void add_received(Rank from, const Message& message, Status status, Clock::time_point at) {
+    received_.push_back({from, message, std::move(status), at});
+  }
+  bool empty() const { return sent_.empty() && received_.empty(); }
+  /// The time of the next report; the end of time if there is none.
+  Clock::time_point next() const;
+
+  /// Makes the reports that are due: sent() ahead of received(). The client may add more meanwhile. True when there
+  /// were any.
+  bool make_due(TransportClient& client, Clock::time_point now);
+
+ private:
+  struct Sent {
+    std::uint64_t cookie = 0;
+    Status status;
+    Clock::time_point at;
+  };
+  struct Received {
+    Rank from = 0;
+    Message message;
+    Status status;
+    Clock::time_point at;
+  };
+
+  std::vector<Sent> sent_, sent_now_;  // in no order of their times: there are few
+  std::vector<Received> received_, received_now_;
+};
+
+}  // namespace casync::runtime
