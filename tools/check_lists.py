@@ -30,8 +30,11 @@ def must_be_named(name):
 
 
 def build_files(root):
-    """Folder relative to the root -> text of its CMakeLists.txt, and the text of all of them and the modules."""
-    lists = {f.parent.relative_to(root): f.read_text() for f in source_files(root, ("CMakeLists.txt",))}
+    """Folder relative to the root -> text of its CMakeLists.txt and of the .cmake files beside it, and the text of all of
+    them and the modules."""
+    lists = {}
+    for f in source_files(root, ("CMakeLists.txt",)):
+        lists[f.parent.relative_to(root)] = "\n".join(part.read_text() for part in [f, *sorted(f.parent.glob("*.cmake"))])
     modules = [f.read_text() for f in (root / "cmake").glob("*.cmake")]
     return lists, "\n".join([*lists.values(), *modules])
 

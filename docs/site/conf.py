@@ -33,6 +33,7 @@ autodoc_typehints = "signature"
 suppress_warnings = [
     "autoapi.python_import_resolution",  # of frameworks, which are not installed here
     "duplicate_declaration.cpp",  # a namespace, of each header that opens it
+    "ref.python",  # `Session` in a signature is the one of its module, and others have the same name
 ]
 
 breathe_projects = {"casync": os.environ["CASYNC_DOXYGEN_XML"]}
