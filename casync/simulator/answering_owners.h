@@ -21,7 +21,7 @@ class ToldContributions {
   void count(std::size_t taken, std::span<const Rank> answered);
 
   std::uint64_t taken() const { return taken_; }
-  /// Those of them that `rank` has been told, and those that it has not.
+  /// The taken contributions that `rank` has been told of, and the others.
   std::uint64_t told(Rank rank) const { return told_[static_cast<std::size_t>(rank)]; }
   std::uint64_t untold(Rank rank) const { return untold_[static_cast<std::size_t>(rank)]; }
 

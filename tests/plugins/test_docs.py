@@ -33,12 +33,14 @@ def test_the_build_and_the_tools_find_frameworks_by_their_folders():
     assert [str(file.relative_to(ROOT)) for file in naming] == ["tools/setup"]
 
 
-def test_setup_tests_and_status_have_every_framework():
+def test_setup_tests_and_pages_have_every_framework():
     for name in (folder.parent.name for folder in ROOT.glob("plugins/python/casync/*/__init__.py")):
         for file, forms in {
             "tools/setup": (rf"^{name}=\(", rf"\.venv/{name}: ", rf"\binstall_environment {name} "),
-            "tests/plugins/CMakeLists.txt": (rf"ENVIRONMENT {name} ",),
+            f"tests/plugins/{name}.cmake": (rf"ENVIRONMENT {name} ",),
             "docs/status.md": (rf"\]\((py)?{name}\.md",),
+            "README.md": (rf"\]\(docs/(py)?{name}\.md",),
+            f"docs/site/python/{name}.md": (rf"^## casync\.{name}$",),
         }.items():
             text = (ROOT / file).read_text()
             for form in forms:
