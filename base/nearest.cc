@@ -45,9 +45,11 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
+std::string backquoted(std::string_view word) { return "`" + std::string(word) + "`"; }
+
 std::string hint(std::string_view word, std::span<const std::string_view> known) {
   const std::string_view meant = nearest(word, known);
-  return meant.empty() ? "" : " (did you mean `" + std::string(meant) + "`?)";
+  return meant.empty() ? "" : " (did you mean " + backquoted(meant) + "?)";
 }
 
 }  // namespace casync

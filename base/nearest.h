@@ -16,6 +16,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// one change). Of equally close words, the first.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
+/// "`word`", as messages quote names of plans and programs.
+std::string backquoted(std::string_view word);
+
 /// " (did you mean `X`?)", or nothing when no known word is close.
 std::string hint(std::string_view word, std::span<const std::string_view> known);
 

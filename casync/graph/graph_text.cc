@@ -11,23 +11,22 @@ namespace {
 
 using std::to_string;
 
-std::string text(BufferId id) { return "b" + to_string(TaskGraph::index(id)); }
-std::string text(TaskId id) { return "t" + to_string(TaskGraph::index(id)); }
-std::string text(const Slice& s) { return "[" + to_string(s.first) + ", " + to_string(s.first + s.count) + ")"; }
-std::string_view text(Hop hop) {
+std::string text_of(BufferId id) { return "b" + to_string(TaskGraph::index(id)); }
+std::string text_of(TaskId id) { return "t" + to_string(TaskGraph::index(id)); }
+std::string_view text_of(Hop hop) {
   constexpr std::string_view kNames[] = {"first hop", "second hop", "raw", "a sum"};
   return kNames[static_cast<std::size_t>(hop)];
 }
-std::string text(const MessageId& id) { return to_string(id.partition) + "." + to_string(id.hop); }
+std::string text_of(const MessageId& id) { return to_string(id.partition) + "." + to_string(id.hop); }
 
-std::string text(const Merge& merge) {
+std::string text_of(const Merge& merge) {
   std::string out = "merge";
   for (const std::optional<BufferId>& part : merge.contributions) {
-    out += part ? " " + text(*part) : " own " + text(merge.local);
+    out += part ? " " + text_of(*part) : " own " + text_of(merge.local);
     out += " +";
   }
   out.resize(out.size() - 2);
-  return out + " into " + text(merge.to) + (merge.last ? ", the last" : "");
+  return out + " into " + text_of(merge.to) + (merge.last ? ", the last" : "");
 }
 
 std::vector<std::vector<TaskId>> predecessors_of(const TaskGraph& graph) {
@@ -57,31 +56,37 @@ std::string cluster_dot(const TaskGraph& graph, std::size_t rank) {
 
 }  // namespace
 
+std::string text_of(const Slice& slice) {
+  return "[" + to_string(slice.first) + ", " + to_string(slice.first + slice.count) + ")";
+}
+
 std::string task_text(const TaskGraph& graph, TaskId task) {
-  return std::visit(
-      Match{[](const Encode& t) { return "encode " + text(t.from) + " into " + text(t.to); },
-            [](const Decode& t) { return "decode " + text(t.from) + " to " + text(t.to); },
-            [](const Merge& t) { return text(t); },
-            [](const Send& t) { return "send " + text(t.from) + " to rank " + to_string(t.to) + " as " + text(t.id); },
-            [](const Recv& t) {
-              return "recv " + text(t.id) + " from rank " + to_string(t.from) + " into " + text(t.to);
-            }},
-      graph.tasks()[TaskGraph::index(task)]);
+  return std::visit(Match{[](const Encode& t) { return "encode " + text_of(t.from) + " into " + text_of(t.to); },
+                          [](const Decode& t) { return "decode " + text_of(t.from) + " to " + text_of(t.to); },
+                          [](const Merge& t) { return text_of(t); },
+                          [](const Send& t) {
+                            return "send " + text_of(t.from) + " to rank " + to_string(t.to) + " as " + text_of(t.id);
+                          },
+                          [](const Recv& t) {
+                            return "recv " + text_of(t.id) + " from rank " + to_string(t.from) + " into " +
+                                   text_of(t.to);
+                          }},
+                    graph.tasks()[TaskGraph::index(task)]);
 }
 
 std::string graph_text(const TaskGraph& graph) {
   std::string out;
   for (std::size_t b = 0; b < graph.buffers().size(); ++b) {
     const Buffer& buffer = graph.buffers()[b];
-    out += text(BufferId(b)) + ": partition " + to_string(buffer.partition) + " " + text(buffer.slice) + ", ";
-    out += text(buffer.hop);
+    out += text_of(BufferId(b)) + ": partition " + to_string(buffer.partition) + " " + text_of(buffer.slice) + ", ";
+    out += text_of(buffer.hop);
     out += "\n";
   }
   const auto before = predecessors_of(graph);
   for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
-    out += text(TaskId(t)) + ": " + task_text(graph, TaskId(t));
+    out += text_of(TaskId(t)) + ": " + task_text(graph, TaskId(t));
     if (!before[t].empty()) out += "; after";
-    for (TaskId first : before[t]) out += " " + text(first);
+    for (TaskId first : before[t]) out += " " + text_of(first);
     out += "\n";
   }
   return out;

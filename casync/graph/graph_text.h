@@ -8,6 +8,9 @@
 
 namespace casync {
 
+/// The places of a slice: "[0, 64)".
+std::string text_of(const Slice& slice);
+
 /// One task as a line without its number: "send b0 to rank 2 as 1.0" (partition 1, hop 0).
 std::string task_text(const TaskGraph& graph, TaskId task);
 

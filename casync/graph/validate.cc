@@ -13,7 +13,6 @@ namespace {
 
 using std::to_string;
 
-std::string text(const Slice& s) { return "[" + to_string(s.first) + ", " + to_string(s.first + s.count) + ")"; }
 bool overlap(const Slice& a, const Slice& b) { return a.first < b.first + b.count && b.first < a.first + a.count; }
 
 void sort_by_position(std::vector<std::pair<Slice, std::size_t>>& slices) {
@@ -85,15 +84,15 @@ class StructureInspection : Inspection {
 
   Status slice_is(std::size_t t, BufferId id, const Slice& expected) const {
     if (buffer(id).slice == expected) return Status::ok();
-    return wrong(t, "buffer b" + to_string(TaskGraph::index(id)) + " holds elements " + text(buffer(id).slice) +
-                        ", not " + text(expected));
+    return wrong(t, "buffer b" + to_string(TaskGraph::index(id)) + " holds elements " + text_of(buffer(id).slice) +
+                        ", not " + text_of(expected));
   }
 
   Status slices_agree() const {
     for (std::size_t b = 0; b < graph().buffers().size(); ++b) {
       const Slice& slice = graph().buffers()[b].slice;
       if (slice.first <= elements_ && slice.count <= elements_ - slice.first) continue;
-      return internal_error("buffer " + to_string(b) + ": elements " + text(slice) + " of a gradient of " +
+      return internal_error("buffer " + to_string(b) + ": elements " + text_of(slice) + " of a gradient of " +
                             to_string(elements_));
     }
     for (std::size_t t = 0; t < size(); ++t) {
@@ -243,7 +242,7 @@ class ElementInspection : Inspection {
     const Elements end = decoded_.first + decoded_.count;
     for (const auto& [slice, t] : decoded) {
       if (slice.first < decoded_.first || slice.first + slice.count > end) {
-        return wrong(t, "this rank gets the result of elements " + text(decoded_) + " alone");
+        return wrong(t, "this rank gets the result of elements " + text_of(decoded_) + " alone");
       }
     }
     for (const auto& [slice, t] : decoded) {

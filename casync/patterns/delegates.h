@@ -28,6 +28,13 @@ inline std::vector<Node> nodes_of(std::span<const int> node_of, int ranks) {
   return nodes;
 }
 
+/// The number of ranks of the largest node; at least 1.
+inline std::size_t most_ranks(std::span<const Node> nodes) {
+  std::size_t most = 1;
+  for (const Node& node : nodes) most = std::max(most, node.size());
+  return most;
+}
+
 /// The rank that merges its node's contributions to the partition with this place among all partitions: one rank of the
 /// node after the other.
 inline Rank delegate(const Node& node, std::size_t place) { return node[place % node.size()]; }
@@ -36,8 +43,7 @@ inline Rank delegate(const Node& node, std::size_t place) { return node[place % 
 /// later each time, and each place goes to the next node: so with nodes of one size every rank owns one partition of
 /// as many as there are ranks, and few partitions are spread over the nodes and over the ranks of each.
 inline std::size_t owner_node(std::span<const Node> nodes, std::size_t place) {
-  std::size_t largest = 1;
-  for (const Node& node : nodes) largest = std::max(largest, node.size());
+  const std::size_t largest = most_ranks(nodes);
   return (place % largest + place / largest) % nodes.size();
 }
 

@@ -11,8 +11,6 @@
 namespace casync {
 namespace {
 
-std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
-
 /// Returns true if this source leaves the codec to the planner.
 bool leaves_codec_open(const Choice& choice) {
   return !choice.codec && (choice.max_error.has_value() || !choice.allowed.empty());
@@ -89,7 +87,7 @@ struct Sources {
 std::string name_of(const Plan& plan, const Choice* source) {
   if (source == &plan.defaults) return "the default";
   for (std::size_t r = 0; r < plan.rules.size(); ++r) {
-    if (source == &plan.rules[r].choice) return "rule " + std::to_string(r + 1) + " " + quoted(plan.rules[r].match);
+    if (source == &plan.rules[r].choice) return "rule " + std::to_string(r + 1) + " " + backquoted(plan.rules[r].match);
   }
   return "its entry";
 }
@@ -106,11 +104,11 @@ std::optional<std::string> remark_on_rule(const Plan& plan, std::size_t at, std:
     if (first == at) return std::nullopt;
     hidden_by.insert(first);
   }
-  const std::string rule = "rule " + std::to_string(at + 1) + " " + quoted(plan.rules[at].match);
+  const std::string rule = "rule " + std::to_string(at + 1) + " " + backquoted(plan.rules[at].match);
   if (matched == 0) return rule + " matches no gradient";
   std::string others;
   for (std::size_t first : hidden_by) {
-    others += (others.empty() ? "" : ", ") + std::to_string(first + 1) + " " + quoted(plan.rules[first].match);
+    others += (others.empty() ? "" : ", ") + std::to_string(first + 1) + " " + backquoted(plan.rules[first].match);
   }
   return rule + " never applies: what it matches (" + std::to_string(matched) +
          (matched == 1 ? " gradient" : " gradients") + ") is taken by rule " + others + " before it";
@@ -218,7 +216,7 @@ std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec>
   const std::set<std::string_view> known(names.begin(), names.end());
   for (const Entry& entry : plan.gradients) {
     if (known.contains(entry.name)) continue;
-    found.push_back("entry " + quoted(entry.name) + " names no gradient" + hint(entry.name, names));
+    found.push_back("entry " + backquoted(entry.name) + " names no gradient" + hint(entry.name, names));
   }
   for (const GradientGroup& group : plan.groups) {
     const auto whole = std::find_if(gradients.begin(), gradients.end(),
@@ -227,7 +225,7 @@ std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec>
     for (const std::string& name : group.gradients) {
       const bool is_in = std::any_of(whole->members.begin(), whole->members.end(),
                                      [&](const GroupMember& member) { return member.name == name; });
-      if (!is_in) found.push_back("group " + quoted(group.name) + ": " + quoted(name) + " names no gradient");
+      if (!is_in) found.push_back("group " + backquoted(group.name) + ": " + backquoted(name) + " names no gradient");
     }
   }
   const auto made_for = [&](std::optional<int> wanted, int here, const char* what) {

@@ -5,10 +5,10 @@
 #include <set>
 #include <string_view>
 
+#include "base/nearest.h"
+
 namespace casync {
 namespace {
-
-std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
 
 /// The groups of gradients, by name: the first one where a gradient is in several.
 using GroupOf = std::map<std::string_view, std::string_view>;
@@ -20,10 +20,11 @@ std::string fault_of_gradients(const GradientGroup& group, GroupOf& group_of) {
   for (const std::string& name : group.gradients) {
     const auto [first, fresh] = group_of.emplace(name, group.name);
     if (!fault.empty()) continue;
-    if (name.empty()) fault = "group " + quoted(group.name) + ": a gradient without a name";
+    if (name.empty()) fault = "group " + backquoted(group.name) + ": a gradient without a name";
     if (!fresh) {
-      fault = "group " + quoted(group.name) + ": gradient " + quoted(name) + " a second time, expected in one group";
-      if (first->second != group.name) fault += " (it is in " + quoted(first->second) + ")";
+      fault = "group " + backquoted(group.name) + ": gradient " + backquoted(name) +
+              " a second time, expected in one group";
+      if (first->second != group.name) fault += " (it is in " + backquoted(first->second) + ")";
     }
   }
   return fault;
@@ -31,7 +32,7 @@ std::string fault_of_gradients(const GradientGroup& group, GroupOf& group_of) {
 
 std::string fault_of_limits(const GradientGroup& group) {
   if (!group.choice.max_error && group.choice.allowed.empty()) return "";
-  return "group " + quoted(group.name) +
+  return "group " + backquoted(group.name) +
          ": max_error or allow, expected codec: the planner chooses for single gradients";
 }
 
@@ -47,24 +48,25 @@ std::vector<GroupFault> faults_of_groups(const Plan& plan) {
     if (group.name.empty()) {
       fault = "a group without a name, expected name: \"NAME\"";
     } else if (!names.insert(group.name).second) {
-      fault = "group " + quoted(group.name) + " a second time, expected one of this name";
+      fault = "group " + backquoted(group.name) + " a second time, expected one of this name";
     }
     if (fault.empty()) fault = fault_of_limits(group);
     if (!fault.empty()) faults.push_back({false, at, fault});
   }
   for (std::size_t at = 0; at < plan.groups.size(); ++at) {
     if (!group_of.contains(plan.groups[at].name)) continue;
-    faults.push_back({false, at, "group " + quoted(plan.groups[at].name) + " has the name of a gradient in a group"});
+    faults.push_back(
+        {false, at, "group " + backquoted(plan.groups[at].name) + " has the name of a gradient in a group"});
   }
   for (std::size_t at = 0; at < plan.gradients.size(); ++at) {
     const std::string& name = plan.gradients[at].name;
     if (const auto in = group_of.find(name); in != group_of.end()) {
       faults.push_back({true, at,
-                        "an entry of " + quoted(name) + ", which is in group " + quoted(in->second) +
+                        "an entry of " + backquoted(name) + ", which is in group " + backquoted(in->second) +
                             ": what holds for the group is written there"});
     } else if (names.contains(name)) {
       faults.push_back(
-          {true, at, "an entry of " + quoted(name) + ", which is a group: what holds for it is written there"});
+          {true, at, "an entry of " + backquoted(name) + ", which is a group: what holds for it is written there"});
     }
   }
   return faults;

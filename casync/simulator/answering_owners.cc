@@ -4,12 +4,6 @@
 #include <algorithm>
 
 namespace casync {
-namespace {
-
-constexpr double kFloatBytes = 4;
-
-}  // namespace
-
 void ToldContributions::count(std::size_t taken, std::span<const Rank> answered) {
   taken_ += taken;
   for (std::uint64_t& untold : untold_) untold += taken;
@@ -111,7 +105,7 @@ double AnsweringOwners::seconds_of_batch(const Partition& partition) const {
     if (partition.batches.contributed(static_cast<Rank>(rank)) == AnswerBatches::kEver || taken.empty()) continue;
     floats += 3.0 * static_cast<double>(taken.size()) - (partition.told.untold(static_cast<Rank>(rank)) == 0 ? 1 : 0);
   }
-  seconds += kFloatBytes * floats * static_cast<double>(partition.owned.elements) / memory_bytes_per_second_;
+  seconds += sizeof(float) * floats * static_cast<double>(partition.owned.elements) / memory_bytes_per_second_;
   const double answer = CodecCosts::merge(partition.owned.elements, {&sum, 1}, second);
   for (const Rank rank : partition.batches.answered()) {
     seconds += answer + (rank == partition.owned.owner ? 0 : second.download(partition.owned.elements));

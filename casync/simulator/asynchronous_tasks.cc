@@ -24,7 +24,7 @@ std::vector<bool> contributors(const Servers& servers, const Topology& topology)
 }
 
 /// The rules of a session (runtime/session/asynchronous_run.cc).
-Status check(const Scenario& scenario, const Decision& decision, const std::vector<bool>& contributes) {
+Status check_asynchronous(const Scenario& scenario, const Decision& decision, const std::vector<bool>& contributes) {
   if (decision.strategy != StrategyKind::kPs) {
     return plan_error("strategy `" + std::string(name_of(decision.strategy)) +
                       "` makes one result for all ranks, and `asynchronous` an answer for each: use strategy `ps`");
@@ -94,14 +94,14 @@ class Partitions {
   FlatTasks& flat_;
 };
 
-Status add_gradient(const Scenario& scenario, std::uint32_t at, std::size_t first_owner, std::uint64_t& tasks,
-                    FlatTasks& flat, AnsweringOwners& owners) {
+Status add_answers(const Scenario& scenario, std::uint32_t at, std::size_t first_owner, std::uint64_t& tasks,
+                   FlatTasks& flat, AnsweringOwners& owners) {
   const Decision& decision = scenario.decisions[at];
   const GradientSpec& spec = scenario.training.gradients[at].spec;
   const auto count = static_cast<std::uint32_t>(scenario.decisions.size());
   const int ranks = scenario.topology.ranks;
   const std::vector<bool> contributes = contributors(decision.servers, scenario.topology);
-  CASYNC_RETURN_IF_ERROR(check(scenario, decision, contributes));
+  CASYNC_RETURN_IF_ERROR(check_asynchronous(scenario, decision, contributes));
   Result<HopCosts> costs = hop_costs(decision, spec.dtype, scenario.profile, scenario.facts_of);
   if (!costs) return costs.status();
   const HopCosts& kept = owners.keep(std::move(*costs));
@@ -120,7 +120,7 @@ Status add_asynchronous_tasks(const Scenario& scenario, const std::vector<std::s
                               AnsweringOwners& owners) {
   std::uint64_t tasks = 0;
   for (std::uint32_t g = 0; g < scenario.decisions.size(); ++g) {
-    const Status added = add_gradient(scenario, g, first_owners[g], tasks, flat, owners);
+    const Status added = add_answers(scenario, g, first_owners[g], tasks, flat, owners);
     if (added.is_ok()) continue;
     return Status(added.code(), "gradient " + scenario.training.gradients[g].spec.name + ": " + added.message());
   }

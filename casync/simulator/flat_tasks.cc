@@ -79,18 +79,17 @@ struct Price {
   }
 };
 
-/// One end of a message, sorted by the message's identity.
-struct End {
-  Rank from = 0, to = 0;
-  MessageId id;
-  std::uint32_t task = 0;
-
-  auto name() const { return std::tie(from, to, id); }
-};
-
 }  // namespace
 
 struct FlatTasks::Ends {
+  /// One end of a message, sorted by the message's identity.
+  struct End {
+    Rank from = 0, to = 0;
+    MessageId id;
+    std::uint32_t task = 0;
+
+    auto name() const { return std::tie(from, to, id); }
+  };
   std::vector<End> sends, recvs;
 };
 
@@ -240,8 +239,8 @@ Status FlatTasks::connect(std::span<const TaskGraph> graphs, StrategyKind strate
 }
 
 Status FlatTasks::connect(Ends ends) {
-  std::vector<End>&sends = ends.sends, &recvs = ends.recvs;
-  const auto by_name = [](const End& a, const End& b) { return a.name() < b.name(); };
+  std::vector<Ends::End>&sends = ends.sends, &recvs = ends.recvs;
+  const auto by_name = [](const Ends::End& a, const Ends::End& b) { return a.name() < b.name(); };
   std::sort(sends.begin(), sends.end(), by_name);
   std::sort(recvs.begin(), recvs.end(), by_name);
   for (std::size_t i = 0; i < std::max(sends.size(), recvs.size()); ++i) {
@@ -250,7 +249,7 @@ Status FlatTasks::connect(Ends ends) {
       tasks_[recvs[i].task].peer_task = sends[i].task;
       continue;
     }
-    const End& odd = i >= recvs.size() || (i < sends.size() && by_name(sends[i], recvs[i])) ? sends[i] : recvs[i];
+    const Ends::End& odd = i >= recvs.size() || (i < sends.size() && by_name(sends[i], recvs[i])) ? sends[i] : recvs[i];
     return internal_error("the message from rank " + std::to_string(odd.from) + " to rank " + std::to_string(odd.to) +
                           ", partition " + std::to_string(odd.id.partition) + ", hop " + std::to_string(odd.id.hop) +
                           ", has only one end");

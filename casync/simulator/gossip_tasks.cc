@@ -13,7 +13,6 @@
 namespace casync {
 namespace {
 
-constexpr double kFloatBytes = 4;
 constexpr int kMostPairedRanks = 64;  // as in a session
 
 bool is_exact(const Decision& decision, DType dtype) {
@@ -22,7 +21,7 @@ bool is_exact(const Decision& decision, DType dtype) {
 }
 
 /// The rules of a session (runtime/session/inner_runs.cc, difference_gossip.cc).
-Status check(const Scenario& scenario, const Decision& decision, DType dtype) {
+Status check_gossip(const Scenario& scenario, const Decision& decision, DType dtype) {
   if (decision.servers.dedicated) {
     return plan_error(
         "gossip averages the parameters of all ranks, and dedicated servers have none: leave `dedicated` "
@@ -74,7 +73,7 @@ Result<std::vector<TaskGraph>> graphs_of(const Scenario& scenario, const Decisio
 /// difference; the second reads the differences, changes all copies, and reads them once more on the way to their mean.
 std::vector<double> turns_of(const Scenario& scenario, Elements elements) {
   const auto members = static_cast<double>(ring_neighbours(0, scenario.topology.ranks).size() + 1);
-  const double pass_s = kFloatBytes * static_cast<double>(elements) / scenario.profile.memory_bytes_per_second;
+  const double pass_s = sizeof(float) * static_cast<double>(elements) / scenario.profile.memory_bytes_per_second;
   return {scenario.profile.launch_s + 3 * pass_s, scenario.profile.launch_s + (4 * members + 2) * pass_s};
 }
 
@@ -87,11 +86,11 @@ CodecFactsOf without_residuals(const CodecFactsOf& facts_of) {
   };
 }
 
-Status add_gradient(const Scenario& scenario, std::uint32_t at, int pairing, std::uint32_t slots, std::uint64_t& tasks,
-                    FlatTasks& flat) {
+Status add_gossip(const Scenario& scenario, std::uint32_t at, int pairing, std::uint32_t slots, std::uint64_t& tasks,
+                  FlatTasks& flat) {
   Decision decision = scenario.decisions[at];
   const GradientSpec& spec = scenario.training.gradients[at].spec;
-  CASYNC_RETURN_IF_ERROR(check(scenario, decision, spec.dtype));
+  CASYNC_RETURN_IF_ERROR(check_gossip(scenario, decision, spec.dtype));
   decision.strategy = StrategyKind::kPs;  // of gradients and of a consensus; what it carries is checked above
   decision.servers = {};
   const bool exact = is_exact(decision, spec.dtype);
@@ -122,7 +121,7 @@ Status add_gossip_tasks(const Scenario& scenario, FlatTasks& flat) {
   for (int pairing = 0; pairing < pairings; ++pairing) {
     for (std::uint32_t g = 0; g < gradients; ++g) {
       const Status added =
-          add_gradient(scenario, g, pairing, gradients * static_cast<std::uint32_t>(pairings), tasks, flat);
+          add_gossip(scenario, g, pairing, gradients * static_cast<std::uint32_t>(pairings), tasks, flat);
       if (added.is_ok()) continue;
       return Status(added.code(), "gradient " + scenario.training.gradients[g].spec.name + ": " + added.message());
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -58,6 +59,7 @@ struct Outline {
   /// Seconds that one rank is busy in one step, over all stages.
   double codec_s() const;
   double port_s(bool between) const;
+  double busiest_port_s() const { return std::max(port_s(false), port_s(true)); }
   double messages_s() const;  ///< for which its processors are busy with messages
   /// From ready to done when nothing else goes on: a lower bound that ignores waiting for other stages'
   /// ports.

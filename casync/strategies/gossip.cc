@@ -9,15 +9,15 @@
 namespace casync {
 namespace {
 
-constexpr std::uint32_t kOnlyHop = 0;
+constexpr std::uint32_t kToNeighbours = 0;
 
-void add_partition(TaskGraph::Builder& graph, const Exchange& exchange, std::span<const Rank> neighbours,
-                   std::uint32_t partition, const Slice& slice) {
+void add_sums(TaskGraph::Builder& graph, const Exchange& exchange, std::span<const Rank> neighbours,
+              std::uint32_t partition, const Slice& slice) {
   std::vector<TaskId> sent;
   if (!neighbours.empty()) {
     const BufferId mine = graph.buffer({slice, Hop::kFirst, partition});
     graph.add(Encode{slice, mine});
-    for (const Rank peer : neighbours) sent.push_back(graph.add(Send{peer, mine, {partition, kOnlyHop}}));
+    for (const Rank peer : neighbours) sent.push_back(graph.add(Send{peer, mine, {partition, kToNeighbours}}));
   }
   // Rank order, the own elements included: neighbours that have the same two contributions end with the same bytes.
   std::vector<std::optional<BufferId>> contributions;
@@ -28,7 +28,7 @@ void add_partition(TaskGraph::Builder& graph, const Exchange& exchange, std::spa
       has_own = true;
     }
     const BufferId theirs = graph.buffer({slice, Hop::kFirst, partition});
-    graph.add(Recv{peer, theirs, {partition, kOnlyHop}});
+    graph.add(Recv{peer, theirs, {partition, kToNeighbours}});
     contributions.emplace_back(theirs);
   }
   if (!has_own) contributions.emplace_back(std::nullopt);
@@ -48,11 +48,11 @@ void add_differences(TaskGraph::Builder& graph, const Exchange& exchange, std::s
   graph.add(Encode{at(own), mine});
   const TaskId decode = graph.add(Decode{mine, at(own)});
   // An identity codec's code lies in the memory that is decoded to.
-  for (const Rank peer : neighbours) graph.after(graph.add(Send{peer, mine, {partition, kOnlyHop}}), decode);
+  for (const Rank peer : neighbours) graph.after(graph.add(Send{peer, mine, {partition, kToNeighbours}}), decode);
   for (std::size_t i = 0; i < neighbours.size(); ++i) {
     const Slice theirs = at(i < own ? i : i + 1);
     const BufferId code = graph.buffer({theirs, Hop::kFirst, partition});
-    graph.add(Recv{neighbours[i], code, {partition, kOnlyHop}});
+    graph.add(Recv{neighbours[i], code, {partition, kToNeighbours}});
     graph.add(Decode{code, theirs});
   }
 }
@@ -83,7 +83,7 @@ std::vector<Rank> ring_neighbours(Rank self, int ranks) {
 }
 
 TaskGraph gossip_graph(const Exchange& exchange, std::span<const Rank> neighbours) {
-  return graph_of(exchange, neighbours, &add_partition);
+  return graph_of(exchange, neighbours, &add_sums);
 }
 
 TaskGraph difference_gossip_graph(const Exchange& exchange, std::span<const Rank> neighbours) {

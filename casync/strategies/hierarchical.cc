@@ -8,33 +8,27 @@
 namespace casync {
 namespace {
 
-// The hops of a partition's way.
+// The hops of a partition's way. If codes travel side by side, hop 0 is a rank's own code, to its delegate or the
+// owner, and hop 1 + i the code of a node's i-th rank, sent on by its delegate. Later hops are numbered from the most
+// ranks of a node on.
 constexpr std::uint32_t kToDelegate = 0;
 constexpr std::uint32_t kToOwner = 1;
-constexpr std::uint32_t kFromOwner = 2;
+constexpr std::uint32_t kToOtherDelegates = 2;
 constexpr std::uint32_t kFromDelegate = 3;
-
-// The most ranks on a node. If codes travel side by side, hop 0 is a rank's own code, to its delegate or the owner, and
-// hop 1 + i the code of a node's i-th rank, sent on by its delegate. Later hops are numbered from the most ranks on.
-std::uint32_t most_ranks(std::span<const Node> nodes) {
-  std::size_t most = 1;
-  for (const Node& node : nodes) most = std::max(most, node.size());
-  return static_cast<std::uint32_t>(most);
-}
 
 using Contributions = std::vector<std::optional<BufferId>>;
 
 // One partition on this rank.
-class Leg {
+class HierarchicalLeg {
  public:
-  Leg(TaskGraph::Builder& graph, const Exchange& exchange, std::span<const Node> nodes, std::uint32_t partition,
-      const Slice& slice)
+  HierarchicalLeg(TaskGraph::Builder& graph, const Exchange& exchange, std::span<const Node> nodes,
+                  std::uint32_t partition, const Slice& slice)
       : graph_(graph),
         nodes_(nodes),
         ranks_(exchange.ranks),
         self_(exchange.self),
         coded_terms_(exchange.coded_terms),
-        from_owner_(coded_terms_ ? most_ranks(nodes) + 1 : kFromOwner),
+        from_owner_(coded_terms_ ? most_ranks(nodes) + 1 : kToOtherDelegates),
         from_delegate_(coded_terms_ ? most_ranks(nodes) + 2 : kFromDelegate),
         place_(exchange.first_owner + partition),
         partition_(partition),
@@ -199,7 +193,7 @@ TaskGraph hierarchical_graph(const Exchange& exchange) {
   TaskGraph::Builder graph;
   for (std::size_t p = 0; p < exchange.partitions; ++p) {
     const Slice slice = partition_slice(exchange.elements, exchange.partitions, p);
-    if (slice.count > 0) Leg(graph, exchange, nodes, static_cast<std::uint32_t>(p), slice).add();
+    if (slice.count > 0) HierarchicalLeg(graph, exchange, nodes, static_cast<std::uint32_t>(p), slice).add();
   }
   return std::move(graph).build();
 }

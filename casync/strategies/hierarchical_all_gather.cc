@@ -11,21 +11,15 @@ namespace {
 
 using Contributions = std::vector<std::optional<BufferId>>;
 
-constexpr std::uint32_t kToDelegate = 0;
+constexpr std::uint32_t kWithinNode = 0;
 /// The hop of the code that comes from a node's delegate: the i-th of its node's codes, or that of their sum.
 constexpr std::uint32_t between_hop(std::size_t i) { return static_cast<std::uint32_t>(1 + i); }
 
-std::size_t most_ranks(std::span<const Node> nodes) {
-  std::size_t most = 1;
-  for (const Node& node : nodes) most = std::max(most, node.size());
-  return most;
-}
-
 // One partition on this rank.
-class Leg {
+class HierarchicalGatherLeg {
  public:
-  Leg(TaskGraph::Builder& graph, const Exchange& exchange, std::span<const Node> nodes, std::uint32_t partition,
-      const Slice& slice)
+  HierarchicalGatherLeg(TaskGraph::Builder& graph, const Exchange& exchange, std::span<const Node> nodes,
+                        std::uint32_t partition, const Slice& slice)
       : graph_(graph),
         nodes_(nodes),
         ranks_(exchange.ranks),
@@ -73,7 +67,7 @@ class Leg {
   void add_member() {
     const Rank to = delegate(*node_, place_);
     const BufferId mine = add_code(coded_terms_ ? Hop::kFirst : Hop::kRaw);
-    const TaskId sent = graph_.add(Send{to, mine, {partition_, kToDelegate}});
+    const TaskId sent = graph_.add(Send{to, mine, {partition_, kWithinNode}});
     const BufferId result = add_arrival(to, result_, from_delegate_);
     // Raw elements are sent from the gradient's own memory.
     graph_.after(sent, graph_.add(Decode{result, slice_}));
@@ -118,7 +112,7 @@ class Leg {
     Contributions contributions;
     for (const Rank rank : *node_) {
       std::optional<BufferId> theirs;
-      if (rank != self_) theirs = add_arrival(rank, Hop::kRaw, kToDelegate);
+      if (rank != self_) theirs = add_arrival(rank, Hop::kRaw, kWithinNode);
       contributions.push_back(theirs);
     }
     return contributions;
@@ -134,7 +128,7 @@ class Leg {
           code = add_arrival(delegate(node, place_), Hop::kFirst, between_hop(i));
           continue;
         }
-        code = node[i] == self_ ? add_code(Hop::kFirst) : add_arrival(node[i], Hop::kFirst, kToDelegate);
+        code = node[i] == self_ ? add_code(Hop::kFirst) : add_arrival(node[i], Hop::kFirst, kWithinNode);
         send_between(*code, i);
       }
     }
@@ -172,7 +166,7 @@ TaskGraph hierarchical_all_gather_graph(const Exchange& exchange) {
   TaskGraph::Builder graph;
   for (std::size_t p = 0; p < exchange.partitions; ++p) {
     const Slice slice = partition_slice(exchange.elements, exchange.partitions, p);
-    if (slice.count > 0) Leg(graph, exchange, nodes, static_cast<std::uint32_t>(p), slice).add();
+    if (slice.count > 0) HierarchicalGatherLeg(graph, exchange, nodes, static_cast<std::uint32_t>(p), slice).add();
   }
   return std::move(graph).build();
 }

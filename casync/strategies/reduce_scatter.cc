@@ -44,7 +44,8 @@ void add_sent(TaskGraph::Builder& graph, Rank owner, std::uint32_t partition, co
 }
 
 /// Returns the sum.
-BufferId add_owned(TaskGraph::Builder& graph, const Exchange& exchange, std::uint32_t partition, const Slice& slice) {
+BufferId add_owned_shard(TaskGraph::Builder& graph, const Exchange& exchange, std::uint32_t partition,
+                         const Slice& slice) {
   // Rank order, whatever the order of arrival: the sum is then the same bytes in every run.
   std::vector<std::optional<BufferId>> by_rank(static_cast<std::size_t>(exchange.ranks));
   for (int k = 0; k < star::spokes(exchange.ranks); ++k) {
@@ -115,7 +116,7 @@ TaskGraph reduce_scatter_graph(const Exchange& exchange) {
       const Slice slice = shards.slice(owner, part);
       if (slice.count == 0) continue;
       if (owner == exchange.self) {
-        sums.emplace_back(add_owned(graph, exchange, shards.number(owner, part), slice));
+        sums.emplace_back(add_owned_shard(graph, exchange, shards.number(owner, part), slice));
       } else {
         add_sent(graph, owner, shards.number(owner, part), slice);
       }

@@ -9,9 +9,9 @@ namespace casync {
 namespace {
 
 // One partition on this rank.
-class Leg {
+class RingLeg {
  public:
-  Leg(TaskGraph::Builder& graph, const Exchange& exchange, std::uint32_t partition, const Slice& slice)
+  RingLeg(TaskGraph::Builder& graph, const Exchange& exchange, std::uint32_t partition, const Slice& slice)
       : graph_(graph),
         partition_(partition),
         slice_(slice),
@@ -128,7 +128,7 @@ TaskGraph ring_graph(const Exchange& exchange) {
   TaskGraph::Builder graph;
   for (std::size_t p = 0; p < exchange.partitions; ++p) {
     const Slice slice = partition_slice(exchange.elements, exchange.partitions, p);
-    if (slice.count > 0) Leg(graph, exchange, static_cast<std::uint32_t>(p), slice).add();
+    if (slice.count > 0) RingLeg(graph, exchange, static_cast<std::uint32_t>(p), slice).add();
   }
   return std::move(graph).build();
 }

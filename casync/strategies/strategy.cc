@@ -22,13 +22,11 @@ constexpr Strategy kStrategies[] = {
 #include "casync/model/strategies.def"
 };
 
-std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
-
 Status can_carry(const Strategy& strategy, const Decision& decision) {
   if (!strategy.second_hop && !(decision.second_hop == decision.codec)) {
-    return plan_error("strategy " + quoted(strategy.name) + " has one hop only, in codec " +
-                      quoted(text_of(decision.codec)) + ", and nothing travels in second_hop " +
-                      quoted(text_of(decision.second_hop)) +
+    return plan_error("strategy " + backquoted(strategy.name) + " has one hop only, in codec " +
+                      backquoted(text_of(decision.codec)) + ", and nothing travels in second_hop " +
+                      backquoted(text_of(decision.second_hop)) +
                       "; name the codec beside the strategy, which then stands for both hops, or use strategy `ps`");
   }
   return Status::ok();
@@ -57,7 +55,8 @@ Status check_servers(const Servers& servers, StrategyKind strategy, int ranks) {
   const int most = servers.dedicated ? ranks - 1 : ranks;
   const std::string what = text_of(servers);
   if (strategy != StrategyKind::kPs) {
-    return plan_error(what + " beside strategy " + quoted(name_of(strategy)) + ", which has none; use strategy `ps`");
+    return plan_error(what + " beside strategy " + backquoted(name_of(strategy)) +
+                      ", which has none; use strategy `ps`");
   }
   if (servers.count >= 1 && servers.count <= most) return Status::ok();
   return plan_error(what + " in a group of " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks") +
@@ -131,9 +130,9 @@ Result<StrategyKind> strategy_from(std::string_view name) {
   for (const Strategy& strategy : kStrategies) {
     if (strategy.name == name) return strategy.kind;
     known.push_back(strategy.name);
-    names += (names.empty() ? "" : ", ") + quoted(strategy.name);
+    names += (names.empty() ? "" : ", ") + backquoted(strategy.name);
   }
-  return plan_error("no strategy " + quoted(name) + hint(name, known) + "; there are " + names);
+  return plan_error("no strategy " + backquoted(name) + hint(name, known) + "; there are " + names);
 }
 
 }  // namespace casync

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+constexpr const char* kLibraryNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
 // NVRTC_ERROR_INVALID_OPTION: NVRTC does not know it, such as an architecture; NVRTC_ERROR_COMPILATION.
 constexpr int kUnknownOption = 5, kRefused = 6;
 
@@ -70,17 +70,17 @@ Result<Nvrtc> Nvrtc::load() {
     return library != nullptr ? from(library, *wanted)
                               : unavailable("CASYNC_NVRTC=" + *wanted + " is no library that can be loaded");
   }
-  for (const char* name : kNames) {
+  for (const char* name : kLibraryNames) {
     if (void* const library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return from(library, name);
   }
   std::string tried;
   for (const fs::path& folder : places()) {
     tried += ", " + folder.string();
-    for (const char* name : kNames) {
+    for (const char* name : kLibraryNames) {
       if (void* const library = open(folder / name)) return from(library, (folder / name).string());
     }
   }
-  return unavailable(std::string("there is no NVRTC: ") + kNames[0] + " and " + kNames[1] +
+  return unavailable(std::string("there is no NVRTC: ") + kLibraryNames[0] + " and " + kLibraryNames[1] +
                      " are not where the loader looks" + tried +
                      "; install one (pip install nvidia-cuda-nvrtc), or name it by CASYNC_NVRTC");
 }

@@ -16,7 +16,7 @@ namespace {
 
 /// In the order of cuda::Sizes.
 enum Function : std::size_t { kEncode, kMerge, kDecode, kResult, kFunctions };
-constexpr const char* kNames[kFunctions] = {"encode", "merge", "decode", "result"};
+constexpr const char* kFunctionNames[kFunctions] = {"encode", "merge", "decode", "result"};
 
 class VectorFormKernels final : public CodecKernels {
  public:
@@ -27,7 +27,8 @@ class VectorFormKernels final : public CodecKernels {
     CASYNC_RETURN_IF_ERROR(kernels_.find(modules, text.codec));
     for (const auto& [function, stages] : text.stages) {
       for (std::size_t i = 0; i < kFunctions; ++i) {
-        if (function == kNames[i]) CASYNC_RETURN_IF_ERROR(kernels_.find(modules, text.codec, function, functions_[i]));
+        if (function == kFunctionNames[i])
+          CASYNC_RETURN_IF_ERROR(kernels_.find(modules, text.codec, function, functions_[i]));
       }
     }
     return Status::ok();

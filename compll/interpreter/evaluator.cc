@@ -15,7 +15,7 @@ namespace casync::compll {
 namespace {
 
 /// Number of elements that a body is applied to at once: each term is looked at once for all of them.
-constexpr Elements kLanes = 32;
+constexpr Elements kTermLanes = 32;
 
 /// Returns true if a body computes whole arrays for each element.
 bool needs_arrays(const Body& body) {
@@ -102,7 +102,7 @@ std::vector<Values> Evaluator::map(const Term& term) {
   for (const TermPtr& argument : term.arguments) arrays.push_back(evaluate(*argument));
   const Elements n = arrays.front().size();
   std::vector<Values> results(term.types.size(), Values(n));
-  const Elements most = needs_arrays(*term.function) ? 1 : kLanes;
+  const Elements most = needs_arrays(*term.function) ? 1 : kTermLanes;
   for (Elements first = 0; first < n; first += most) {
     const Elements lanes = std::min(most, n - first);
     index_ = first;
@@ -128,7 +128,7 @@ void Evaluator::begin_body(const Body& body, std::span<const std::span<const Sca
 }
 
 void Evaluator::apply(const Body& body, std::span<Scalar> into, std::span<const Scalar> with) {
-  const Elements most = into.size() > 1 && needs_arrays(body) ? 1 : kLanes;
+  const Elements most = into.size() > 1 && needs_arrays(body) ? 1 : kTermLanes;
   for (Elements first = 0; first < into.size(); first += most) {
     const Elements lanes = std::min(most, into.size() - first);
     begin_body(body, std::array<std::span<const Scalar>, 2>{into.subspan(first, lanes), with.subspan(first, lanes)});
@@ -168,7 +168,7 @@ void Evaluator::elements(const Term& term, std::span<Scalar> out) {
       elements(*term.arguments.front(), out);
       return convert(out, term.arguments.front()->type().element, term.type().element);
     case Op::kSelect: {
-      std::array<Scalar, kLanes> holds, otherwise;
+      std::array<Scalar, kTermLanes> holds, otherwise;
       elements(*term.arguments[0], std::span(holds).first(out.size()));
       elements(*term.arguments[1], out);
       elements(*term.arguments[2], std::span(otherwise).first(out.size()));
@@ -186,7 +186,7 @@ void Evaluator::elements(const Term& term, std::span<Scalar> out) {
   }
   if (const std::optional<ArrayOp> op = array_op(term.op)) return fill(evaluate(term, *op).front());
   elements(*term.arguments.front(), out);
-  std::array<Scalar, kLanes> second;
+  std::array<Scalar, kTermLanes> second;
   if (term.arguments.size() > 1) elements(*term.arguments[1], std::span(second).first(out.size()));
   compute(term.op, term.arguments.front()->type().element, out, std::span(second).first(out.size()));
 }

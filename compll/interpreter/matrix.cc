@@ -12,18 +12,18 @@
 namespace casync::compll {
 namespace {
 
-constexpr std::size_t kLanes = 16;
+constexpr std::size_t kSumLanes = 16;
 constexpr double kLeastLeft = 0x1p-20;
 
 /// The sum of product(0), product(1), ...
 template <class Number, class Product>
 Number sum_in_lanes(std::size_t count, const Product& product) {
-  std::array<Number, kLanes> lanes{};
+  std::array<Number, kSumLanes> lanes{};
   for (std::size_t i = 0; i < count; ++i) {
     const Number each = product(i);
-    lanes[i % kLanes] = lanes[i % kLanes] + each;
+    lanes[i % kSumLanes] = lanes[i % kSumLanes] + each;
   }
-  for (std::size_t half = kLanes / 2; half != 0; half /= 2) {
+  for (std::size_t half = kSumLanes / 2; half != 0; half /= 2) {
     for (std::size_t i = 0; i < half; ++i) lanes[i] = lanes[i] + lanes[i + half];
   }
   return lanes[0];

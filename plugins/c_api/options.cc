@@ -19,16 +19,16 @@ namespace {
 constexpr double kMostSeconds = 1e6;  // beyond it a deadline is a mistake; also the range of CASYNC_TIMEOUT_SEC
 
 // The fields of the first version of the struct.
-constexpr std::size_t kFirstSize = offsetof(casync_session_options, store_user) + sizeof(void*);
+constexpr std::size_t kFirstOptionsSize = offsetof(casync_session_options, store_user) + sizeof(void*);
 constexpr std::size_t kMostSize = 64 * 1024;
 
 /// The options as this library knows them: fields that an older caller lacks are zero. InvalidArgument: smaller than
 /// the first version, or a newer caller sets a field that this library does not know.
 Result<casync_session_options> read(const casync_session_options* given) {
   const std::size_t size = given->struct_size;
-  if (size < kFirstSize || size > kMostSize) {
+  if (size < kFirstOptionsSize || size > kMostSize) {
     return invalid_argument("casync_session_options.struct_size is " + std::to_string(size) + ", at least " +
-                            std::to_string(kFirstSize) + ": set it to sizeof(casync_session_options)");
+                            std::to_string(kFirstOptionsSize) + ": set it to sizeof(casync_session_options)");
   }
   casync_session_options known{};
   const std::size_t common = std::min(size, sizeof known);

@@ -35,8 +35,6 @@ Result<std::size_t> position_of(const Training& training, const std::string& nam
   return invalid_argument("the model has no gradient `" + name + "`" + hint(name, names));
 }
 
-double ports(const Outline& outline) { return std::max(outline.port_s(false), outline.port_s(true)); }
-
 /// Values from `first` to `last`, in equal proportions.
 std::vector<double> scale(double first, double last, std::size_t count) {
   std::vector<double> values;
@@ -140,7 +138,7 @@ Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const 
     options[*at] = option;
     const Alternative made{option->decision,
                            option->outline.alone_s(),
-                           ports(option->outline),
+                           option->outline.busiest_port_s(),
                            option->outline.codec_s(),
                            option->outline.messages_s(),
                            evaluator.quick(options, priorities, step.fusion_bytes) + offset,

@@ -22,7 +22,7 @@ struct Group {
   bool says_partitions() const { return choice.partitions || choice.partition_bytes; }
 };
 
-constexpr Bytes kLeastPartition = 16_KiB, kMostPartition = 64_MiB;
+constexpr Bytes kLeastStated = 16_KiB, kMostStated = 64_MiB;
 
 /// The decision's fields as a choice, without the number of partitions.
 Choice choice_of(const Decision& decision, const GradientSpec& spec) {
@@ -69,7 +69,7 @@ class Partitions {
  private:
   Group largest(const Group& all) const {
     Group best = usual(all);
-    for (Bytes bytes = kLeastPartition; bytes <= kMostPartition; bytes *= 2) {
+    for (Bytes bytes = kLeastStated; bytes <= kMostStated; bytes *= 2) {
       Group other = of_size(all, bytes);
       if (other.gradients.size() > best.gradients.size()) best = std::move(other);
     }

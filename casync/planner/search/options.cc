@@ -201,7 +201,7 @@ std::vector<Prices> price_grid(double step_s) {
 const Option* cheapest(const std::vector<const Option*>& options, const Prices& prices) {
   const auto cost = [&](const Option* option) {
     const Outline& outline = option->outline;
-    return outline.alone_s() + prices.port * std::max(outline.port_s(false), outline.port_s(true)) +
+    return outline.alone_s() + prices.port * outline.busiest_port_s() +
            prices.codec * (outline.codec_s() + outline.messages_s()) + prices.steps * option->more_steps;
   };
   return *std::min_element(options.begin(), options.end(),

@@ -12,11 +12,9 @@
 namespace casync {
 namespace {
 
-double ports(const Outline& outline) { return std::max(outline.port_s(false), outline.port_s(true)); }
-
 std::string reason(const Option& chosen, const Option& plain, const Option* coded, const GradientTimes& times) {
   if (compresses(chosen.decision)) {
-    const double saved = ports(plain.outline) - ports(chosen.outline);
+    const double saved = plain.outline.busiest_port_s() - chosen.outline.busiest_port_s();
     const double messages = plain.outline.messages_s() - chosen.outline.messages_s();
     const std::string processors = messages > 0 ? " and " + text_of_seconds(messages) + " less of messages" : "";
     return text_of_seconds(std::max(0.0, saved)) + " less on the wire" + processors + " for " +

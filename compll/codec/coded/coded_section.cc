@@ -10,7 +10,7 @@
 namespace casync::compll {
 namespace {
 
-enum class Form : std::uint8_t { kPlain, kCoded };
+enum class CodedForm : std::uint8_t { kPlain, kCoded };
 
 Elements blocks_of(const CodedElements& section) { return ceil_div(section.count, kCodedBlock); }
 Bytes table_bytes(const CodedElements& section) { return blocks_of(section) * sizeof(std::uint16_t); }
@@ -32,8 +32,8 @@ Bytes size_in_table(const std::byte* table, Elements block) {
 bool check_block(const CodedElements& block, ConstView from) {
   if (from.size == 0) return false;
   const ConstView rest = from.slice(1, from.size - 1);
-  if (from.data[0] == static_cast<std::byte>(Form::kCoded)) return check_coded_block(block, rest);
-  if (from.data[0] != static_cast<std::byte>(Form::kPlain) || rest.size != block.plain_bytes()) return false;
+  if (from.data[0] == static_cast<std::byte>(CodedForm::kCoded)) return check_coded_block(block, rest);
+  if (from.data[0] != static_cast<std::byte>(CodedForm::kPlain) || rest.size != block.plain_bytes()) return false;
   const unsigned used = block.count * block.bits % 8;
   return used == 0 || std::to_integer<unsigned>(rest.data[rest.size - 1]) >> used == 0;
 }
@@ -65,7 +65,7 @@ Bytes write_coded_section(const CodedElements& section, const std::byte* plain, 
     const std::byte* const from = plain + plain_begin(section, std::min(i, equal));
     const Bytes coded = write_coded_block(block, from, code.data());
     const Bytes bytes = coded != 0 ? coded : block.plain_bytes();
-    out[end] = static_cast<std::byte>(coded != 0 ? Form::kCoded : Form::kPlain);
+    out[end] = static_cast<std::byte>(coded != 0 ? CodedForm::kCoded : CodedForm::kPlain);
     std::memcpy(out + end + 1, coded != 0 ? code.data() : from, bytes);
     const auto size = static_cast<std::uint16_t>(1 + bytes);
     std::memcpy(out + i * sizeof size, &size, sizeof size);
@@ -103,7 +103,7 @@ Elements different_in_section(const CodedElements& section, const std::byte* fro
   for (Elements i = 0; i < blocks_of(section); ++i) {
     const CodedElements block = block_of(section, i);
     const ConstView code(from + begin + 1, size_in_table(from, i) - 1);
-    const bool is_coded = from[begin] == static_cast<std::byte>(Form::kCoded);
+    const bool is_coded = from[begin] == static_cast<std::byte>(CodedForm::kCoded);
     const Elements in_block = is_coded ? different_in(block, code) : block.count;
     if (in_block != 0) different = i * kCodedBlock + in_block;
     begin += 1 + code.size;
@@ -117,7 +117,7 @@ void read_coded_section(const CodedElements& section, const std::byte* from, Ele
     const CodedElements block = block_of(section, i);
     const ConstView code(from + begin + 1, size_in_table(from, i) - 1);
     std::byte* const to = plain + plain_begin(section, i);
-    if (from[begin] == static_cast<std::byte>(Form::kCoded)) {
+    if (from[begin] == static_cast<std::byte>(CodedForm::kCoded)) {
       read_coded_block(block, code, to);
     } else {
       std::memcpy(to, code.data, code.size);

@@ -58,7 +58,7 @@ bool read_one(BitReader& bits, unsigned most, std::uint32_t* x) {
 }
 
 /// Reads a block's code. `elements` null: only checks it.
-bool read(const CodedElements& block, ConstView code, std::uint32_t* elements) {
+bool read_elements(const CodedElements& block, ConstView code, std::uint32_t* elements) {
   BitReader bits(code);
   Elements i = 0;
   while (i < block.count) {
@@ -100,11 +100,11 @@ Bytes write_elias(const CodedElements& block, const std::byte* plain, std::byte*
   return size < block.plain_bytes() ? size : 0;
 }
 
-bool check_elias(const CodedElements& block, ConstView code) { return read(block, code, nullptr); }
+bool check_elias(const CodedElements& block, ConstView code) { return read_elements(block, code, nullptr); }
 
 void read_elias(const CodedElements& block, ConstView code, std::byte* plain) {
   std::array<std::uint32_t, kCodedBlock> elements;
-  static_cast<void>(read(block, code, elements.data()));
+  static_cast<void>(read_elements(block, code, elements.data()));
   pack_plain(block, elements.data(), plain);
 }
 

@@ -50,14 +50,14 @@ class Frequent {
 };
 
 /// The widths of a sequence and of those in it.
-struct Form {
+struct FrequentForm {
   std::array<unsigned, kMostNested + 1> widths{kAsTheyAre, kAsTheyAre, kAsTheyAre};
   Bytes size = 0;
 };
 
 /// The form with the fewest bytes for `count` bytes that have none of the first `known` values.
-Form best_form(const Frequent& frequent, unsigned known, Elements count, unsigned depth) {
-  Form best;
+FrequentForm best_form(const Frequent& frequent, unsigned known, Elements count, unsigned depth) {
+  FrequentForm best;
   best.size = 1 + count;
   if (known < frequent.size() && frequent.times(known) == count) {
     best.widths[depth] = kSame;
@@ -68,7 +68,7 @@ Form best_form(const Frequent& frequent, unsigned known, Elements count, unsigne
   unsigned upto = known;
   for (unsigned width = 1; width <= kMostWidth && depth < kMostNested && upto < frequent.size(); ++width) {
     for (; upto < std::min(frequent.size(), known + escape_of(width)); ++upto) left -= frequent.times(upto);
-    Form form;
+    FrequentForm form;
     if (left != 0) form = best_form(frequent, upto, left, depth + 1);
     form.widths[depth] = width;
     form.size += head_of(width) + code_bytes(width, count);
@@ -79,7 +79,7 @@ Form best_form(const Frequent& frequent, unsigned known, Elements count, unsigne
 
 class Writer {
  public:
-  Writer(const Frequent& frequent, const Form& form, std::byte* out)
+  Writer(const Frequent& frequent, const FrequentForm& form, std::byte* out)
       : frequent_(frequent), form_(form), begin_(out), out_(out) {}
 
   Bytes run(const std::uint8_t* bytes, Elements count) {
@@ -152,7 +152,7 @@ class Writer {
   void put(std::uint8_t byte) { *out_++ = std::byte{byte}; }
 
   const Frequent& frequent_;
-  const Form form_;
+  const FrequentForm form_;
   std::byte* const begin_;
   std::byte* out_;
   unsigned known_ = 0;

@@ -15,7 +15,7 @@
 namespace casync::compll {
 namespace {
 
-constexpr Bytes kHead = sizeof(std::uint16_t);
+constexpr Bytes kPackedHead = sizeof(std::uint16_t);
 
 struct Planes {
   alignas(64) std::array<std::array<std::uint8_t, kCodedBlock>, 8> bytes;
@@ -75,7 +75,7 @@ void join(const CodedElements& block, const Planes& in, std::byte* plain) {
 /// The number at the beginning of a block's code; 0 if that is too short.
 Elements count_in(ConstView code) {
   std::uint16_t count = 0;
-  if (code.size >= kHead) std::memcpy(&count, code.data, sizeof count);
+  if (code.size >= kPackedHead) std::memcpy(&count, code.data, sizeof count);
   return count;
 }
 
@@ -92,7 +92,7 @@ Bytes write_packed(const CodedElements& block, const std::byte* plain, std::byte
   while (count != 0 && is_zero(count - 1)) --count;
   const auto sent = static_cast<std::uint16_t>(count);
   std::memcpy(out, &sent, sizeof sent);
-  Bytes size = kHead;
+  Bytes size = kPackedHead;
   for (unsigned p = 0; p < planes_of(block) && count != 0; ++p) {
     size += write_frequent(planes.bytes[p].data(), count, out + size);
   }
@@ -103,8 +103,8 @@ Elements different_in_packed(ConstView code) { return count_in(code); }
 
 bool check_packed(const CodedElements& block, ConstView code) {
   const Elements count = count_in(code);
-  if (code.size < kHead || count > block.count) return false;
-  code = code.slice(kHead, code.size - kHead);
+  if (code.size < kPackedHead || count > block.count) return false;
+  code = code.slice(kPackedHead, code.size - kPackedHead);
   for (unsigned p = 0; p < planes_of(block) && count != 0; ++p) {
     const Bytes size = check_frequent(code, count, most_in(block, p));
     if (size == 0) return false;
@@ -116,7 +116,7 @@ bool check_packed(const CodedElements& block, ConstView code) {
 void read_packed(const CodedElements& block, ConstView code, std::byte* plain) {
   Planes planes;
   const Elements count = count_in(code);
-  code = code.slice(kHead, code.size - kHead);
+  code = code.slice(kPackedHead, code.size - kPackedHead);
   for (unsigned p = 0; p < planes_of(block); ++p) {
     std::fill(planes.bytes[p].begin() + static_cast<std::ptrdiff_t>(count), planes.bytes[p].end(), std::uint8_t{0});
     if (count == 0) continue;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kNowhere = 0xffffffff;
 constexpr unsigned kLongest = 24, kMostRice = 31;
-constexpr Bytes kHead = 3;
+constexpr Bytes kRisingHead = 3;
 
 /// The number of low bits with which distances of this mean take the fewest: 2^k is near to mean x ln 2.
 unsigned rice_of(std::uint64_t sum, Elements count) {
@@ -31,19 +31,19 @@ unsigned rice_of(std::uint64_t sum, Elements count) {
 }
 
 /// Reads a block's code. `places` null: only checks it.
-bool read(const CodedElements& block, ConstView code, std::uint32_t* places) {
-  if (code.size < kHead) return false;
+bool read_places(const CodedElements& block, ConstView code, std::uint32_t* places) {
+  if (code.size < kRisingHead) return false;
   const auto rice = std::to_integer<unsigned>(code.data[0]);
   std::uint16_t count;
   std::memcpy(&count, code.data + 1, sizeof count);
   if (rice > kMostRice || count > block.count) return false;
   if (places != nullptr) std::fill(places + count, places + block.count, kNowhere);
-  if (count == 0) return rice == 0 && code.size == kHead;
+  if (count == 0) return rice == 0 && code.size == kRisingHead;
   std::uint32_t place;
-  if (code.size < kHead + sizeof place) return false;
-  std::memcpy(&place, code.data + kHead, sizeof place);
+  if (code.size < kRisingHead + sizeof place) return false;
+  std::memcpy(&place, code.data + kRisingHead, sizeof place);
   if (places != nullptr) places[0] = place;
-  BitReader bits(code.slice(kHead + sizeof place, code.size - kHead - sizeof place));
+  BitReader bits(code.slice(kRisingHead + sizeof place, code.size - kRisingHead - sizeof place));
   for (Elements i = 1; i < count; ++i) {
     const std::uint64_t word = bits.peek();
     if (rice == 0 && (word & 3) == 3) {  // places side by side
@@ -80,9 +80,9 @@ Bytes write_rising(const CodedElements& block, const std::byte* plain, std::byte
   const auto sent = static_cast<std::uint16_t>(count);
   out[0] = static_cast<std::byte>(rice);
   std::memcpy(out + 1, &sent, sizeof sent);
-  if (count == 0) return kHead < block.plain_bytes() ? kHead : 0;
-  std::memcpy(out + kHead, places.data(), sizeof places[0]);
-  BitWriter bits(out + kHead + sizeof places[0]);
+  if (count == 0) return kRisingHead < block.plain_bytes() ? kRisingHead : 0;
+  std::memcpy(out + kRisingHead, places.data(), sizeof places[0]);
+  BitWriter bits(out + kRisingHead + sizeof places[0]);
   for (Elements i = 1; i < count; ++i) {
     const std::uint32_t distance = places[i] - places[i - 1] - 1;
     const std::uint32_t zeros = distance >> rice;
@@ -93,11 +93,11 @@ Bytes write_rising(const CodedElements& block, const std::byte* plain, std::byte
       bits.put(distance, 32);
     }
   }
-  const Bytes size = kHead + sizeof places[0] + bits.finish();
+  const Bytes size = kRisingHead + sizeof places[0] + bits.finish();
   return size < block.plain_bytes() ? size : 0;
 }
 
-bool check_rising(const CodedElements& block, ConstView code) { return read(block, code, nullptr); }
+bool check_rising(const CodedElements& block, ConstView code) { return read_places(block, code, nullptr); }
 
 Elements different_in_rising(ConstView code) {
   std::uint16_t count;
@@ -107,7 +107,7 @@ Elements different_in_rising(ConstView code) {
 
 void read_rising(const CodedElements& block, ConstView code, std::byte* plain) {
   std::array<std::uint32_t, kCodedBlock> places;
-  static_cast<void>(read(block, code, places.data()));
+  static_cast<void>(read_places(block, code, places.data()));
   pack_plain(block, places.data(), plain);
 }
 

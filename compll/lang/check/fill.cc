@@ -7,7 +7,7 @@ namespace casync::compll {
 namespace {
 
 /// Computes terms of which some variables are known.
-class Known {
+class KnownTerms {
  public:
   void set(VariableId id, const Fill& value) {
     if (value) values_[id] = *value;
@@ -65,7 +65,7 @@ class Known {
 }  // namespace
 
 std::vector<Fill> fills_of(const Body& body, const std::vector<Fill>& arguments) {
-  Known known;
+  KnownTerms known;
   for (std::size_t i = 0; i < arguments.size(); ++i) known.set(body.parameters[i], arguments[i]);
   for (const Step& step : body.steps) {
     if (step.variables.size() == 1) known.set(step.variables.front(), known.value(*step.value));

@@ -15,8 +15,6 @@ namespace {
 constexpr std::string_view kKnown[] = {"summary",  "source",         "number", "version", "class",      "feedback",
                                        "overflow", "shared_numbers", "votes",  "shape",   "exact_merge"};
 
-std::string quoted(std::string_view word) { return "`" + std::string(word) + "`"; }
-
 }  // namespace
 
 void PropertyChecker::check() {
@@ -28,7 +26,7 @@ void PropertyChecker::check() {
 }
 
 void PropertyChecker::check_word(const Property& property) const {
-  const std::string name = quoted(property.name.text);
+  const std::string name = backquoted(property.name.text);
   const auto is_same = [&](const Property& other) { return other.name.text == property.name.text; };
   if (std::count_if(tree_.properties.begin(), tree_.properties.end(), is_same) > 1) {
     code_.refuse(property.name.at, name + " is declared twice");
@@ -63,7 +61,7 @@ void PropertyChecker::take_class(const Property& property) {
   declares.contractive = property.value == "contractive";
   declares.unbiased = property.value == "unbiased";
   if (declares.contractive || declares.unbiased) return;
-  code_.refuse(property.value_at, "there is no class " + quoted(property.value),
+  code_.refuse(property.value_at, "there is no class " + backquoted(property.value),
                "a codec is `contractive` (its error is smaller than its input) or `unbiased` (right on average)");
 }
 
@@ -102,7 +100,7 @@ std::uint8_t PropertyChecker::small_number(const Property& property) const {
   int value = 0;
   for (const char c : property.value) value = c >= '0' && c <= '9' && value < 1000 ? 10 * value + (c - '0') : 1000;
   if (property.value.empty() || value < 1 || value > 255) {
-    code_.refuse(property.value_at, quoted(property.name.text) + " is a number from 1 to 255");
+    code_.refuse(property.value_at, backquoted(property.name.text) + " is a number from 1 to 255");
   }
   return static_cast<std::uint8_t>(value);
 }

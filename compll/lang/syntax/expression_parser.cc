@@ -28,7 +28,7 @@ int binding(const Token& token) {
 }
 
 template <class Node>
-ExpressionPtr make(Span at, Node node) {
+ExpressionPtr make_expression(Span at, Node node) {
   return std::make_unique<Expression>(Expression{at, std::move(node)});
 }
 
@@ -48,7 +48,7 @@ ExpressionPtr ExpressionParser::read_conditional() {
   tokens_.expect(":", "between the two values of `?`");
   ExpressionPtr no = read_expression();
   const Span at = between(condition->at, no->at);
-  return make(at, Conditional{std::move(condition), std::move(yes), std::move(no)});
+  return make_expression(at, Conditional{std::move(condition), std::move(yes), std::move(no)});
 }
 
 ExpressionPtr ExpressionParser::read_binary(int least) {
@@ -60,7 +60,7 @@ ExpressionPtr ExpressionParser::read_binary(int least) {
     const Token& sign = tokens_.take();
     ExpressionPtr right = read_binary(binds + 1);
     const Span at = between(left->at, right->at);
-    left = make(at, Binary{sign.text, sign.at, std::move(left), std::move(right)});
+    left = make_expression(at, Binary{sign.text, sign.at, std::move(left), std::move(right)});
   }
   return left;
 }
@@ -72,7 +72,7 @@ ExpressionPtr ExpressionParser::read_unary() {
     const Token& token = tokens_.take();
     ExpressionPtr operand = read_unary();
     const Span at = between(token.at, operand->at);
-    return make(at, Unary{token.text, std::move(operand)});
+    return make_expression(at, Unary{token.text, std::move(operand)});
   }
   if (is_cast_ahead()) return read_cast();
   return read_postfix();
@@ -101,7 +101,7 @@ ExpressionPtr ExpressionParser::read_cast() {
   tokens_.expect(")", "behind the type of a conversion");
   call.arguments.push_back(read_unary());
   const Span at = between(open.at, call.arguments.front()->at);
-  return make(at, std::move(call));
+  return make_expression(at, std::move(call));
 }
 
 ExpressionPtr ExpressionParser::read_postfix() {
@@ -111,11 +111,11 @@ ExpressionPtr ExpressionParser::read_postfix() {
     if (tokens_.take_if("[")) {
       ExpressionPtr index = read_expression();
       const Span at = between(value->at, tokens_.expect("]", "behind an index").at);
-      value = make(at, Index{std::move(value), std::move(index)});
+      value = make_expression(at, Index{std::move(value), std::move(index)});
     } else if (tokens_.take_if(".")) {
       const Token& name = tokens_.expect(Token::Kind::kName, "a name behind `.`", "an array has `.size`");
       const Span at = between(value->at, name.at);
-      value = make(at, Member{std::move(value), {name.text, name.at}});
+      value = make_expression(at, Member{std::move(value), {name.text, name.at}});
     } else {
       return value;
     }
@@ -126,7 +126,7 @@ ExpressionPtr ExpressionParser::read_primary() {
   const Token& token = tokens_.now();
   if (token.kind == Token::Kind::kInteger || token.kind == Token::Kind::kReal) {
     tokens_.take();
-    return make(token.at, Number{token.number, token.kind == Token::Kind::kReal});
+    return make_expression(token.at, Number{token.number, token.kind == Token::Kind::kReal});
   }
   if (token.is("(")) return read_parenthesis();
   if (token.is("[")) return read_lambda();
@@ -134,7 +134,7 @@ ExpressionPtr ExpressionParser::read_primary() {
   tokens_.take();
   const bool typed = tokens_.now().is("<") && token.text == "random";
   if (tokens_.now().is("(") || typed) return read_call(token);
-  return make(token.at, Name{token.text});
+  return make_expression(token.at, Name{token.text});
 }
 
 ExpressionPtr ExpressionParser::read_parenthesis() {
@@ -145,7 +145,7 @@ ExpressionPtr ExpressionParser::read_parenthesis() {
     tokens_.diagnostics().add(at, "there is no value between `(` and `)`");
     throw ParseMistake();
   }
-  if (parts.size() > 1) return make(at, Tuple{std::move(parts)});
+  if (parts.size() > 1) return make_expression(at, Tuple{std::move(parts)});
   parts.front()->at = at;
   return std::move(parts.front());
 }
@@ -158,7 +158,7 @@ ExpressionPtr ExpressionParser::read_call(const Token& callee) {
   }
   tokens_.expect("(", "behind `" + std::string(callee.text) + "`");
   call.arguments = read_list(")", "behind the arguments of `" + std::string(callee.text) + "`");
-  return make(between(callee.at, tokens_.before().at), std::move(call));
+  return make_expression(between(callee.at, tokens_.before().at), std::move(call));
 }
 
 std::vector<ExpressionPtr> ExpressionParser::read_list(std::string_view end, const std::string& where) {
@@ -183,7 +183,7 @@ ExpressionPtr ExpressionParser::read_lambda() {
   lambda.results = types_.read_results();
   const Span at = between(begin, tokens_.before().at);
   lambda.body = statements_.read_block("the function");
-  return make(at, std::move(lambda));
+  return make_expression(at, std::move(lambda));
 }
 
 }  // namespace casync::compll

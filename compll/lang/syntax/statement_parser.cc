@@ -10,7 +10,7 @@ namespace casync::compll {
 namespace {
 
 template <class Node>
-StatementPtr make(Span at, Node node) {
+StatementPtr make_statement(Span at, Node node) {
   return std::make_unique<Statement>(Statement{at, std::move(node)});
 }
 
@@ -66,7 +66,7 @@ StatementPtr StatementParser::read_if() {
   const Span at = between(begin, tokens_.before().at);
   node.yes = branch();
   if (tokens_.take_if("else")) node.no = branch();
-  return make(at, std::move(node));
+  return make_statement(at, std::move(node));
 }
 
 StatementPtr StatementParser::read_repeat() {
@@ -77,14 +77,14 @@ StatementPtr StatementParser::read_repeat() {
   tokens_.expect(")", "behind the count of `repeat`");
   const Span at = between(begin, tokens_.before().at);
   node.body = read_block("`repeat`");
-  return make(at, std::move(node));
+  return make_statement(at, std::move(node));
 }
 
 StatementPtr StatementParser::read_return() {
   const Span begin = tokens_.take().at;
   ExpressionPtr value = tokens_.now().is(";") ? nullptr : expressions_.read_expression();
   tokens_.expect(";", "behind `return`");
-  return make(between(begin, tokens_.before().at), Return{std::move(value)});
+  return make_statement(between(begin, tokens_.before().at), Return{std::move(value)});
 }
 
 // Published programs leave out the semicolon after the brace.
@@ -100,7 +100,7 @@ StatementPtr StatementParser::read_lambda_declaration() {
   Declare node;
   node.variables.push_back({{{type.text, type.at}, nullptr, false, type.at}, {name.text, name.at}});
   node.value = std::move(value);
-  return make(between(type.at, name.at), std::move(node));
+  return make_statement(between(type.at, name.at), std::move(node));
 }
 
 StatementPtr StatementParser::read_declaration() {
@@ -118,7 +118,7 @@ StatementPtr StatementParser::read_declaration() {
     }
   }
   tokens_.expect(";", "behind a declaration");
-  return make(between(begin, tokens_.before().at), std::move(node));
+  return make_statement(between(begin, tokens_.before().at), std::move(node));
 }
 
 // `(float* a, uint1* b) = ...`, and not a value in parentheses.
@@ -135,7 +135,7 @@ StatementPtr StatementParser::read_several() {
   tokens_.expect("=", "behind the variables");
   node.value = expressions_.read_expression();
   tokens_.expect(";", "behind a declaration");
-  return make(between(begin, tokens_.before().at), std::move(node));
+  return make_statement(between(begin, tokens_.before().at), std::move(node));
 }
 
 /// `i++;` or `++i;`, which is `i += 1;`. Null where this is none.
@@ -149,7 +149,7 @@ StatementPtr StatementParser::read_step() {
   tokens_.take();
   tokens_.expect(";", "behind a statement");
   ExpressionPtr one = std::make_unique<Expression>(Expression{at, Number{1, false}});
-  return make(at, Assign{{name.text, name.at}, sign.is("++") ? "+=" : "-=", std::move(one)});
+  return make_statement(at, Assign{{name.text, name.at}, sign.is("++") ? "+=" : "-=", std::move(one)});
 }
 
 StatementPtr StatementParser::read_assignment() {
@@ -163,12 +163,13 @@ StatementPtr StatementParser::read_assignment() {
       const Token& token = tokens_.take();
       ExpressionPtr value = expressions_.read_expression();
       tokens_.expect(";", "behind an assignment");
-      return make(between(begin, tokens_.before().at), Assign{{name.text, name.at}, token.text, std::move(value)});
+      return make_statement(between(begin, tokens_.before().at),
+                            Assign{{name.text, name.at}, token.text, std::move(value)});
     }
   }
   ExpressionPtr value = expressions_.read_expression();
   tokens_.expect(";", "behind a statement");
-  return make(between(begin, tokens_.before().at), Evaluate{std::move(value)});
+  return make_statement(between(begin, tokens_.before().at), Evaluate{std::move(value)});
 }
 
 }  // namespace casync::compll
