@@ -27,7 +27,7 @@ function(casync_test name)
     target_compile_options(casync_catch_main PRIVATE -O0)
   endif()
   string(REPLACE "." "_" target "test_${name}")
-  casync_program(${target} SOURCES ${ARG_SOURCES} DEPS casync_catch_main ${ARG_DEPS})
+  casync_program(${target} GROUPED SOURCES ${ARG_SOURCES} DEPS casync_catch_main ${ARG_DEPS})
   target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)  # compiles in four fifths of the time
   add_test(NAME ${name} COMMAND ${target})
   if(NOT ARG_TIMEOUT)

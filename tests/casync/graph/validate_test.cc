@@ -6,17 +6,17 @@
 namespace casync::test {
 namespace {
 
-constexpr Slice kAll{0, 8};
+constexpr Slice kAllElements{0, 8};
 using Catch::Matchers::Contains;
 
 // One rank's part in a sum of two, which each test spoils in one way.
 struct Sum {
   TaskGraph::Builder builder;
-  BufferId mine = builder.buffer({kAll, Hop::kFirst}), merged = builder.buffer({kAll, Hop::kSecond});
-  TaskId encode = builder.add(Encode{kAll, mine});
+  BufferId mine = builder.buffer({kAllElements, Hop::kFirst}), merged = builder.buffer({kAllElements, Hop::kSecond});
+  TaskId encode = builder.add(Encode{kAllElements, mine});
   TaskId send = builder.add(Send{1, mine, {0, 0}});
   TaskId recv = builder.add(Recv{1, merged, {0, 1}});
-  TaskId decode = builder.add(Decode{merged, kAll});
+  TaskId decode = builder.add(Decode{merged, kAllElements});
 
   Sum() { builder.after(send, decode); }
 
@@ -41,13 +41,13 @@ TEST_CASE("validate: a sound graph passes") { CHECK(Sum().error().empty()); }
 
 TEST_CASE("validate: a buffer id out of range") {
   Sum sum;
-  sum.builder.add(Decode{BufferId{7}, kAll});
+  sum.builder.add(Decode{BufferId{7}, kAllElements});
   CHECK_THAT(sum.error(), Contains("task 4 (decode b7 to [0, 8))") && Contains("no buffer b7; the graph has 2"));
 }
 
 TEST_CASE("validate: a written buffer id out of range") {
   Sum sum;
-  sum.builder.add(Encode{kAll, BufferId{2}});
+  sum.builder.add(Encode{kAllElements, BufferId{2}});
   CHECK_THAT(sum.error(), Contains("no buffer b2"));
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("validate: encode, decode and merge whose slice is not their buffer's"
   const auto spoiled = GENERATE(values<Primitive>({Encode{{0, 4}, BufferId{2}}, Decode{BufferId{1}, {0, 4}},
                                                    Merge{{BufferId{0}, std::nullopt}, {0, 4}, BufferId{2}, false}}));
   Sum sum;
-  sum.builder.buffer({kAll});
+  sum.builder.buffer({kAllElements});
   sum.builder.add(spoiled);
   CHECK_THAT(sum.error(), Contains("holds elements [0, 8), not [0, 4)"));
 }
@@ -90,7 +90,7 @@ TEST_CASE("validate: a buffer written twice") {
 
 TEST_CASE("validate: a buffer read but never written") {
   Sum sum;
-  const BufferId empty = sum.builder.buffer({kAll});
+  const BufferId empty = sum.builder.buffer({kAllElements});
   sum.builder.add(Send{1, empty, {0, 2}});
   CHECK_THAT(sum.error(), Contains("no task writes buffer b2"));
 }
@@ -115,14 +115,14 @@ TEST_CASE("validate: a message named after another partition than its buffer's")
 
 TEST_CASE("validate: a merge of nothing") {
   Sum sum;
-  sum.builder.add(Merge{{}, kAll, sum.builder.buffer({kAll}), false});
+  sum.builder.add(Merge{{}, kAllElements, sum.builder.buffer({kAllElements}), false});
   CHECK_THAT(sum.error(), Contains("nothing to merge"));
 }
 
 TEST_CASE("validate: a merge that counts a contribution twice") {
   const std::optional<BufferId> twice = GENERATE(values<std::optional<BufferId>>({std::nullopt, BufferId{0}}));
   Sum sum;
-  sum.builder.add(Merge{{twice, twice}, kAll, sum.builder.buffer({kAll}), false});
+  sum.builder.add(Merge{{twice, twice}, kAllElements, sum.builder.buffer({kAllElements}), false});
   CHECK_THAT(sum.error(), Contains("listed twice"));
 }
 
@@ -130,26 +130,26 @@ TEST_CASE("validate: a merge of codes of different hops; a sum among them is flo
   const auto [other, sound] = GENERATE(values<std::pair<Hop, bool>>(
       {{Hop::kRaw, false}, {Hop::kSecond, false}, {Hop::kFirst, true}, {Hop::kSum, true}}));
   TaskGraph::Builder builder;
-  const BufferId theirs = builder.buffer({kAll}), sum = builder.buffer({kAll, other}),
-                 all = builder.buffer({kAll, Hop::kSecond});
+  const BufferId theirs = builder.buffer({kAllElements}), sum = builder.buffer({kAllElements, other}),
+                 all = builder.buffer({kAllElements, Hop::kSecond});
   builder.add(Recv{1, theirs, {0, 0}});
-  builder.add(other == Hop::kSum ? Primitive(Merge{{std::nullopt}, kAll, sum, false})
+  builder.add(other == Hop::kSum ? Primitive(Merge{{std::nullopt}, kAllElements, sum, false})
                                  : Primitive(Recv{1, sum, {0, 1}}));
-  builder.add(Merge{{theirs, sum}, kAll, all, true});
-  builder.add(Decode{all, kAll});
-  const std::string error = std::move(builder).build().validate(kAll.count, 2, 0).message();
+  builder.add(Merge{{theirs, sum}, kAllElements, all, true});
+  builder.add(Decode{all, kAllElements});
+  const std::string error = std::move(builder).build().validate(kAllElements.count, 2, 0).message();
   CAPTURE(static_cast<int>(other));
   check(error, sound, "task 2 (merge b0 + b1 into b2, the last): the codes are of different hops");
 }
 
 TEST_CASE("validate: a sum that travels") {
   Sum sent;
-  const BufferId sum = sent.builder.buffer({kAll, Hop::kSum});
-  sent.builder.after(sent.builder.add(Merge{{std::nullopt}, kAll, sum, false}), sent.decode);
+  const BufferId sum = sent.builder.buffer({kAllElements, Hop::kSum});
+  sent.builder.after(sent.builder.add(Merge{{std::nullopt}, kAllElements, sum, false}), sent.decode);
   sent.builder.add(Send{1, sum, {0, 7}});
   CHECK_THAT(sent.error(), Contains("task 5 (send b2 to rank 1 as 0.7): a sum does not travel"));
   Sum received;
-  received.builder.add(Recv{1, received.builder.buffer({kAll, Hop::kSum}), {0, 7}});
+  received.builder.add(Recv{1, received.builder.buffer({kAllElements, Hop::kSum}), {0, 7}});
   CHECK_THAT(received.error(), Contains("task 4 (recv 0.7 from rank 1 into b2): a sum does not travel"));
 }
 
@@ -167,8 +167,8 @@ TEST_CASE("validate: elements merged twice; once encoded and once merged is soun
   const bool twice = GENERATE(false, true);
   Sum sum;
   for (int i = 0; i <= twice; ++i) {
-    const BufferId to = sum.builder.buffer({kAll, i == 0 ? Hop::kFirst : Hop::kSecond});
-    sum.builder.after(sum.builder.add(Merge{{sum.mine}, kAll, to, false}), sum.decode);
+    const BufferId to = sum.builder.buffer({kAllElements, i == 0 ? Hop::kFirst : Hop::kSecond});
+    sum.builder.after(sum.builder.add(Merge{{sum.mine}, kAllElements, to, false}), sum.decode);
   }
   check(sum.error(), !twice, "task 4 merges some of these elements too");
 }
@@ -181,7 +181,7 @@ TEST_CASE("validate: an order that goes in a circle") {
 
 TEST_CASE("validate: elements decoded twice") {
   Sum sum;
-  sum.builder.add(Decode{sum.merged, kAll});
+  sum.builder.add(Decode{sum.merged, kAllElements});
   CHECK_THAT(sum.error(), Contains("another task decodes some of these elements too"));
 }
 
@@ -192,10 +192,10 @@ TEST_CASE("validate: elements never decoded") {
 
 TEST_CASE("validate: elements decoded that another rank gets the result of") {
   TaskGraph::Builder builder;
-  const BufferId mine = builder.buffer({kAll});
-  builder.add(Encode{kAll, mine});
-  builder.add(Decode{mine, kAll});
-  CHECK_THAT(std::move(builder).build().validate(kAll.count, 2, 0, {0, 4}).message(),
+  const BufferId mine = builder.buffer({kAllElements});
+  builder.add(Encode{kAllElements, mine});
+  builder.add(Decode{mine, kAllElements});
+  CHECK_THAT(std::move(builder).build().validate(kAllElements.count, 2, 0, {0, 4}).message(),
              Contains("task 1 (decode") && Contains("this rank gets the result of elements [0, 4) alone"));
   CHECK_THAT(TaskGraph::Builder().build().validate(8, 2, 1, {4, 4}).message(),
              Contains("no task decodes element 4 of 8"));
@@ -217,39 +217,40 @@ TEST_CASE("validate: elements decoded while a first-hop send may still read them
 TEST_CASE("validate: a sum, which takes the gradient's memory, waits for whoever reads the elements") {
   const bool waits = GENERATE(false, true);
   TaskGraph::Builder builder;
-  const BufferId mine = builder.buffer({kAll}), sum = builder.buffer({kAll, Hop::kSum});
-  builder.add(Encode{kAll, mine});
+  const BufferId mine = builder.buffer({kAllElements}), sum = builder.buffer({kAllElements, Hop::kSum});
+  builder.add(Encode{kAllElements, mine});
   const TaskId sent = builder.add(Send{1, mine, {0, 0}});
-  const TaskId merged = builder.add(Merge{{mine}, kAll, sum, true});
-  const TaskId decoded = builder.add(Decode{sum, kAll});
+  const TaskId merged = builder.add(Merge{{mine}, kAllElements, sum, true});
+  const TaskId decoded = builder.add(Decode{sum, kAllElements});
   builder.after(sent, waits ? merged : decoded);
-  const std::string error = std::move(builder).build().validate(kAll.count, 2, 0).message();
+  const std::string error = std::move(builder).build().validate(kAllElements.count, 2, 0).message();
   check(error, waits, "task 2 (merge b0 into b1, the last): does not wait for task 1 to read these elements");
 }
 
 TEST_CASE("validate: a result in the gradient's own type takes its memory, and may be sent from there") {
   const bool waits = GENERATE(false, true);
   TaskGraph::Builder builder;
-  const BufferId mine = builder.buffer({kAll}), result = builder.buffer({kAll, Hop::kRaw});
-  builder.add(Encode{kAll, mine});
+  const BufferId mine = builder.buffer({kAllElements}), result = builder.buffer({kAllElements, Hop::kRaw});
+  builder.add(Encode{kAllElements, mine});
   const TaskId sent = builder.add(Send{1, mine, {0, 0}});
-  const TaskId merged = builder.add(Merge{{mine}, kAll, result, true});
+  const TaskId merged = builder.add(Merge{{mine}, kAllElements, result, true});
   const TaskId passed_on = builder.add(Send{1, result, {0, 1}});
-  const TaskId decoded = builder.add(Decode{result, kAll});
+  const TaskId decoded = builder.add(Decode{result, kAllElements});
   builder.after(passed_on, decoded);
   builder.after(sent, waits ? merged : decoded);
-  const std::string error = std::move(builder).build().validate(kAll.count, 2, 0).message();
+  const std::string error = std::move(builder).build().validate(kAllElements.count, 2, 0).message();
   check(error, waits, "task 2 (merge b0 into b1, the last): does not wait for task 1 to read these elements");
 }
 
 TEST_CASE("validate: elements decoded while a send of raw elements may still read them in place") {
   TaskGraph::Builder builder;
-  const BufferId mine = builder.buffer({kAll, Hop::kRaw}), result = builder.buffer({kAll, Hop::kSecond});
-  builder.add(Encode{kAll, mine});
+  const BufferId mine = builder.buffer({kAllElements, Hop::kRaw}),
+                 result = builder.buffer({kAllElements, Hop::kSecond});
+  builder.add(Encode{kAllElements, mine});
   builder.add(Send{1, mine, {0, 0}});
   builder.add(Recv{1, result, {0, 1}});
-  builder.after(TaskId{0}, builder.add(Decode{result, kAll}));
-  CHECK_THAT(std::move(builder).build().validate(kAll.count, 2, 0).message(),
+  builder.after(TaskId{0}, builder.add(Decode{result, kAllElements}));
+  CHECK_THAT(std::move(builder).build().validate(kAllElements.count, 2, 0).message(),
              Contains("does not wait for task 1 to read these elements"));
 }
 

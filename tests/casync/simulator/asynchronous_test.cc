@@ -28,8 +28,6 @@ Scenario of_paces(const std::vector<double>& factors, const Asynchronous& rule) 
   return scenario;
 }
 
-std::string refusal(const Scenario& scenario) { return simulate(scenario, {}).status().message(); }
-
 }  // namespace
 
 TEST_CASE("asynchronous: without a bound each rank's step is its own computing") {

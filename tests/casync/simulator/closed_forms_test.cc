@@ -11,8 +11,6 @@ namespace {
 
 using namespace test;
 
-constexpr double kByte = 1e-9;
-
 /// Equal partitions: as many elements for each rank.
 Elements elements_for(int ranks) { return static_cast<Elements>(ranks) * 64 * 1024; }
 

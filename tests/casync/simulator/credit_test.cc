@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-constexpr double kByte = 1e-9, kLatency = 5e-5;
+constexpr double kLatency = 5e-5;
 constexpr int kMessages = 8;
 constexpr Bytes kEach = 64_KiB;
 constexpr double kWire = static_cast<double>(kEach) * kByte;

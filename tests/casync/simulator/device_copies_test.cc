@@ -14,8 +14,6 @@ namespace {
 
 using namespace test;
 
-constexpr double kByte = 1e-9;
-
 Decision by_ps(int partitions, const char* codec = "none") {
   return {{codec, {}}, {codec, {}}, StrategyKind::kPs, partitions, 0};
 }

@@ -12,7 +12,7 @@ namespace {
 
 using namespace test;
 
-constexpr double kPass = 0.01;
+constexpr double kGossipPass = 0.01;
 constexpr Elements kElements = 1000;
 
 Scenario gossiping(int ranks, Neighbours neighbours, const std::string& codec = "none", double seconds_per_byte = 0) {
@@ -20,11 +20,9 @@ Scenario gossiping(int ranks, Neighbours neighbours, const std::string& codec = 
   Scenario scenario =
       one_gradient(ranks, kElements, {choice, choice, StrategyKind::kPs, 1, 0}, ideal(seconds_per_byte));
   scenario.mode = {.every = 1, .neighbours = neighbours};
-  scenario.training.backward_s = scenario.training.forward_s = kPass;
+  scenario.training.backward_s = scenario.training.forward_s = kGossipPass;
   return scenario;
 }
-
-std::string refusal(const Scenario& scenario) { return simulate(scenario, {}).status().message(); }
 
 /// The ends of each rank's backward passes, by step.
 std::vector<std::vector<double>> submissions(const Simulation& made, int ranks) {
@@ -51,19 +49,19 @@ TEST_CASE("gossip: a rank sends its parameters to its neighbours and nobody else
 }
 
 TEST_CASE("gossip: an exchange of equal ranks takes one message in pairs, and two or three on a ring") {
-  constexpr double kByte = 1e-6, kMessage = 4 * kElements * kByte;
+  constexpr double kSlowByte = 1e-6, kMessage = 4 * kElements * kSlowByte;
   for (const int ranks : {2, 6, 7}) {
-    const double step_s = simulated(gossiping(ranks, Neighbours::kRing, "none", kByte)).step_s;
+    const double step_s = simulated(gossiping(ranks, Neighbours::kRing, "none", kSlowByte)).step_s;
     INFO(ranks);
-    if (ranks == 2) CHECK(step_s == Approx(2 * kPass + kMessage));
+    if (ranks == 2) CHECK(step_s == Approx(2 * kGossipPass + kMessage));
     // Both neighbours may send to a rank first, or both last.
-    if (ranks > 2) CHECK(step_s >= (2 * kPass + 2 * kMessage) * (1 - 1e-9));
-    if (ranks > 2) CHECK(step_s <= (2 * kPass + 3 * kMessage) * (1 + 1e-9));
+    if (ranks > 2) CHECK(step_s >= (2 * kGossipPass + 2 * kMessage) * (1 - 1e-9));
+    if (ranks > 2) CHECK(step_s <= (2 * kGossipPass + 3 * kMessage) * (1 + 1e-9));
   }
-  CHECK(simulated(gossiping(6, Neighbours::kPairs, "none", kByte)).step_s == Approx(2 * kPass + kMessage));
-  Scenario seldom = gossiping(6, Neighbours::kPairs, "none", kByte);
+  CHECK(simulated(gossiping(6, Neighbours::kPairs, "none", kSlowByte)).step_s == Approx(2 * kGossipPass + kMessage));
+  Scenario seldom = gossiping(6, Neighbours::kPairs, "none", kSlowByte);
   seldom.mode.every = 4;
-  CHECK(simulated(seldom).step_s == Approx(2 * kPass + kMessage / 4));
+  CHECK(simulated(seldom).step_s == Approx(2 * kGossipPass + kMessage / 4));
   CHECK(simulated(seldom).wire_bytes_per_rank == Approx(4.0 * kElements / 4));
 }
 
@@ -79,10 +77,10 @@ TEST_CASE("gossip: on a ring a delay spreads by one neighbour an exchange, and i
     INFO("rank " << rank);
     // Its first steps, as many as it is away, take their own time; the next one is late.
     for (int step = 0; step < std::max(distance, 1); ++step) {
-      if (rank > 0) CHECK(own[static_cast<std::size_t>(step)] == Approx((2 * step + 1) * kPass));
+      if (rank > 0) CHECK(own[static_cast<std::size_t>(step)] == Approx((2 * step + 1) * kGossipPass));
     }
-    if (rank > 0) CHECK(own[static_cast<std::size_t>(distance)] > (2 * distance + 1) * kPass * 1.001);
-    CHECK(made.ranks[static_cast<std::size_t>(rank)].step_s == Approx(10 * kPass).epsilon(1e-3));
+    if (rank > 0) CHECK(own[static_cast<std::size_t>(distance)] > (2 * distance + 1) * kGossipPass * 1.001);
+    CHECK(made.ranks[static_cast<std::size_t>(rank)].step_s == Approx(10 * kGossipPass).epsilon(1e-3));
     CHECK(made.ranks[static_cast<std::size_t>(rank)].most_ahead <= distance);
   }
 }

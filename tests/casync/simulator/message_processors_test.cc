@@ -13,8 +13,6 @@ namespace {
 
 using namespace test;
 
-constexpr double kByte = 1e-9;
-
 }  // namespace
 
 TEST_CASE("simulator: a message is through when its port and both ranks' processors are") {

@@ -13,7 +13,7 @@ const std::string kLeast =
     "gradient { name: \"w\" shape: [3, 4] ready_seconds: 2 need_seconds: 0.5 }\n"
     "gradient { name: \"b\" dtype: \"bfloat16\" ready_seconds: 1 need_seconds: 0.25 }\n";
 
-std::string refusal(const std::string& text) { return parse_model(text, "m").status().message(); }
+std::string model_refusal(const std::string& text) { return parse_model(text, "m").status().message(); }
 
 std::string with(const std::string& gradient) {
   return "version: 1\nbackward_seconds: 2\nforward_seconds: 1\ngradient { " + gradient + " }";
@@ -115,7 +115,7 @@ TEST_CASE("model: each mistake is refused with its place") {
   };
   for (const auto& [text, message] : mistakes) {
     CAPTURE(text);
-    CHECK(refusal(text) == message);
+    CHECK(model_refusal(text) == message);
   }
 }
 

@@ -8,15 +8,15 @@
 namespace casync {
 namespace {
 
-const std::string kLeast =
+const std::string kLeastProfile =
     "version: 1\nmemory_bytes_per_second: 1e9\nbetween { latency_seconds: 1e-5 bytes_per_second: 1.25e9 }\n";
 
-std::string refusal(const std::string& text) { return parse_profile(text, "f").status().message(); }
+std::string profile_refusal(const std::string& text) { return parse_profile(text, "f").status().message(); }
 
 }  // namespace
 
 TEST_CASE("profile: three lines are enough, and what they leave out has its meaning") {
-  const Result<Profile> profile = parse_profile(kLeast, "f");
+  const Result<Profile> profile = parse_profile(kLeastProfile, "f");
   REQUIRE(profile.status().text() == "OK");
   CHECK(profile->memory_bytes_per_second == 1e9);
   CHECK(profile->between.latency_s == 1e-5);
@@ -33,7 +33,7 @@ TEST_CASE("profile: three lines are enough, and what they leave out has its mean
 
 TEST_CASE("profile: a written one reads back to the same") {
   const Result<Profile> profile = parse_profile(
-      kLeast +
+      kLeastProfile +
           "name: \"n\" source: \"s\" launch_seconds: 5e-6 contention: 1.25 node_shares_port: true processors: 3\n"
           "task_seconds: 2e-6 bundled_task_seconds: 3e-7 contended { training: 1.5 encode: 2 merge: 1 }\n"
           "inside { message_seconds: 1e-6 incast { peers: 2 slowdown: 1 } incast { peers: 7 slowdown: 1.5 } outcast { "
@@ -72,51 +72,55 @@ TEST_CASE("profile: each mistake is refused with its place") {
       {"", "f:1:1: no version, expected version: 1"},
       {"version: 2\nwhat: 3",
        "f:1:1: version 2, expected version: 1 (the file was written for another CaSync than this)"},
-      {kLeast + "lunch_seconds: 1",
+      {kLeastProfile + "lunch_seconds: 1",
        "f:4:1: unknown field `lunch_seconds`, expected version, name, source, memory_bytes_per_second, launch_seconds, "
        "contention, between, inside, node_shares_port, codec, task_seconds, contended, processors, upload, download or "
        "bundled_task_seconds "
        "(did you mean "
        "`launch_seconds`?)"},
-      {kLeast + "launch_seconds: -1", "f:4:1: launch_seconds -1, expected a finite number of at least 0"},
-      {kLeast + "launch_seconds: nan", "f:4:1: launch_seconds nan, expected a finite number of at least 0"},
-      {kLeast + "contention: 0.5", "f:4:1: contention 0.5, expected a finite number of at least 1"},
-      {kLeast + "contended { merge: 0.9 }", "f:4:13: merge 0.9, expected a finite number of at least 1"},
-      {kLeast + "contended { training: nan }", "f:4:13: training nan, expected a finite number of at least 1"},
-      {kLeast + "task_seconds: -1", "f:4:1: task_seconds -1, expected a finite number of at least 0"},
-      {kLeast + "bundled_task_seconds: -1", "f:4:1: bundled_task_seconds -1, expected a finite number of at least 0"},
-      {kLeast + "processors: 0", "f:4:1: processors 0, expected at least 1"},
-      {kLeast + "processors: -2", "f:4:1: processors -2, expected at least 1"},
-      {kLeast + "inside { bytes_per_second: 1 send_work {\n point { size: 1 seconds: -1 } } }",
+      {kLeastProfile + "launch_seconds: -1", "f:4:1: launch_seconds -1, expected a finite number of at least 0"},
+      {kLeastProfile + "launch_seconds: nan", "f:4:1: launch_seconds nan, expected a finite number of at least 0"},
+      {kLeastProfile + "contention: 0.5", "f:4:1: contention 0.5, expected a finite number of at least 1"},
+      {kLeastProfile + "contended { merge: 0.9 }", "f:4:13: merge 0.9, expected a finite number of at least 1"},
+      {kLeastProfile + "contended { training: nan }", "f:4:13: training nan, expected a finite number of at least 1"},
+      {kLeastProfile + "task_seconds: -1", "f:4:1: task_seconds -1, expected a finite number of at least 0"},
+      {kLeastProfile + "bundled_task_seconds: -1",
+       "f:4:1: bundled_task_seconds -1, expected a finite number of at least 0"},
+      {kLeastProfile + "processors: 0", "f:4:1: processors 0, expected at least 1"},
+      {kLeastProfile + "processors: -2", "f:4:1: processors -2, expected at least 1"},
+      {kLeastProfile + "inside { bytes_per_second: 1 send_work {\n point { size: 1 seconds: -1 } } }",
        "f:5:2: a point with seconds that are negative or not finite, expected rising sizes and no falling seconds"},
-      {kLeast + "inside { bytes_per_second: 1 receive_work {\n point { size: 1 seconds: nan } } }",
+      {kLeastProfile + "inside { bytes_per_second: 1 receive_work {\n point { size: 1 seconds: nan } } }",
        "f:5:2: a point with seconds that are negative or not finite, expected rising sizes and no falling seconds"},
-      {kLeast + "inside { bytes_per_second: 1 announced_bytes: -1 }",
+      {kLeastProfile + "inside { bytes_per_second: 1 announced_bytes: -1 }",
        "f:4:30: announced_bytes -1, expected a finite number of at least 0"},
-      {kLeast + "inside { bytes_per_second: 1 send_work { bytes_per_second: 3 } }",
+      {kLeastProfile + "inside { bytes_per_second: 1 send_work { bytes_per_second: 3 } }",
        "f:4:42: unknown field `bytes_per_second`, expected point"},
-      {kLeast + "inside { bytes_per_second: 1 incast { peers: 4 } }",
+      {kLeastProfile + "inside { bytes_per_second: 1 incast { peers: 4 } }",
        "f:4:30: no peers or no slowdown, expected { peers: NUMBER slowdown: NUMBER }"},
-      {kLeast + "inside { bytes_per_second: 1\noutcast { peers: 4 slowdown: 0.5 } }",
+      {kLeastProfile + "inside { bytes_per_second: 1\noutcast { peers: 4 slowdown: 0.5 } }",
        "f:5:1: a slowdown below 1, or not finite, expected rising peers from 2 and slowdowns of at least 1"},
-      {kLeast + "inside { bytes_per_second: 1 incast { peers: 1 slowdown: 2 }\nincast { peers: 1 slowdown: inf } }",
+      {kLeastProfile +
+           "inside { bytes_per_second: 1 incast { peers: 1 slowdown: 2 }\nincast { peers: 1 slowdown: inf } }",
        "f:4:30: peers below 2, expected rising peers from 2 and slowdowns of at least 1\n"
        "f:5:1: peers below 2, expected rising peers from 2 and slowdowns of at least 1"},
-      {kLeast + "inside { latency_seconds: 1 }",
+      {kLeastProfile + "inside { latency_seconds: 1 }",
        "f:4:1: a link with both or neither of bytes_per_second and points, expected one of them"},
-      {kLeast + "inside { bytes_per_second: 0 }", "f:4:10: bytes_per_second 0, expected a finite number of at least 1"},
-      {kLeast + "upload { point { size: 1 seconds: 2 } }",
+      {kLeastProfile + "inside { bytes_per_second: 0 }",
+       "f:4:10: bytes_per_second 0, expected a finite number of at least 1"},
+      {kLeastProfile + "upload { point { size: 1 seconds: 2 } }",
        "f:1:1: only one of upload and download, expected both, or neither for codecs that run on a processor"},
-      {kLeast + "codec { encode { } }", "f:4:1: a codec without a name, expected name: \"NAME\""},
-      {kLeast + "codec { name: \"a\" merge_base { point { size: 1 seconds: 2 } } }",
+      {kLeastProfile + "codec { encode { } }", "f:4:1: a codec without a name, expected name: \"NAME\""},
+      {kLeastProfile + "codec { name: \"a\" merge_base { point { size: 1 seconds: 2 } } }",
        "f:4:1: merge_base without merge, expected both"},
-      {kLeast + "codec { name: \"a\" }\ncodec { name: \"a\" }", "f:5:1: codec \"a\" a second time, expected once"},
-      {kLeast + "codec { name: \"a\" decode { point { size: 1 } } }",
+      {kLeastProfile + "codec { name: \"a\" }\ncodec { name: \"a\" }",
+       "f:5:1: codec \"a\" a second time, expected once"},
+      {kLeastProfile + "codec { name: \"a\" decode { point { size: 1 } } }",
        "f:4:28: a point without a size or without seconds, expected point { size: NUMBER seconds: NUMBER }"},
-      {kLeast + "codec { name: \"a\" decode {\n point { size: 1 seconds: 2 }\n point { size: 2 seconds: 1 } } }",
+      {kLeastProfile + "codec { name: \"a\" decode {\n point { size: 1 seconds: 2 }\n point { size: 2 seconds: 1 } } }",
        "f:6:2: a point with less seconds than the smaller size before it, expected rising sizes and no falling "
        "seconds"},
-      {kLeast + "codec { name: \"a\" merge {\n point { size: inf seconds: 2 } } }",
+      {kLeastProfile + "codec { name: \"a\" merge {\n point { size: inf seconds: 2 } } }",
        "f:5:2: a point with a size that is negative or not finite, expected rising sizes and no falling seconds"},
       {"version: 1",
        "f:1:1: no memory_bytes_per_second, expected a number\n"
@@ -124,7 +128,7 @@ TEST_CASE("profile: each mistake is refused with its place") {
   };
   for (const auto& [text, message] : mistakes) {
     CAPTURE(text);
-    CHECK(refusal(text) == message);
+    CHECK(profile_refusal(text) == message);
   }
 }
 

@@ -12,8 +12,6 @@ namespace {
 
 using namespace test;
 
-constexpr double kByte = 1e-9;
-
 Scenario scattered(Scenario scenario) {
   for (TrainedGradient& gradient : scenario.training.gradients) gradient.spec.scattered = true;
   return scenario;

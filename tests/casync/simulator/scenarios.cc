@@ -122,4 +122,6 @@ Simulation simulated(const Scenario& scenario, const SimulationOptions& options)
   return std::move(*simulation);
 }
 
+std::string refusal(const Scenario& scenario) { return simulate(scenario, {}).status().message(); }
+
 }  // namespace casync::test

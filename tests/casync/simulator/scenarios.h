@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "casync/simulator/simulate.h"
 
 namespace casync::test {
 
 /// Codec `none` is an identity; `half` halves every element, `byte` has 8 bits and a residual.
 Result<CodecFacts> facts_of(const CodecChoice& choice);
+
+/// Seconds of a byte on a link of 1 GB/s.
+constexpr double kByte = 1e-9;
 
 /// Codecs cost nothing and links have no latency: a byte takes `seconds_per_byte`.
 Profile ideal(double seconds_per_byte);
@@ -34,5 +39,8 @@ bool near(double a, double b);
 
 /// The simulation; a failure ends the test with its text.
 Simulation simulated(const Scenario& scenario, const SimulationOptions& options = {});
+
+/// The text of a simulation's failure.
+std::string refusal(const Scenario& scenario);
 
 }  // namespace casync::test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Coded sections: what is read is what was written, as a reader that goes bit by bit reads it; and of bytes that nobody
-// wrote nothing is read that is not there.
+// CodedBytes sections: what is read is what was written, as a reader that goes bit by bit reads it; and of bytes that
+// nobody wrote nothing is read that is not there.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -17,7 +17,7 @@ namespace casync::compll {
 namespace {
 
 using Values = std::vector<std::uint64_t>;
-using Coded = std::vector<std::byte>;
+using CodedBytes = std::vector<std::byte>;
 
 std::vector<std::byte> image_of(const CodedElements& section, const Values& values) {
   std::vector<std::byte> plain(section.plain_bytes());
@@ -30,9 +30,9 @@ std::vector<std::byte> image_of(const CodedElements& section, const Values& valu
   return plain;
 }
 
-Coded written(const CodedElements& section, const Values& values) {
+CodedBytes written(const CodedElements& section, const Values& values) {
   const Bytes bound = coded_section_bound(section);
-  Coded bytes(bound + 32, std::byte{0x5a});
+  CodedBytes bytes(bound + 32, std::byte{0x5a});
   const Bytes size = write_coded_section(section, image_of(section, values).data(), section.count, bytes.data());
   REQUIRE(size <= bound);
   REQUIRE(std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(bound), bytes.end(),
@@ -41,8 +41,8 @@ Coded written(const CodedElements& section, const Values& values) {
 }
 
 /// The elements, as the product reads them from memory of exactly this size; none: they are refused.
-std::optional<std::vector<std::byte>> read(const CodedElements& section, const Coded& bytes) {
-  const Coded exact(bytes);
+std::optional<std::vector<std::byte>> read(const CodedElements& section, const CodedBytes& bytes) {
+  const CodedBytes exact(bytes);
   const Result<Bytes> size = check_coded_section(section, {exact.data(), exact.size()});
   if (!size) {
     REQUIRE(size.status().code() == StatusCode::kDataLoss);
@@ -57,7 +57,7 @@ std::optional<std::vector<std::byte>> read(const CodedElements& section, const C
   return plain;
 }
 
-std::optional<std::vector<std::byte>> plainly(const CodedElements& section, const Coded& bytes) {
+std::optional<std::vector<std::byte>> plainly(const CodedElements& section, const CodedBytes& bytes) {
   try {
     return image_of(section, plainly_read(section, bytes));
   } catch (const std::runtime_error&) {
@@ -113,7 +113,7 @@ TEST_CASE("coded sections: every width, length and kind of elements is read as i
   for (int i = 0; i < 1500; ++i) {
     const auto [section, values] = any_case(random);
     CAPTURE(i, static_cast<int>(section.coding), section.bits, section.count);
-    const Coded bytes = written(section, values);
+    const CodedBytes bytes = written(section, values);
     REQUIRE(read(section, bytes) == image_of(section, values));
     REQUIRE(plainly_read(section, bytes) == values);
   }
@@ -128,12 +128,12 @@ TEST_CASE("coded sections: equal elements at the end need not be in memory, and 
         INFO(static_cast<int>(coding) << ", " << count << " elements, of which " << different << " differ");
         Values values(count, coding == Coding::kRising ? 0xffffffff : 0);
         for (Elements i = 0; i < std::min(head, count); ++i) values[i] = 3 * i + 1;
-        const Coded whole = written(section, values);
+        const CodedBytes whole = written(section, values);
 
         std::vector<std::byte> image = image_of(section, values);
         std::fill(image.begin() + static_cast<std::ptrdiff_t>(entries_of_coding(count, different) * 4), image.end(),
                   std::byte{0x5a});
-        Coded bytes(coded_section_bound(section));
+        CodedBytes bytes(coded_section_bound(section));
         bytes.resize(write_coded_section(section, image.data(), different, bytes.data()));
         CHECK((bytes == whole));
 
@@ -155,7 +155,7 @@ TEST_CASE("coded sections: bytes that were changed, cut off or made up are read 
   for (int i = 0; i < 6000; ++i) {
     const auto [section, values] = any_case(random);
     if (section.count == 0) continue;
-    Coded bytes = written(section, values);
+    CodedBytes bytes = written(section, values);
     const int how = i % 4;
     if (how == 0) bytes[random() % bytes.size()] ^= static_cast<std::byte>(1u << (random() % 8));
     if (how == 1) bytes.resize(random() % bytes.size());
@@ -177,18 +177,18 @@ TEST_CASE("coded sections: bytes that were changed, cut off or made up are read 
 
 TEST_CASE("coded sections: a section of another number of elements, or with a sum that is wrong, is refused") {
   std::mt19937_64 random(3);
-  const Coded floats = written({Coding::kPackedFloats, 32, 5000}, values_of(Kind::kFloats, 32, 5000, random));
+  const CodedBytes floats = written({Coding::kPackedFloats, 32, 5000}, values_of(Kind::kFloats, 32, 5000, random));
   for (const Elements other : {4999u, 4096u, 4095u, 1u}) {
     CHECK_FALSE(read({Coding::kPackedFloats, 32, other}, floats).has_value());
   }
-  const Coded numbers = written({Coding::kElias, 32, 5000}, Values(5000, 9));
+  const CodedBytes numbers = written({Coding::kElias, 32, 5000}, Values(5000, 9));
   for (const Elements other : {4999u, 5001u, 4096u, 8192u, 4095u}) {
     CHECK_FALSE(read({Coding::kElias, 32, other}, numbers).has_value());
   }
   // Ten bytes: coded, eight elements, width 1, the value 7, one escape, the codes, its byte as it is.
   const CodedElements small{Coding::kPacked, 8, 8};
   const auto with_escapes = [](std::uint8_t said, std::uint8_t codes) {
-    Coded one;
+    CodedBytes one;
     for (const int each : {10, 0, 1, 8, 0, 1, 7, int{said}, 0, int{codes}, 8, 42}) one.push_back(std::byte(each));
     return one;
   };

@@ -80,7 +80,7 @@ class Files {
   test::TemporaryDirectory folder_;
 };
 
-std::string refusal(const std::string& path, const Parameters& parameters = {}) {
+std::string published_refusal(const std::string& path, const Parameters& parameters = {}) {
   const Result<std::unique_ptr<Codec>> codec = make_codec(path, parameters);
   return codec.is_ok() ? "no refusal" : codec.status().text();
 }
@@ -121,28 +121,31 @@ TEST_CASE("published: two files and the caller's parameter are a codec whose lev
 TEST_CASE("published: without a value for what the caller declares it is refused, and which is said") {
   const Files files;
   const std::string path = files.both();
-  CHECK(refusal(path) ==
+  CHECK(published_refusal(path) ==
         "InvalidArgument: codec `Levels`: parameter `bitwidth` has no default: say bitwidth=VALUE where the codec is "
         "named; it takes a whole number from 0 to 255");
-  CHECK(refusal(path, {{"bitwidth", 256}}) ==
+  CHECK(published_refusal(path, {{"bitwidth", 256}}) ==
         "InvalidArgument: codec `Levels`: parameter `bitwidth` is 256, expected a whole number from 0 to 255");
-  CHECK_THAT(refusal(path, {{"bitwidth", 0}}), Catch::Contains("LevelsEncode.pse:23:51: error: a width of 0 bits"));
-  CHECK_THAT(refusal(path, {{"bitwidth", 2}, {"bits", 3}}), Catch::Contains("no parameter `bits`"));
+  CHECK_THAT(published_refusal(path, {{"bitwidth", 0}}),
+             Catch::Contains("LevelsEncode.pse:23:51: error: a width of 0 bits"));
+  CHECK_THAT(published_refusal(path, {{"bitwidth", 2}, {"bits", 3}}), Catch::Contains("no parameter `bits`"));
   const std::string ratio =
       files.write("r.cll", changed(source_of("topk"), "double ratio = 0.01 in", "double ratio in"));
-  CHECK_THAT(refusal(ratio), Catch::Contains("parameter `ratio` has no default"));
+  CHECK_THAT(published_refusal(ratio), Catch::Contains("parameter `ratio` has no default"));
 }
 
 TEST_CASE("published: a mistake has the line of its own file") {
   const Files files;
   const std::string broken = changed(kDecode, "Q[index]*gap", "Q[index]*gip");
-  CHECK_THAT(refusal(files.both(kEncode, broken), {{"bitwidth", 2}}),
+  CHECK_THAT(published_refusal(files.both(kEncode, broken), {{"bitwidth", 2}}),
              Catch::Contains("/LevelsDecode.pse:10:25: error: there is no `gip`"));
   const std::string open = "/* never closed\n";
-  CHECK_THAT(refusal(files.both(kEncode, open + kDecode), {{"bitwidth", 2}}),
+  CHECK_THAT(published_refusal(files.both(kEncode, open + kDecode), {{"bitwidth", 2}}),
              Catch::Contains("/LevelsDecode.pse:1:1: error: this comment has no end"));
-  CHECK_THAT(refusal(files.write("a.pse", kEncode) + "+nowhere.pse"), Catch::Contains("nowhere.pse: no such file"));
-  CHECK_THAT(refusal(files.both() + "+" + files.write("c.pse", "")), Catch::Contains("3 files, expected one"));
+  CHECK_THAT(published_refusal(files.write("a.pse", kEncode) + "+nowhere.pse"),
+             Catch::Contains("nowhere.pse: no such file"));
+  CHECK_THAT(published_refusal(files.both() + "+" + files.write("c.pse", "")),
+             Catch::Contains("3 files, expected one"));
 }
 
 TEST_CASE("published: a definition of both files in the same words counts once, in other words it is a second one") {
@@ -150,8 +153,8 @@ TEST_CASE("published: a definition of both files in the same words counts once, 
   const std::string helper = "float twice(float x) { return 2 * x; }\n";
   const std::string encode = "param { uint8 bitwidth = 2; }\nfloat a, b;\n" + helper + kEncode;
   const std::string decode = "param { uint8 bitwidth = 2; }\nfloat a, b;\n" + helper + kDecode;
-  CHECK(refusal(files.both(encode, decode)) == "no refusal");
-  CHECK_THAT(refusal(files.both(encode, changed(decode, "return 2 * x;", "return x + x;"))),
+  CHECK(published_refusal(files.both(encode, decode)) == "no refusal");
+  CHECK_THAT(published_refusal(files.both(encode, changed(decode, "return 2 * x;", "return x + x;"))),
              Catch::Contains("LevelsDecode.pse:3:7: error: `twice` is declared twice"));
 }
 
@@ -163,7 +166,7 @@ TEST_CASE("published: sizes that subtract what the payload says, and no others")
                                    {"Q.size / 4", "`gradient` has n elements"}}) {
     INFO(size);
     const std::string decode = changed(kDecode, "Q.size - tail", size);
-    CHECK_THAT(refusal(files.both(kEncode, decode), {{"bitwidth", 2}}), Catch::Contains(said));
+    CHECK_THAT(published_refusal(files.both(kEncode, decode), {{"bitwidth", 2}}), Catch::Contains(said));
   }
 }
 
@@ -207,7 +210,7 @@ TEST_CASE("blocks: any size that a declaration allows works, whatever form the p
     for (Elements i = 0; i < n; ++i) REQUIRE(std::fabs(y[i] - x[i]) < 0.03f);
   }
   CHECK(
-      refusal(path, {{"block", 20}}) ==
+      published_refusal(path, {{"block", 20}}) ==
       "InvalidArgument: codec `int8`: parameter `block` is 20, expected a whole number from 16 to 4096 in steps of 8");
   const Result<std::unique_ptr<Codec>> built_in = make_codec("int8", {{{"block", 48}}});
   REQUIRE(built_in.status().text() == "OK");
@@ -218,9 +221,10 @@ TEST_CASE("steps: least, least + step and so on, also of reals") {
   const Files files;
   const std::string text = changed(source_of("topk"), "in 0.000001..1", "in 0.01..1 step 0.03");
   const std::string path = files.write("mine.cll", text);
-  CHECK(refusal(path, {{"ratio", 0.1}}) == "no refusal");
-  CHECK(refusal(path, {{"ratio", 0.97}}) == "no refusal");
-  CHECK_THAT(refusal(path, {{"ratio", 0.5}}), Catch::Contains("expected a number from 0.01 to 1 in steps of 0.03"));
+  CHECK(published_refusal(path, {{"ratio", 0.1}}) == "no refusal");
+  CHECK(published_refusal(path, {{"ratio", 0.97}}) == "no refusal");
+  CHECK_THAT(published_refusal(path, {{"ratio", 0.5}}),
+             Catch::Contains("expected a number from 0.01 to 1 in steps of 0.03"));
 }
 
 }  // namespace casync::compll

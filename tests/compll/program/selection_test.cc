@@ -20,7 +20,7 @@ namespace casync::compll {
 namespace {
 
 constexpr std::uint32_t kNone = 0xffffffff;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kBeyondAll = std::numeric_limits<float>::infinity();
 
 std::vector<Scalar> of_floats(const std::vector<float>& values) {
   std::vector<Scalar> scalars;
@@ -65,7 +65,7 @@ std::vector<std::uint32_t> one_by_one(std::vector<float> keys, Elements count) {
 }
 
 /// Runs a program whose decode is `gradient = VALUE;`, where `x` is the encoded gradient, and returns the result.
-std::vector<float> given(const std::string& value, const std::vector<float>& x) {
+std::vector<float> result_of(const std::string& value, const std::vector<float>& x) {
   const std::string text =
       "void encode(float* gradient, uint8* compressed) { compressed = concat(gradient); }\n"
       "void decode(uint8* compressed, float* gradient) { float* x; extract(compressed, x); gradient = " +
@@ -89,7 +89,7 @@ TEST_CASE("selection: the largest are those that one after the other would be fo
 
 TEST_CASE("selection: keys of zero and below are left out, infinity and NaN are above all numbers, NaN of sign below") {
   const float nan = std::bit_cast<float>(0x7fc00000u), below = std::bit_cast<float>(0xffc00000u);
-  const std::vector<float> x = {1, -kInfinity, kInfinity, -0.0f, 0, nan, below, -5, 1e-45f, 3e38f};
+  const std::vector<float> x = {1, -kBeyondAll, kBeyondAll, -0.0f, 0, nan, below, -5, 1e-45f, 3e38f};
   CHECK(largest_of(x, 1) == std::vector<std::uint32_t>{5});
   CHECK(largest_of(x, 2) == std::vector<std::uint32_t>{2, 5});
   CHECK(largest_of(x, 3) == std::vector<std::uint32_t>{2, 5, 9});
@@ -122,10 +122,10 @@ TEST_CASE(
       }
     }
   }
-  const std::vector<float> x = {2, 5, -7, 2, 0, 2, kInfinity, -0.0f, std::nanf("5")};
+  const std::vector<float> x = {2, 5, -7, 2, 0, 2, kBeyondAll, -0.0f, std::nanf("5")};
   const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
   CHECK(kth(x, 1) == bits(x[8]));
-  CHECK(kth(x, 2) == bits(kInfinity));
+  CHECK(kth(x, 2) == bits(kBeyondAll));
   CHECK(kth(x, 3) == bits(5));
   for (const std::size_t k : {4, 5, 6}) CHECK(kth(x, k) == bits(2));
   for (const std::size_t k : {7, 8, 9, 10}) CHECK(kth(x, k) == 0);
@@ -215,15 +215,15 @@ TEST_CASE("selection: hadamard is the matrix of Walsh, short blocks cut into pow
 
 TEST_CASE("selection: elements gathered outside are zero, elements scattered outside are lost") {
   const std::vector<float> x = {1, 2, 3, 4};
-  CHECK(given("gather(x, map(range(x.size), [&](uint i) -> uint { return i * 3; }))", x) ==
+  CHECK(result_of("gather(x, map(range(x.size), [&](uint i) -> uint { return i * 3; }))", x) ==
         std::vector<float>{1, 4, 0, 0});
-  CHECK(given("scatter(map(range(x.size), [&](uint i) -> uint { return i * 3; }), x, x.size)", x) ==
+  CHECK(result_of("scatter(map(range(x.size), [&](uint i) -> uint { return i * 3; }), x, x.size)", x) ==
         std::vector<float>{1, 0, 0, 2});
-  CHECK(given("scatter(map(range(x.size), [&](int i) -> int { return i - 2; }), 9, x)", x) ==
+  CHECK(result_of("scatter(map(range(x.size), [&](int i) -> int { return i - 2; }), 9, x)", x) ==
         std::vector<float>{9, 9, 3, 4});
-  CHECK(given("scatter_add(map(range(x.size), [&](int i) -> int { return i - 2; }), x, x)", x) ==
+  CHECK(result_of("scatter_add(map(range(x.size), [&](int i) -> int { return i - 2; }), x, x)", x) ==
         std::vector<float>{4, 6, 3, 4});
-  CHECK(given("scatter(map(range(x.size), [&](uint i) -> uint { return 0xffffffff - i; }), x, x)", x) == x);
+  CHECK(result_of("scatter(map(range(x.size), [&](uint i) -> uint { return 0xffffffff - i; }), x, x)", x) == x);
 }
 
 TEST_CASE("selection: a place below zero is outside, not the first one") {
@@ -231,28 +231,28 @@ TEST_CASE("selection: a place below zero is outside, not the first one") {
   for (const std::string type : {"int", "int8", "int32"}) {
     INFO(type);
     const std::string places = "map(range(x.size), [&](int i) -> " + type + " { return i - 2; })";
-    CHECK(given("gather(x, " + places + ")", x) == std::vector<float>{0, 0, 1, 2});
-    CHECK(given("map(" + places + ", [&](" + type + " i) -> float { return x[i]; })", x) ==
+    CHECK(result_of("gather(x, " + places + ")", x) == std::vector<float>{0, 0, 1, 2});
+    CHECK(result_of("map(" + places + ", [&](" + type + " i) -> float { return x[i]; })", x) ==
           std::vector<float>{0, 0, 1, 2});
-    CHECK(given("scatter(" + places + ", 9, x)", x) == std::vector<float>{9, 9, 3, 4});
-    CHECK(given("scatter_add(" + places + ", 9, x)", x) == std::vector<float>{10, 11, 3, 4});
+    CHECK(result_of("scatter(" + places + ", 9, x)", x) == std::vector<float>{9, 9, 3, 4});
+    CHECK(result_of("scatter_add(" + places + ", 9, x)", x) == std::vector<float>{10, 11, 3, 4});
   }
-  CHECK(given("map(x, [&](float v) -> float { return x[-1] + x[int(-v)] + x[-2147483647]; })", x) ==
+  CHECK(result_of("map(x, [&](float v) -> float { return x[-1] + x[int(-v)] + x[-2147483647]; })", x) ==
         std::vector<float>(4, 0.0f));
 }
 
 TEST_CASE("selection: scatter keeps the last value for a place, scatter_add the sum in their order") {
   const std::vector<float> x = {1e8f, 1, -1e8f, 0.5f};
-  CHECK(given("scatter(map(x, [&](float v) -> uint { return 1; }), x, x.size)", x) ==
+  CHECK(result_of("scatter(map(x, [&](float v) -> uint { return 1; }), x, x.size)", x) ==
         std::vector<float>{0, 0.5f, 0, 0});
-  CHECK(given("scatter_add(map(x, [&](float v) -> uint { return 2; }), x, x.size)", x) ==
+  CHECK(result_of("scatter_add(map(x, [&](float v) -> uint { return 2; }), x, x.size)", x) ==
         std::vector<float>{0, 0, 1e8f + 1 - 1e8f + 0.5f, 0});
 }
 
 TEST_CASE("selection: filter hands out the first that hold, and zeros behind them") {
   const std::vector<float> x = {3, -1, 0.5f, 7, -2};
-  CHECK(given("filter(x, x.size, [&](float v) -> bool { return v > 1; })", x) == std::vector<float>{3, 7, 0, 0, 0});
-  CHECK(given("filter(x, x.size, [&](float v) -> bool { return v > 99; })", x) == std::vector<float>(5, 0.0f));
+  CHECK(result_of("filter(x, x.size, [&](float v) -> bool { return v > 1; })", x) == std::vector<float>{3, 7, 0, 0, 0});
+  CHECK(result_of("filter(x, x.size, [&](float v) -> bool { return v > 99; })", x) == std::vector<float>(5, 0.0f));
 }
 
 TEST_CASE("selection: a size is computed from parameters and sizes, and is n where it is more") {

@@ -74,24 +74,25 @@ struct Made {
   std::vector<float> kept, floats;
 };
 
-enum class Function { kEncode, kEncodeSum, kMerge, kResult };
-constexpr Function kFunctions[] = {Function::kEncode, Function::kEncodeSum, Function::kMerge, Function::kResult};
+enum class CodecFunction { kEncode, kEncodeSum, kMerge, kResult };
+constexpr CodecFunction kFunctions[] = {CodecFunction::kEncode, CodecFunction::kEncodeSum, CodecFunction::kMerge,
+                                        CodecFunction::kResult};
 
-Made made_by(const Codec& codec, Function function, const std::vector<float>& values, const Given& given) {
+Made made_by(const Codec& codec, CodecFunction function, const std::vector<float>& values, const Given& given) {
   const Elements n = values.size();
   Arrays before(codec, n, given, 31), after(codec, n, given, 32);
   const Residual kept = {given.states ? before.at(0) : nullptr, given.keeps ? after.at(0) : nullptr, before.stride()};
   const EncodeContext context = {7, 8, 9, 1003};
   Made made;
-  if (function == Function::kResult) {
+  if (function == CodecFunction::kResult) {
     made.floats = values;
     codec.result(made.floats.data(), n, kept, context, made.floats.data());
   } else {
     made.payload.resize(codec.encoded_bound(n));
     Encoded encoded;
-    if (function == Function::kEncode) {
+    if (function == CodecFunction::kEncode) {
       encoded = codec.encode(values.data(), n, kept, context, made.payload.data());
-    } else if (function == Function::kEncodeSum) {
+    } else if (function == CodecFunction::kEncodeSum) {
       encoded = codec.encode_sum(values.data(), 0.5f, n, kept, context, made.payload.data());
     } else {
       const Coded term = encode(codec, gaussian(n, 33));
@@ -106,8 +107,8 @@ Made made_by(const Codec& codec, Function function, const std::vector<float>& va
 
 /// Checks that each function does what the interpreter does, on every instruction set.
 void check_same(const Pair& pair, const std::vector<float>& values, const Given& given) {
-  for (const Function function : kFunctions) {
-    if (function == Function::kResult && !pair.meaning->info().has_result) continue;
+  for (const CodecFunction function : kFunctions) {
+    if (function == CodecFunction::kResult && !pair.meaning->info().has_result) continue;
     const Made expected = made_by(*pair.meaning, function, values, given);
     for (const std::string& set : instruction_sets()) {
       const UseInstructionSet used(set);
@@ -171,8 +172,8 @@ TEST_CASE("states by tiles: large ones are written past the caches where they li
   const std::vector<float> values = gaussian(kLarge, 8);
   for (const GeneratedCodec* codec : kAll) {
     const Pair pair = pair_of(*codec);
-    for (const Function function : kFunctions) {
-      if (function == Function::kResult && !pair.meaning->info().has_result) continue;
+    for (const CodecFunction function : kFunctions) {
+      if (function == CodecFunction::kResult && !pair.meaning->info().has_result) continue;
       INFO(codec->declares.name << ", function " << static_cast<int>(function));
       const Made lines = made_by(*pair.generated, function, values, {});
       const Made off = made_by(*pair.generated, function, values, {.shift = 1});

@@ -30,7 +30,7 @@ struct Tiles {
 
 /// The lines that each pass adds to the plan of encode.
 template <class Encoder, class Passes>
-std::string stages_of(const Tiles& tiles, const Passes& passes) {
+std::string tile_stages_of(const Tiles& tiles, const Passes& passes) {
   Encoder plan;
   plan.program = &*tiles.program;
   plan.encode = &tiles.lowered->encode;
@@ -39,12 +39,12 @@ std::string stages_of(const Tiles& tiles, const Passes& passes) {
 }
 
 void check_cpu(const std::string& name) {
-  const std::string text = stages_of<CpuEncoder>(Tiles(name, source_of(name)), cpu_encoder_passes());
+  const std::string text = tile_stages_of<CpuEncoder>(Tiles(name, source_of(name)), cpu_encoder_passes());
   CHECK(test::golden(name + "_cpu_plan.txt", text) == text);
 }
 
 void check_cuda(const std::string& name) {
-  const std::string text = stages_of<CudaEncoder>(Tiles(name, source_of(name)), cuda_encoder_passes());
+  const std::string text = tile_stages_of<CudaEncoder>(Tiles(name, source_of(name)), cuda_encoder_passes());
   CHECK(test::golden(name + "_cuda_plan.txt", text) == text);
 }
 
@@ -56,7 +56,7 @@ std::string refusal(const std::string& text) {
   return plan.status().message().substr(0, plan.status().message().find('\n'));
 }
 
-const std::string kDecode =
+const std::string kDecodeTiles =
     "void decode(uint8* c, float* g) { float* y; float* s; extract(c, y, s);\n"
     "g = map(y, [&](float x) -> float { return x; }); }\n";
 
@@ -110,7 +110,7 @@ TEST_CASE("plan: a refusal names the place") {
                 "  float* s = block_reduce(g, 24, max);\n"
                 "  c = concat(g, s);\n"
                 "}\n" +
-                kDecode) == "x.cll: blocks that are no power of two from 16 on");
+                kDecodeTiles) == "x.cll: blocks that are no power of two from 16 on");
   CHECK(refusal("void encode(float* g, uint8* c) {\n"
                 "  float* s = block_reduce(g, 16, max);\n"
                 "  float top = reduce(s, max);\n"

@@ -36,11 +36,11 @@ void decode(uint8* compressed, float* gradient) {
 }
 )";
 
-struct Pair {
+struct TritPair {
   std::unique_ptr<Codec> meaning, generated;
 };
 
-Pair pair_of(const std::string& name, const GeneratedCodec& generated, const Parameters& parameters = {}) {
+TritPair pair_of(const std::string& name, const GeneratedCodec& generated, const Parameters& parameters = {}) {
   std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   Result<std::unique_ptr<Codec>> made = make_generated_codec(generated, parameters);
@@ -84,7 +84,7 @@ std::vector<float> all_patterns() {
 
 TEST_CASE("trits: every five elements are the byte that the documentation says, and come back") {
   const std::vector<float> values = all_patterns();
-  const Pair pair = pair_of("trits", *generated_trits());
+  const TritPair pair = pair_of("trits", *generated_trits());
   const Coded coded = encode(*pair.meaning, values);
   constexpr std::size_t kSign = 112;  // after the header, 19 scales and one trit
   for (unsigned byte = 0; byte < 243; ++byte) {
@@ -109,11 +109,11 @@ TEST_CASE("trits: the bytes of a section") {
 TEST_CASE("trits: compiled code gives the interpreter's bytes, wherever tiles and blocks end") {
   std::vector<Elements> sizes = {15, 16, 17, 31, 63, 65, 79, 80, 81, 1023, 1025, 4095, 4096, 4097, 8211, 20011};
   for (Elements n = 0; n <= 11; ++n) sizes.push_back(n);
-  std::vector<Pair> pairs;
+  std::vector<TritPair> pairs;
   for (const double block : {16.0, 64.0, 4096.0})
     pairs.push_back(pair_of("trits", *generated_trits(), {{"block", block}}));
   pairs.push_back(pair_of("trits_vector", *generated_trits_vector()));
-  for (const Pair& pair : pairs) {
+  for (const TritPair& pair : pairs) {
     CHECK(pair.generated->info().bits_per_element == Approx(pair.meaning->info().bits_per_element));
     for (const Elements n : sizes) {
       for (const std::vector<float>& values : {gaussian(n, 3), laplace(n, 4), std::vector<float>(n, -1.0f)}) {
@@ -131,7 +131,7 @@ TEST_CASE("trits: compiled code gives the interpreter's bytes, wherever tiles an
 }
 
 TEST_CASE("trits: bytes that are no five trits, and trits behind the last one, are refused") {
-  const Pair pair = pair_of("trits", *generated_trits());
+  const TritPair pair = pair_of("trits", *generated_trits());
   for (const Codec* codec : {pair.meaning.get(), pair.generated.get()}) {
     const Elements n = 64 * 5 + 3;  // 6 scales, then `side`, `sign` and `other`
     const Coded coded = encode(*codec, gaussian(n, 5));

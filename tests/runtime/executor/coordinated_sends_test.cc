@@ -13,8 +13,8 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 namespace {
 
 /// The sends of one rank of three.
-struct Side {
-  explicit Side(Rank self) : options{.rank = self, .ranks = 3} {}
+struct CoordinatedSide {
+  explicit CoordinatedSide(Rank self) : options{.rank = self, .ranks = 3} {}
   static Message word(std::uint32_t hop, Rank about, Bytes bytes = 0) {
     Message message;
     message.key = {.gradient = bytes, .step = 1, .partition = static_cast<std::uint32_t>(about), .hop = hop};
@@ -39,7 +39,7 @@ struct Side {
 }  // namespace
 
 TEST_CASE("coordinated sends: a rank says once what it has, sends all of it when it may, and tells when it has left") {
-  Side side(1);
+  CoordinatedSide side(1);
   side.waiting.add(2, 100);
   side.waiting.add(2, 50);
   CHECK_FALSE(side.sends.flush());
@@ -51,7 +51,7 @@ TEST_CASE("coordinated sends: a rank says once what it has, sends all of it when
   side.waiting.add(2, 25);  // joins them
   CHECK_FALSE(side.sends.flush());
   CHECK(side.waiting.transport.sent.empty());
-  side.sends.take(0, Side::word(kGrantHop, 2));
+  side.sends.take(0, CoordinatedSide::word(kGrantHop, 2));
   CHECK(side.sends.due() == Clock::time_point{});
   CHECK(side.sends.flush());
   CHECK(side.waiting.left() == std::vector<std::uint64_t>{0, 1, 2});
@@ -68,7 +68,7 @@ TEST_CASE("coordinated sends: a rank says once what it has, sends all of it when
 }
 
 TEST_CASE("coordinated sends: a rank that hears nothing sends without leave, and a late one is ended at once") {
-  Side side(1);
+  CoordinatedSide side(1);
   side.waiting.add(2, 100);
   CHECK_FALSE(side.sends.flush());
   CHECK(side.words().size() == 1);
@@ -80,7 +80,7 @@ TEST_CASE("coordinated sends: a rank that hears nothing sends without leave, and
   side.waiting.handover.sent(2, 100, Clock::now());
   side.sends.sent(2);
   CHECK(side.words().empty());
-  side.sends.take(0, Side::word(kGrantHop, 2));
+  side.sends.take(0, CoordinatedSide::word(kGrantHop, 2));
   CHECK_FALSE(side.sends.flush());
   const std::vector<MessageKey> words = side.words();
   REQUIRE(words.size() == 1);
@@ -88,8 +88,8 @@ TEST_CASE("coordinated sends: a rank that hears nothing sends without leave, and
 }
 
 TEST_CASE("coordinated sends: rank 0 gives leave to one sender to a rank at a time, itself included") {
-  Side side(0);
-  side.sends.take(1, Side::word(kWantHop, 2, LinkCoordinator::kBulk));
+  CoordinatedSide side(0);
+  side.sends.take(1, CoordinatedSide::word(kWantHop, 2, LinkCoordinator::kBulk));
   CHECK_FALSE(side.sends.flush());
   std::vector<MessageKey> words = side.words();
   REQUIRE(words.size() == 1);
@@ -98,20 +98,20 @@ TEST_CASE("coordinated sends: rank 0 gives leave to one sender to a rank at a ti
   side.waiting.add(2, LinkCoordinator::kBulk);
   CHECK_FALSE(side.sends.flush());
   CHECK_FALSE(side.sends.flush());
-  side.sends.take(1, Side::word(kEndHop, 2));
+  side.sends.take(1, CoordinatedSide::word(kEndHop, 2));
   CHECK(side.sends.flush());  // its own leave has come
   CHECK(side.waiting.left() == std::vector<std::uint64_t>{0});
 }
 
 TEST_CASE("coordinated sends: words from ranks that may not say them, or about none, are ignored") {
-  Side side(1);
+  CoordinatedSide side(1);
   side.waiting.add(2, 100);
   side.sends.flush();
   side.words();
-  side.sends.take(2, Side::word(kGrantHop, 2));
-  side.sends.take(2, Side::word(kGrantHop, 0));
-  side.sends.take(0, Side::word(kGrantHop, 1));
-  side.sends.take(0, Side::word(kGrantHop, 3));
+  side.sends.take(2, CoordinatedSide::word(kGrantHop, 2));
+  side.sends.take(2, CoordinatedSide::word(kGrantHop, 0));
+  side.sends.take(0, CoordinatedSide::word(kGrantHop, 1));
+  side.sends.take(0, CoordinatedSide::word(kGrantHop, 3));
   CHECK_FALSE(side.sends.flush());
   CHECK(side.waiting.transport.sent.empty());
 }

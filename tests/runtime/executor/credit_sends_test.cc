@@ -12,8 +12,8 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 namespace {
 
 /// Rank 0 on a node with rank 1; ranks 2 and 3 are on another.
-struct Side {
-  explicit Side(Bytes bytes)
+struct CreditSide {
+  explicit CreditSide(Bytes bytes)
       : sends(bytes, Topology{4, {0, 0, 1, 1}}, 0, waiting.transport, waiting.sends, waiting.handover) {}
 
   test::WaitingSends waiting{4};
@@ -23,7 +23,7 @@ struct Side {
 }  // namespace
 
 TEST_CASE("credit sends: the most urgent of a port goes, whoever it is for, and the next waits for room") {
-  Side side(100);
+  CreditSide side(100);
   side.waiting.add(2, 60, 2);
   side.waiting.add(3, 60, 1);
   side.waiting.add(3, 10, 3);  // less urgent: it does not overtake
@@ -38,7 +38,7 @@ TEST_CASE("credit sends: the most urgent of a port goes, whoever it is for, and 
 }
 
 TEST_CASE("credit sends: each port has a credit of its own") {
-  Side side(100);
+  CreditSide side(100);
   side.waiting.add(2, 100);
   side.waiting.add(1, 100);
   CHECK(side.sends.flush(Clock::now()));
@@ -46,7 +46,7 @@ TEST_CASE("credit sends: each port has a credit of its own") {
 }
 
 TEST_CASE("credit sends: words for one peer travel together, each message's once") {
-  Side side(100);
+  CreditSide side(100);
   CHECK_FALSE(side.sends.send_words());
   for (std::uint32_t partition = 0; partition < 3; ++partition) {
     side.sends.credit().received(partition == 1 ? 3 : 2, {.gradient = 7, .step = 1, .partition = partition, .hop = 0});

@@ -12,8 +12,8 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-struct Job : test::BundleJob {
-  explicit Job(std::uint64_t epoch) : BundleJob(epoch) {}
+struct DissolvedJob : test::BundleJob {
+  explicit DissolvedJob(std::uint64_t epoch) : BundleJob(epoch) {}
   void dissolve(std::size_t rank) {
     test::OneRank& one = *ranks[rank];
     WaitingBundles waiting(one.parts.arena, one.parts.runs, one.parts.messages, one.failures);
@@ -29,7 +29,7 @@ struct Job : test::BundleJob {
 }  // namespace
 
 TEST_CASE("dissolved bundles: members of an owner take contributions one by one") {
-  Job job(910);
+  DissolvedJob job(910);
   job.begin_together(0);
   test::run_all(job.ranks);
   job.dissolve(0);
@@ -44,7 +44,7 @@ TEST_CASE("dissolved bundles: members of an owner take contributions one by one"
 
 TEST_CASE(
     "dissolved bundles: members of a rank that has sent the bundle do not send again, and the send is waited for") {
-  Job job(911);
+  DissolvedJob job(911);
   job.begin_together(1);
   while (!job.bundle(1).parts->has_begun_sends()) job.ranks[1]->round();
   REQUIRE(job.bundle(1).parts->has_sends_out());  // the transport says later that it has left

@@ -13,8 +13,8 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 namespace {
 
 /// One of two ranks, with a bucket of all its gradients.
-struct Side {
-  Side(Rank self, const std::vector<std::string>& codecs) : rank(self, 2, codecs) {
+struct BucketSide {
+  BucketSide(Rank self, const std::vector<std::string>& codecs) : rank(self, 2, codecs) {
     REQUIRE(bucket.open(*rank.device).text() == "OK");
   }
   /// Queues parts up to the next call of the transport, and this one. Returns the status of the last.
@@ -34,28 +34,28 @@ struct Side {
 
 /// A job of two ranks.
 struct Job {
-  explicit Job(const std::vector<std::string>& codecs) : sides{Side(0, codecs), Side(1, codecs)} {}
+  explicit Job(const std::vector<std::string>& codecs) : sides{BucketSide(0, codecs), BucketSide(1, codecs)} {}
   /// Elements of rank 0 are `value`, those of rank 1 as large again.
   void begin(std::uint32_t step, float value) {
-    for (Side& side : sides) side.rank.begin(step, &side == sides ? value : 2 * value);
+    for (BucketSide& side : sides) side.rank.begin(step, &side == sides ? value : 2 * value);
   }
   /// Goes through all parts on both ranks. Returns false if one of them was refused.
   bool run() {
-    for (Side& side : sides) side.at = 0;
+    for (BucketSide& side : sides) side.at = 0;
     while (!sides[0].has_issued_all()) {
-      for (Side& side : sides) {
+      for (BucketSide& side : sides) {
         if (!side.issue_some()) return false;
       }
       if (!sides[0].has_issued_all()) test::join(sides[0].rank.transport, sides[1].rank.transport);
     }
-    for (Side& side : sides) {
+    for (BucketSide& side : sides) {
       const Result<bool> over = side.bucket.is_over();
       if (!over || !*over) return false;
     }
     return sides[1].has_issued_all();
   }
 
-  Side sides[2];
+  BucketSide sides[2];
 };
 
 const std::vector<std::string> kAllKinds{"none", "int8", "", "powersgd"};
@@ -68,7 +68,7 @@ TEST_CASE("round bucket: ranks get the mean of their elements, step after step, 
     const auto value = static_cast<float>(step + 1);
     job.begin(step, value);
     REQUIRE(job.run());
-    for (Side& side : job.sides) {
+    for (BucketSide& side : job.sides) {
       for (std::size_t g = 0; g < kAllKinds.size(); ++g) {
         INFO(kAllKinds[g]);
         CHECK(side.rank.runs[g]->step.is_finite());
@@ -86,7 +86,7 @@ TEST_CASE("round bucket: both ranks know which gradient is not finite on one of 
     job.begin(0, 1);
     job.sides[1].rank.values[bad][3] = std::numeric_limits<float>::infinity();
     REQUIRE(job.run());
-    for (Side& side : job.sides) {
+    for (BucketSide& side : job.sides) {
       for (std::size_t g = 0; g < kAllKinds.size(); ++g) CHECK(side.rank.runs[g]->step.is_finite() == (g != bad));
     }
   }

@@ -11,8 +11,8 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 namespace {
 
 /// The exchanges of the rank that sends contributions to rank 0 and gets results.
-struct Side {
-  Side() {
+struct ExchangeSide {
+  ExchangeSide() {
     payloads.place({0x10000, payloads.bytes()});
     exchanges.take_in(rank.bucket, rank.runs, payloads);
   }
@@ -24,7 +24,7 @@ struct Side {
 }  // namespace
 
 TEST_CASE("round exchanges: a round's messages are the payloads' memory, contributions first and then results") {
-  Side side;
+  ExchangeSide side;
   test::HeldRounds& transport = side.rank.transport;
   REQUIRE(side.exchanges.exchange(0, transport).is_ok());
   REQUIRE(transport.sends.size() == 2);
@@ -43,7 +43,7 @@ TEST_CASE("round exchanges: a round's messages are the payloads' memory, contrib
 }
 
 TEST_CASE("round exchanges: messages and bytes of all steps are counted") {
-  Side side;
+  ExchangeSide side;
   for (int step = 0; step < 3; ++step) {
     for (const std::uint32_t round : {0u, 1u}) REQUIRE(side.exchanges.exchange(round, side.rank.transport).is_ok());
   }
@@ -56,7 +56,7 @@ TEST_CASE("round exchanges: messages and bytes of all steps are counted") {
 }
 
 TEST_CASE("round exchanges: the transport's refusal is the round's") {
-  Side side;
+  ExchangeSide side;
   side.rank.transport.answer = peer_failure("rank 0 is gone");
   CHECK(side.exchanges.exchange(0, side.rank.transport).text() == "PeerFailure: rank 0 is gone");
 }

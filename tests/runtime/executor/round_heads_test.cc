@@ -13,8 +13,8 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 namespace {
 
 /// The heads of one rank's gradients, on a device that is the host.
-struct Side {
-  Side(Rank self, const std::vector<std::string>& codecs) : rank(self, 2, codecs) {
+struct HeadsSide {
+  HeadsSide(Rank self, const std::vector<std::string>& codecs) : rank(self, 2, codecs) {
     memory.resize(heads.bytes());
     pinned.resize(heads.bytes());
     heads.place(DeviceView::of(memory.data(), memory.size()), {pinned.data(), pinned.size()});
@@ -33,19 +33,19 @@ constexpr Buffer kContribution{{0, 100}, Hop::kFirst, 0}, kResult{{0, 100}, Hop:
 }  // namespace
 
 TEST_CASE("round heads: once ranks have agreed, all know of each gradient if some rank's payload is not finite") {
-  Side one(0, {"int8", "int8", "powersgd"}), other(1, {"int8", "int8", "powersgd"});
-  Side::say(other.heads.of_payload(0, kContribution), true);
-  Side::say(one.heads.of_payload(0, kResult), true);
-  Side::say(other.heads.of_payload(1, kContribution), false);
-  Side::say(one.heads.of_payload(1, kResult), true);
-  for (Side* side : {&one, &other}) {
-    Side::say(side->heads.of_sum(2, 0), true);
-    Side::say(side->heads.of_sum(2, 1), side == &one);
+  HeadsSide one(0, {"int8", "int8", "powersgd"}), other(1, {"int8", "int8", "powersgd"});
+  HeadsSide::say(other.heads.of_payload(0, kContribution), true);
+  HeadsSide::say(one.heads.of_payload(0, kResult), true);
+  HeadsSide::say(other.heads.of_payload(1, kContribution), false);
+  HeadsSide::say(one.heads.of_payload(1, kResult), true);
+  for (HeadsSide* side : {&one, &other}) {
+    HeadsSide::say(side->heads.of_sum(2, 0), true);
+    HeadsSide::say(side->heads.of_sum(2, 1), side == &one);
     REQUIRE(side->heads.agree(side->rank.transport).is_ok());
     CHECK(side->rank.transport.how == Reduction::kMostOfBytes);
   }
   test::join(one.rank.transport, other.rank.transport);
-  for (Side* side : {&one, &other}) {
+  for (HeadsSide* side : {&one, &other}) {
     REQUIRE(side->heads.download(*side->rank.stream).is_ok());
     CHECK(side->heads.say_finite(0));
     CHECK_FALSE(side->heads.say_finite(1));
@@ -58,7 +58,7 @@ TEST_CASE("round heads: once ranks have agreed, all know of each gradient if som
 }
 
 TEST_CASE("round heads: slots lie apart, in memory of the size that was asked for") {
-  const Side side(0, {"int8", "", "powersgd"});
+  const HeadsSide side(0, {"int8", "", "powersgd"});
   const RoundHeads& heads = side.heads;
   const std::uint64_t first = DeviceView::of(side.memory.data(), 0).address();
   std::vector<std::uint64_t> slots{heads.of_payload(0, kContribution).address(), heads.of_payload(0, kResult).address(),
@@ -71,7 +71,7 @@ TEST_CASE("round heads: slots lie apart, in memory of the size that was asked fo
 }
 
 TEST_CASE("round heads: a slot is one task's, and other partitions have none") {
-  Side side(0, {"int8", "int8"});
+  HeadsSide side(0, {"int8", "int8"});
   CHECK(side.heads.reserve(0, kContribution));
   CHECK(side.heads.reserve(0, kResult));
   CHECK(side.heads.reserve(1, kContribution));

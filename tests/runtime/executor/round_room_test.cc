@@ -9,7 +9,7 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-constexpr std::uint64_t kAddress = 0x10000;
+constexpr std::uint64_t kRoomAddress = 0x10000;
 
 /// Goes through two tasks: one of two vectors and a call, one of a vector and two calls.
 template <class Visit>
@@ -44,21 +44,21 @@ TEST_CASE("round room: vectors of a task lie side by side, and calls get what th
   RoundRoom room;
   two_tasks(room, [&](const KernelRoom& one) { room.add_call(one); });
   std::array<std::byte, 768> pinned{};
-  room.place({kAddress, room.device_bytes()}, {pinned.data(), pinned.size()});
+  room.place({kRoomAddress, room.device_bytes()}, {pinned.data(), pinned.size()});
   for (int step = 0; step < 3; ++step) {
     room.begin_step();
     Bytes at = 0;
     two_tasks(room, [&](const KernelRoom& one) {
       const RoundRoom::Call call = room.next_call();
-      CHECK(call.device.address() == kAddress + 768);
+      CHECK(call.device.address() == kRoomAddress + 768);
       CHECK(call.device.size() == 1024);
       CHECK(call.pinned.data == pinned.data() + at);
       CHECK(call.pinned.size == round_up(one.pinned, 256));
       at += call.pinned.size;
     });
     room.begin_task();
-    CHECK(room.take_vector(100).address() == kAddress);
-    CHECK(room.take_vector(300).address() == kAddress + 256);
+    CHECK(room.take_vector(100).address() == kRoomAddress);
+    CHECK(room.take_vector(300).address() == kRoomAddress + 256);
   }
   CHECK(room.device_bytes() == 768 + 1024);
 }

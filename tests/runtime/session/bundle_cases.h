@@ -25,22 +25,22 @@ using runtime::Submission;
 
 inline constexpr int kRanks = 3;
 inline constexpr std::size_t kGradients = 60;
-inline constexpr std::uint32_t kSteps = 4;
+inline constexpr std::uint32_t kBundleSteps = 4;
 
 inline std::size_t elements_of(std::size_t gradient) { return gradient % 7 == 0 ? 1 : 37 * gradient % 600 + 1; }
 
 /// The way in which a rank submits: all in one call; one by one; or so, with a wait for the first one's result.
-enum class Way { kTogether, kInParts, kWaiting };
+enum class SubmissionWay { kTogether, kInParts, kWaiting };
 
-inline Way way_of(int rank, std::uint32_t step, bool mixed) {
-  if (!mixed) return Way::kTogether;
+inline SubmissionWay way_of(int rank, std::uint32_t step, bool mixed) {
+  if (!mixed) return SubmissionWay::kTogether;
   // Only one rank waits for a result, and the others have submitted all by then.
-  if (rank == 1 && step % 2 == 1) return Way::kWaiting;
-  return (static_cast<std::uint32_t>(rank) + step) % 2 == 0 ? Way::kTogether : Way::kInParts;
+  if (rank == 1 && step % 2 == 1) return SubmissionWay::kWaiting;
+  return (static_cast<std::uint32_t>(rank) + step) % 2 == 0 ? SubmissionWay::kTogether : SubmissionWay::kInParts;
 }
 
-inline std::string submit(Session& session, std::vector<Submission> all, Way way, unsigned salt) {
-  if (way == Way::kTogether) {
+inline std::string submit(Session& session, std::vector<Submission> all, SubmissionWay way, unsigned salt) {
+  if (way == SubmissionWay::kTogether) {
     const auto handles = session.submit(all);
     return handles ? "" : handles.status().text();
   }
@@ -48,7 +48,7 @@ inline std::string submit(Session& session, std::vector<Submission> all, Way way
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto handles = session.submit({&all[i], 1});
     if (!handles) return handles.status().text();
-    if (i != 0 || way != Way::kWaiting) continue;
+    if (i != 0 || way != SubmissionWay::kWaiting) continue;
     if (const Status status = session.wait((*handles)[0], -1); !status) return status.text();
   }
   return "";
@@ -91,7 +91,7 @@ std::string train(const std::string& codec, Bytes fusion_bytes, bool mixed, cons
           if (!id) return id.status().text();
           ids.push_back(*id);
         }
-        for (std::uint32_t step = 0; step < kSteps; ++step) {
+        for (std::uint32_t step = 0; step < kBundleSteps; ++step) {
           std::vector<std::vector<float>> values;
           std::vector<Submission> submissions;
           for (std::size_t i = 0; i < kGradients; ++i) {
@@ -99,7 +99,7 @@ std::string train(const std::string& codec, Bytes fusion_bytes, bool mixed, cons
           }
           if (with_nan && step == 2 && context.rank == 1) values[17][0] = std::numeric_limits<float>::quiet_NaN();
           for (std::size_t i = 0; i < kGradients; ++i) submissions.push_back(memory.submission(ids[i], values[i]));
-          const Way way = way_of(context.rank, step, mixed);
+          const SubmissionWay way = way_of(context.rank, step, mixed);
           if (std::string failed = submit(session, submissions, way, step); !failed.empty()) return failed;
           const Result<StepResult> done = session.step();
           if (!done) return done.status().text();

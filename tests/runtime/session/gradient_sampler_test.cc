@@ -172,7 +172,7 @@ TEST_CASE("gradient sampler: a file that says which step, and how large the grad
 namespace {
 
 /// Rank 0's record of two ranks that train one gradient for `steps` steps: contribution(rank, 5000, step).
-File recorded(const std::string& plan, int steps, bool record = true) {
+File recorded_file(const std::string& plan, int steps, bool record = true) {
   TemporaryDirectory folder;
   std::ofstream(folder.path() + "/plan.txtpb") << "version: 1\n" << plan;
   const std::string complaints = with_sessions(
@@ -203,19 +203,19 @@ File recorded(const std::string& plan, int steps, bool record = true) {
 }  // namespace
 
 TEST_CASE("session: with a record directory, rank 0 writes what it submitted, not yet reduced") {
-  const File file = recorded("default { codec { name: \"onebit\" } }\n", 6);
+  const File file = recorded_file("default { codec { name: \"onebit\" } }\n", 6);
   REQUIRE(file.samples.size() == 1);
   CHECK(file.samples.at("weight") == contribution(0, 5000, 3));  // the fourth submission
   CHECK(file.header["__metadata__"]["weight"] == "step 3, 5000 of 5000 elements");
-  CHECK(recorded("default { codec { name: \"onebit\" } }\n", 2, false).samples.empty());
+  CHECK(recorded_file("default { codec { name: \"onebit\" } }\n", 2, false).samples.empty());
 }
 
 TEST_CASE("session: in local SGD the differences are sampled, with staleness what the program submitted") {
   // Differences are submitted in steps 3, 5, 7, 9: the fourth of them counts.
-  const File local = recorded("local_sgd { every: 2 from_step: 2 }\n", 11);
+  const File local = recorded_file("local_sgd { every: 2 from_step: 2 }\n", 11);
   REQUIRE(local.samples.size() == 1);
   CHECK(local.samples.at("weight") == contribution(0, 5000, 9));
-  const File late = recorded("staleness: 1\n", 5);
+  const File late = recorded_file("staleness: 1\n", 5);
   REQUIRE(late.samples.size() == 1);
   CHECK(late.samples.at("weight") == contribution(0, 5000, 3));
 }

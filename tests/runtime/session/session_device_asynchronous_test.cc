@@ -18,7 +18,7 @@ namespace {
 // The last step of each half is a consensus, after which there is a state.
 constexpr std::uint32_t kHalf = 3, kEnd = 6;
 
-struct Run {
+struct AsynchronousRun {
   int ranks = 1;
   std::string plan;
   Values values = gaussians;
@@ -28,10 +28,10 @@ struct Run {
   std::uint32_t half = kHalf;
 };
 
-std::string name_of(const Run& run) { return run.plan + ", " + std::to_string(run.ranks) + " ranks"; }
+std::string name_of(const AsynchronousRun& run) { return run.plan + ", " + std::to_string(run.ranks) + " ranks"; }
 
-std::string asynchronous(const Run& run, bool on_device, AllSeen& seen, std::uint32_t from = 0, std::uint32_t to = kEnd,
-                         std::vector<SessionState>* states = nullptr) {
+std::string asynchronous(const AsynchronousRun& run, bool on_device, AllSeen& seen, std::uint32_t from = 0,
+                         std::uint32_t to = kEnd, std::vector<SessionState>* states = nullptr) {
   const PlanFile plan("seed: 5 " + run.plan);
   seen.resize(static_cast<std::size_t>(run.ranks));
   std::barrier turn(run.ranks);
@@ -75,7 +75,7 @@ std::string asynchronous(const Run& run, bool on_device, AllSeen& seen, std::uin
 }
 
 /// "", or how the GPU's bytes differ from the host's.
-std::string compare(const Run& run) {
+std::string compare(const AsynchronousRun& run) {
   return compare_both([&](bool on_device, AllSeen& seen) { return asynchronous(run, on_device, seen); });
 }
 
@@ -98,17 +98,17 @@ Values with(float value, const Values& others = gaussians) {
 
 TEST_CASE("asynchronous on a GPU: with bound 0 the bytes and the states are the host's, with every kind of codec") {
   for (const char* codec : {"none", "int8", "onebit", "topk", "fp16", "randomk", "lossless", "topk_coded"}) {
-    const Run run{3, by_rule(named(codec))};
+    const AsynchronousRun run{3, by_rule(named(codec))};
     INFO(name_of(run));
     CHECK(compare(run) == "");
   }
   for (const int ranks : {1, 2, 5}) {
-    const Run run{ranks, by_rule(named("onebit"))};
+    const AsynchronousRun run{ranks, by_rule(named("onebit"))};
     INFO(name_of(run));
     CHECK(compare(run) == "");
   }
   for (const auto& [first, second] : {std::pair{"none", "topk"}, {"onebit", "none"}, {"topk_coded", "int8"}}) {
-    const Run run{3, by_rule(named(first) + "second_hop { name: \"" + second + "\" }")};
+    const AsynchronousRun run{3, by_rule(named(first) + "second_hop { name: \"" + second + "\" }")};
     INFO(name_of(run));
     CHECK(compare(run) == "");
   }
@@ -117,7 +117,7 @@ TEST_CASE("asynchronous on a GPU: with bound 0 the bytes and the states are the 
 TEST_CASE("asynchronous on a GPU: half precision, and residuals in one buffer or as bfloat16") {
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
     for (const char* codec : {"none", "int4"}) {
-      const Run run{3, by_rule(named(codec)), awkward_for_halves, dtype};
+      const AsynchronousRun run{3, by_rule(named(codec)), awkward_for_halves, dtype};
       INFO(name_of(run));
       CHECK(compare(run) == "");
     }
@@ -125,7 +125,7 @@ TEST_CASE("asynchronous on a GPU: half precision, and residuals in one buffer or
   for (const char* memory : {"one_buffer", "bfloat16"}) {
     for (const Values& values :
          {Values(large_gaussians), with(std::numeric_limits<float>::infinity(), large_gaussians)}) {
-      const Run run{2, by_rule(named("int4") + "residual_memory: " + memory), values};
+      const AsynchronousRun run{2, by_rule(named("int4") + "residual_memory: " + memory), values};
       INFO(name_of(run));
       CHECK(compare(run) == "");
     }
@@ -137,7 +137,7 @@ TEST_CASE(
   for (const char* codecs : {"codec { name: \"none\" }", "codec { name: \"onebit\" }",
                              "codec { name: \"topk\" } second_hop { name: \"none\" }", "codec { name: \"fp16\" }"}) {
     for (const float value : {std::numeric_limits<float>::quiet_NaN(), 7e4f}) {  // fp16 makes the second one infinite
-      const Run run{3, by_rule(codecs), with(value)};
+      const AsynchronousRun run{3, by_rule(codecs), with(value)};
       INFO(name_of(run));
       AllSeen host, device;
       CHECK(asynchronous(run, false, host) == "");
@@ -153,7 +153,7 @@ TEST_CASE("asynchronous on a GPU: without a bound, one rank after the other, the
   for (const char* rule : {"", "bound: 1"}) {
     for (const char* codec : {"none", "onebit", "topk"}) {
       for (const int ranks : {2, 4}) {
-        Run run{ranks, by_rule(named(codec), rule)};
+        AsynchronousRun run{ranks, by_rule(named(codec), rule)};
         run.in_turn = true;
         run.half = kEnd;  // what residuals give a step of zeros comes in any order
         INFO(name_of(run));
@@ -164,7 +164,7 @@ TEST_CASE("asynchronous on a GPU: without a bound, one rank after the other, the
 }
 
 TEST_CASE("asynchronous on a GPU: over TCP the bytes are those of the host in one process") {
-  Run run{3, by_rule(named("int8"))};
+  AsynchronousRun run{3, by_rule(named("int8"))};
   check_over_tcp([&](const char* transport, bool on_device, AllSeen& seen) {
     run.transport = transport;
     return asynchronous(run, on_device, seen);
@@ -172,7 +172,7 @@ TEST_CASE("asynchronous on a GPU: over TCP the bytes are those of the host in on
 }
 
 TEST_CASE("asynchronous on a GPU: a state of a GPU goes on there and on the host, and the host's on a GPU") {
-  const Run run{3, by_rule(named("onebit"))};
+  const AsynchronousRun run{3, by_rule(named("onebit"))};
   AllSeen through;
   REQUIRE(asynchronous(run, false, through) == "");
   for (const bool saved_on_device : {false, true}) {

@@ -48,7 +48,7 @@ std::string train_on_gpu(const std::string& codec, Bytes fusion_bytes, bool mixe
   };
   const std::uint64_t before = calls();
   const std::string complaints = train<OnGpu>(codec, fusion_bytes, mixed, "loopback", outcome, with_nan, more);
-  outcome.calls = calls() - before - 2 * kRanks * kSteps * kGradients;
+  outcome.calls = calls() - before - 2 * kRanks * kBundleSteps * kGradients;
   return complaints;
 }
 

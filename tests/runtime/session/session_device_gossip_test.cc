@@ -15,9 +15,9 @@ using namespace casync::test::device;  // NOLINT(google-build-using-namespace)
 namespace {
 
 constexpr std::uint32_t kConsensus = 2;  // the step of all ranks
-constexpr std::uint32_t kEnd = 5;
+constexpr std::uint32_t kGossipEnd = 5;
 
-struct Run {
+struct GossipRun {
   int ranks = 1;
   std::string plan;
   std::string transport = "loopback";
@@ -25,11 +25,11 @@ struct Run {
   Values values = gaussians;
 };
 
-std::string name_of(const Run& run) { return run.plan + ", " + std::to_string(run.ranks) + " ranks"; }
+std::string name_of(const GossipRun& run) { return run.plan + ", " + std::to_string(run.ranks) + " ranks"; }
 
 /// Steps `from` to `to` of each rank, whose parameters move by themselves between exchanges.
-std::string gossip(const Run& run, bool on_device, AllSeen& seen, std::uint32_t from = 0, std::uint32_t to = kEnd,
-                   std::vector<SessionState>* states = nullptr) {
+std::string gossip(const GossipRun& run, bool on_device, AllSeen& seen, std::uint32_t from = 0,
+                   std::uint32_t to = kGossipEnd, std::vector<SessionState>* states = nullptr) {
   const PlanFile plan("seed: 5 " + run.plan);
   seen.resize(static_cast<std::size_t>(run.ranks));
   return with_sessions(
@@ -65,7 +65,7 @@ std::string gossip(const Run& run, bool on_device, AllSeen& seen, std::uint32_t 
 }
 
 /// "", or how the GPU's bytes differ from the host's.
-std::string compare(const Run& run) {
+std::string compare(const GossipRun& run) {
   return compare_both([&](bool on_device, AllSeen& seen) { return gossip(run, on_device, seen); });
 }
 
@@ -80,12 +80,12 @@ std::string gossip_plan(const std::string& gossip, const std::string& codec = "n
 TEST_CASE("gossip on a GPU: the parameters are the host's, on a ring and in pairs, and after a consensus") {
   for (const char* neighbours : kNeighbours) {
     for (const int ranks : {1, 2, 3, 5}) {
-      const Run run{ranks, gossip_plan(neighbours)};
+      const GossipRun run{ranks, gossip_plan(neighbours)};
       INFO(name_of(run));
       CHECK(compare(run) == "");
     }
     for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
-      const Run run{4, gossip_plan(neighbours), "loopback", dtype, awkward_for_halves};
+      const GossipRun run{4, gossip_plan(neighbours), "loopback", dtype, awkward_for_halves};
       INFO(name_of(run));
       CHECK(compare(run) == "");
     }
@@ -94,7 +94,7 @@ TEST_CASE("gossip on a GPU: the parameters are the host's, on a ring and in pair
 
 TEST_CASE("gossip on a GPU: gradients until from_step, and rounds of several steps") {
   for (const char* neighbours : kNeighbours) {
-    const Run run{4, gossip_plan(std::string(neighbours) + " every: 2 from_step: 1")};
+    const GossipRun run{4, gossip_plan(std::string(neighbours) + " every: 2 from_step: 1")};
     INFO(name_of(run));
     CHECK(compare(run) == "");
   }
@@ -102,7 +102,7 @@ TEST_CASE("gossip on a GPU: gradients until from_step, and rounds of several ste
 
 TEST_CASE("gossip on a GPU: over TCP the bytes are those of the host in one process") {
   for (const char* neighbours : kNeighbours) {
-    Run run{4, gossip_plan(neighbours)};
+    GossipRun run{4, gossip_plan(neighbours)};
     check_over_tcp([&](const char* transport, bool on_device, AllSeen& seen) {
       run.transport = transport;
       return gossip(run, on_device, seen);
@@ -111,7 +111,7 @@ TEST_CASE("gossip on a GPU: over TCP the bytes are those of the host in one proc
 }
 
 TEST_CASE("gossip on a GPU: elements that are not finite are told to the ranks that the host tells") {
-  Run run{5, gossip_plan("neighbours: ring")};
+  GossipRun run{5, gossip_plan("neighbours: ring")};
   run.values = [](int rank, std::uint32_t step) {
     std::vector<std::vector<float>> all = gaussians(rank, step);
     if (rank == 1 && step == 1) all[1][5] = std::numeric_limits<float>::infinity();
@@ -128,22 +128,22 @@ TEST_CASE("gossip on a GPU: elements that are not finite are told to the ranks t
 
 TEST_CASE("gossip of differences on a GPU: parameters and copies are the host's, of 1 to 5 ranks") {
   for (const char* codec : {"int8", "onebit", "topk", "qsgd", "fp16", "lossless"}) {
-    const Run run{3, gossip_plan("neighbours: ring", codec)};
+    const GossipRun run{3, gossip_plan("neighbours: ring", codec)};
     INFO(name_of(run));
     CHECK(compare(run) == "");
   }
   for (const int ranks : {1, 2, 5}) {
-    const Run run{ranks, gossip_plan("neighbours: ring gamma: 0.3", "int4")};
+    const GossipRun run{ranks, gossip_plan("neighbours: ring gamma: 0.3", "int4")};
     INFO(name_of(run));
     CHECK(compare(run) == "");
   }
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
-    const Run run{3, gossip_plan("neighbours: ring", "int8"), "loopback", dtype, awkward_for_halves};
+    const GossipRun run{3, gossip_plan("neighbours: ring", "int8"), "loopback", dtype, awkward_for_halves};
     INFO(name_of(run));
     CHECK(compare(run) == "");
   }
   for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
-    const Run run{4, gossip_plan("neighbours: ring every: 2 from_step: 1", "int8"), "loopback", dtype};
+    const GossipRun run{4, gossip_plan("neighbours: ring every: 2 from_step: 1", "int8"), "loopback", dtype};
     INFO(name_of(run));
     CHECK(compare(run) == "");
   }
@@ -151,7 +151,7 @@ TEST_CASE("gossip of differences on a GPU: parameters and copies are the host's,
 
 TEST_CASE("gossip of differences on a GPU: elements that are not finite change copies and steps as on the host") {
   for (const float value : {std::numeric_limits<float>::quiet_NaN(), 7e4f}) {  // fp16 makes the second one infinite
-    Run run{5, gossip_plan("neighbours: ring", "fp16")};
+    GossipRun run{5, gossip_plan("neighbours: ring", "fp16")};
     run.values = [value](int rank, std::uint32_t step) {
       std::vector<std::vector<float>> all = gaussians(rank, step);
       if (rank == 1 && step == 1) all[1][5] = value;
@@ -173,15 +173,15 @@ TEST_CASE("gossip of differences on a GPU: elements that are not finite change c
 TEST_CASE("gossip on a GPU: a training that is saved goes on, on the host too") {
   for (const auto& [neighbours, codec] :
        {std::pair{"neighbours: ring", "none"}, {"neighbours: pairs", "none"}, {"neighbours: ring", "int8"}}) {
-    const Run run{3, gossip_plan(neighbours, codec)};
+    const GossipRun run{3, gossip_plan(neighbours, codec)};
     INFO(name_of(run));
     std::vector<SessionState> states(3);
     AllSeen through, first, on_gpu_again, on_host;
     REQUIRE(gossip(run, true, through) == "");
     REQUIRE(gossip(run, true, first, 0, 3, &states) == "");
     std::vector<SessionState> same = states;
-    REQUIRE(gossip(run, true, on_gpu_again, 3, kEnd, &states) == "");
-    REQUIRE(gossip(run, false, on_host, 3, kEnd, &same) == "");
+    REQUIRE(gossip(run, true, on_gpu_again, 3, kGossipEnd, &states) == "");
+    REQUIRE(gossip(run, false, on_host, 3, kGossipEnd, &same) == "");
     CHECK(difference(on_host, on_gpu_again) == "");
     for (std::size_t rank = 0; rank < 3; ++rank) {
       CHECK(on_host[rank].states == through[rank].states);

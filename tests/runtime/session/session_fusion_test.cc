@@ -18,7 +18,7 @@ using namespace casync::test;     // NOLINT(google-build-using-namespace)
 
 namespace {
 
-constexpr int kGradients = 256;
+constexpr int kFusedGradients = 256;
 constexpr Elements kElements = 2048;  // 8 KiB
 
 /// Two ranks, some steps. Returns the fewest messages that rank 0 sent in one of them.
@@ -26,9 +26,9 @@ std::string fewest_messages(Bytes fusion_bytes, std::uint64_t& fewest) {
   return with_plan(
       2, "fusion_bytes: " + std::to_string(fusion_bytes) + " default { codec { name: \"none\" } }",
       [&](Session& session, RankContext& context) -> std::string {
-        std::vector<std::vector<float>> values(kGradients, std::vector<float>(kElements));
+        std::vector<std::vector<float>> values(kFusedGradients, std::vector<float>(kElements));
         std::vector<Submission> submissions;
-        for (int i = 0; i < kGradients; ++i) {
+        for (int i = 0; i < kFusedGradients; ++i) {
           const Result<GradientId> id = declare(session, "g" + std::to_string(i), kElements);
           if (!id) return id.status().text();
           submissions.push_back({*id, view_of(values[static_cast<std::size_t>(i)])});

@@ -13,11 +13,7 @@ using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 using namespace casync::test;     // NOLINT(google-build-using-namespace)
 
-namespace {
-
-constexpr std::size_t kElements = 20011;
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("gossip: a rank that leaves earlier is named by those that go on") {
   const std::string complaints =

@@ -23,7 +23,7 @@ using namespace casync::test;     // NOLINT(google-build-using-namespace)
 
 namespace {
 
-constexpr std::size_t kElements = 20011;
+constexpr std::size_t kGossipElements = 20011;
 
 /// The submissions and results of each rank, by step.
 struct Rounds {
@@ -36,15 +36,15 @@ struct Rounds {
 Body drifting(Rounds& rounds, std::uint32_t from, std::uint32_t to, SessionState* states = nullptr) {
   return [&rounds, from, to, states](Session& session, RankContext& context) -> std::string {
     const auto rank = static_cast<std::size_t>(context.rank);
-    const Result<GradientId> id = declare(session, "weight", kElements);
+    const Result<GradientId> id = declare(session, "weight", kGossipElements);
     if (!id) return id.status().text();
     if (from > 0) {
       if (const Status loaded = session.load_state(states[rank]); !loaded) return loaded.text();
     }
-    std::vector<float> values = from == 0 ? std::vector<float>(kElements) : rounds.after[from - 1][rank];
+    std::vector<float> values = from == 0 ? std::vector<float>(kGossipElements) : rounds.after[from - 1][rank];
     for (std::uint32_t i = from; i < to; ++i) {
-      const std::vector<float> move = contribution(context.rank, kElements, i);
-      for (std::size_t e = 0; e < kElements; ++e) values[e] += move[e];
+      const std::vector<float> move = contribution(context.rank, kGossipElements, i);
+      for (std::size_t e = 0; e < kGossipElements; ++e) values[e] += move[e];
       rounds.before[i][rank] = values;
       std::this_thread::sleep_for(std::chrono::microseconds((7 * i + 13 * rank) % 5 * 500));
       if (std::string bad = exchange(session, *id, values); !bad.empty()) return bad;
@@ -98,7 +98,7 @@ std::vector<int> partners(const Rounds& rounds, std::size_t step) {
 
 double distance_of_means(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
   double most = 0;
-  for (std::size_t e = 0; e < kElements; ++e) {
+  for (std::size_t e = 0; e < kGossipElements; ++e) {
     double sum = 0;
     for (std::size_t r = 0; r < a.size(); ++r) sum += static_cast<double>(a[r][e]) - b[r][e];
     most = std::max(most, std::abs(sum) / static_cast<double>(a.size()));
@@ -188,9 +188,9 @@ TEST_CASE("gossip: a consensus gives every rank the same bytes, the exact mean, 
         with_plan(4, std::string("gossip { neighbours: ring every: 3 } default { strategy: ") + strategy + " }",
                   [&](Session& session, RankContext& context) -> std::string {
                     const auto rank = static_cast<std::size_t>(context.rank);
-                    const Result<GradientId> id = declare(session, "weight", kElements);
+                    const Result<GradientId> id = declare(session, "weight", kGossipElements);
                     if (!id) return id.status().text();
-                    std::vector<float> values = contribution(context.rank, kElements, 0);
+                    std::vector<float> values = contribution(context.rank, kGossipElements, 0);
                     if (!session.step()) return "step 0";
                     if (session.exchanged() != Exchanged::kNothing) return "step 1 exchanges something";
                     if (const Status begun = session.begin_consensus(); !begun) return begun.text();
@@ -198,13 +198,13 @@ TEST_CASE("gossip: a consensus gives every rank the same bytes, the exact mean, 
                     if (std::string bad = exchange(session, *id, values); !bad.empty()) return bad;
                     agreed[rank] = values;
                     if (session.exchanged() != Exchanged::kParameters) return "step 2 exchanges something else";
-                    values = own[rank] = contribution(context.rank, kElements, 1);
+                    values = own[rank] = contribution(context.rank, kGossipElements, 1);
                     if (std::string bad = exchange(session, *id, values); !bad.empty()) return bad;
                     mixed[rank] = values;
                     return "";
                   });
     REQUIRE(complaints == "");
-    const std::vector<float> wanted = average(4, kElements, 0);
+    const std::vector<float> wanted = average(4, kGossipElements, 0);
     for (std::size_t rank = 0; rank < 4; ++rank) {
       CHECK(agreed[rank] == agreed[0]);
       CHECK(relative_error(agreed[rank], wanted) < 1e-6);
@@ -333,8 +333,8 @@ TEST_CASE("gossip: a steady step asks for no memory") {
         },
         [&](Session& session, RankContext& context) -> std::string {
           const std::atomic<std::uint64_t>& ours = allocations[static_cast<std::size_t>(context.rank)];
-          const Result<GradientId> id = declare(session, "weight", kElements);
-          std::vector<float> values = contribution(context.rank, kElements, 0);
+          const Result<GradientId> id = declare(session, "weight", kGossipElements);
+          std::vector<float> values = contribution(context.rank, kGossipElements, 0);
           std::uint64_t first = 0;
           std::string bad;
           for (int i = 0; i < 100 && bad.empty(); ++i) {

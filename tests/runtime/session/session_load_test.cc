@@ -18,15 +18,15 @@ using namespace casync::test;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-constexpr int kRanks = 2;
-constexpr std::size_t kElements = 9000;
+constexpr int kLoadingRanks = 2;
+constexpr std::size_t kLoadedElements = 9000;
 
 /// Steps [from, to) of one gradient; `last` is what the last of them gave.
 std::string train(Session& session, int rank, std::uint32_t from, std::uint32_t to, std::vector<float>& last) {
-  const Result<GradientId> id = declare(session, "weight", kElements);
+  const Result<GradientId> id = declare(session, "weight", kLoadedElements);
   if (!id) return id.status().text();
   for (std::uint32_t step = from; step < to; ++step) {
-    last = contribution(rank, kElements, step);
+    last = contribution(rank, kLoadedElements, step);
     if (std::string bad = reduce(session, *id, last); !bad.empty()) return bad;
     const Result<StepResult> done = session.step();
     if (!done) return done.status().text();
@@ -38,22 +38,22 @@ std::string train(Session& session, int rank, std::uint32_t from, std::uint32_t 
 }  // namespace
 
 TEST_CASE("session state: saved and loaded it continues with the same bytes") {
-  SessionState saved[kRanks];
-  std::vector<float> straight[kRanks], resumed[kRanks];
-  REQUIRE(with_sessions(kRanks, codec("int4"), [&](Session& session, RankContext& context) {
+  SessionState saved[kLoadingRanks];
+  std::vector<float> straight[kLoadingRanks], resumed[kLoadingRanks];
+  REQUIRE(with_sessions(kLoadingRanks, codec("int4"), [&](Session& session, RankContext& context) {
             std::string bad = train(session, context.rank, 0, 3, straight[context.rank]);
             saved[context.rank] = *session.state();
             return bad.empty() ? train(session, context.rank, 3, 6, straight[context.rank]) : bad;
           }) == "");
-  REQUIRE(with_sessions(kRanks, codec("int4"), [&](Session& session, RankContext& context) {
+  REQUIRE(with_sessions(kLoadingRanks, codec("int4"), [&](Session& session, RankContext& context) {
             const Status loaded = session.load_state(saved[context.rank]);
             return loaded.is_ok() ? train(session, context.rank, 3, 6, resumed[context.rank]) : loaded.text();
           }) == "");
-  for (int rank = 0; rank < kRanks; ++rank) CHECK(straight[rank] == resumed[rank]);
+  for (int rank = 0; rank < kLoadingRanks; ++rank) CHECK(straight[rank] == resumed[rank]);
 
-  const std::string refused = with_sessions(kRanks, codec("int8"), [&](Session& session, RankContext& context) {
-    const Result<GradientId> id = declare(session, "weight", kElements);
-    std::vector<float> values = contribution(context.rank, kElements, 0);
+  const std::string refused = with_sessions(kLoadingRanks, codec("int8"), [&](Session& session, RankContext& context) {
+    const Result<GradientId> id = declare(session, "weight", kLoadedElements);
+    std::vector<float> values = contribution(context.rank, kLoadedElements, 0);
     if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
     if (const Result<StepResult> done = session.step(); !done) return done.status().text();
     return session.load_state(saved[context.rank]).text();
@@ -62,46 +62,48 @@ TEST_CASE("session state: saved and loaded it continues with the same bytes") {
 }
 
 TEST_CASE("session state: a way back on a live session gives the same bytes again") {
-  std::vector<float> straight[kRanks], again[kRanks];
-  const std::string complaints = with_sessions(kRanks, codec("int4"), [&](Session& session, RankContext& context) {
-    const int rank = context.rank;
-    if (std::string bad = train(session, rank, 0, 3, straight[rank]); !bad.empty()) return bad;
-    const SessionState saved = *session.state();
-    if (std::string bad = train(session, rank, 3, 5, straight[rank]); !bad.empty()) return bad;
-    for (int round = 0; round < 20; ++round) {  // one rank is back while the other does not know of it
-      if (rank == round % 2) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      if (Status status = session.load_state(saved); !status) return status.text();
-      if (std::string bad = train(session, rank, 3, 5, again[rank]); !bad.empty()) return bad;
-      if (again[rank] != straight[rank]) return "other bytes in round " + std::to_string(round);
-    }
-    return std::string();
-  });
+  std::vector<float> straight[kLoadingRanks], again[kLoadingRanks];
+  const std::string complaints =
+      with_sessions(kLoadingRanks, codec("int4"), [&](Session& session, RankContext& context) {
+        const int rank = context.rank;
+        if (std::string bad = train(session, rank, 0, 3, straight[rank]); !bad.empty()) return bad;
+        const SessionState saved = *session.state();
+        if (std::string bad = train(session, rank, 3, 5, straight[rank]); !bad.empty()) return bad;
+        for (int round = 0; round < 20; ++round) {  // one rank is back while the other does not know of it
+          if (rank == round % 2) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+          if (Status status = session.load_state(saved); !status) return status.text();
+          if (std::string bad = train(session, rank, 3, 5, again[rank]); !bad.empty()) return bad;
+          if (again[rank] != straight[rank]) return "other bytes in round " + std::to_string(round);
+        }
+        return std::string();
+      });
   CHECK(complaints == "");
 }
 
 TEST_CASE("session state: loading what was just saved changes nothing") {
-  std::vector<float> straight[kRanks], reloaded[kRanks];
+  std::vector<float> straight[kLoadingRanks], reloaded[kLoadingRanks];
   for (const bool reload : {false, true}) {
-    const std::string complaints = with_sessions(kRanks, codec("int4"), [&](Session& session, RankContext& context) {
-      std::vector<float>& last = (reload ? reloaded : straight)[context.rank];
-      if (std::string bad = train(session, context.rank, 0, 2, last); !bad.empty()) return bad;
-      if (reload) {
-        if (Status status = session.load_state(*session.state()); !status) return status.text();
-      }
-      return train(session, context.rank, 2, 4, last);
-    });
+    const std::string complaints =
+        with_sessions(kLoadingRanks, codec("int4"), [&](Session& session, RankContext& context) {
+          std::vector<float>& last = (reload ? reloaded : straight)[context.rank];
+          if (std::string bad = train(session, context.rank, 0, 2, last); !bad.empty()) return bad;
+          if (reload) {
+            if (Status status = session.load_state(*session.state()); !status) return status.text();
+          }
+          return train(session, context.rank, 2, 4, last);
+        });
     REQUIRE(complaints == "");
   }
-  for (int rank = 0; rank < kRanks; ++rank) CHECK(reloaded[rank] == straight[rank]);
+  for (int rank = 0; rank < kLoadingRanks; ++rank) CHECK(reloaded[rank] == straight[rank]);
 }
 
 TEST_CASE("session state: ranks that loaded different steps learn it at once, all of them") {
-  const std::string all = run_ranks(kRanks, [&](RankContext& context) -> std::string {
+  const std::string all = run_ranks(kLoadingRanks, [&](RankContext& context) -> std::string {
     Result<std::unique_ptr<Session>> session = Session::open(context.options);
     if (!session) return session.status().text();
     SessionState state;
     state.step = context.rank == 0 ? 9 : 10;
-    state.ranks = kRanks;
+    state.ranks = kLoadingRanks;
     state.rank = context.rank;
     if (Status status = (*session)->load_state(state); !status) return status.text();
     std::vector<float> last;
@@ -115,7 +117,7 @@ TEST_CASE("session state: one rank that goes back alone is refused on all, long 
   for (const int alone : {0, 1}) {  // the owner of the only partition, and the one that sends to it
     for (const bool idle : {true, false}) {
       std::atomic<bool> submitted = false, loaded = false;
-      const std::string all = run_ranks(kRanks, [&](RankContext& context) -> std::string {
+      const std::string all = run_ranks(kLoadingRanks, [&](RankContext& context) -> std::string {
         context.options.timeout_s = 300;
         Result<std::unique_ptr<Session>> session = Session::open(context.options);
         if (!session) return session.status().text();
@@ -177,7 +179,7 @@ TEST_CASE("session state: a gradient that the state does not name begins without
     if (Status status = session.load_state(empty); !status) return status.text();
     const SessionState after = *session.state();
     const std::vector<float>& residual = after.gradients.at("weight").residual;
-    return residual == std::vector<float>(kElements, 0.0f) ? "" : "a residual of the future";
+    return residual == std::vector<float>(kLoadedElements, 0.0f) ? "" : "a residual of the future";
   });
   CHECK(complaints == "");
 }

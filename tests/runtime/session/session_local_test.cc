@@ -15,8 +15,8 @@ using namespace casync::test;     // NOLINT(google-build-using-namespace)
 
 namespace {
 
-constexpr int kRanks = 3;
-constexpr std::size_t kElements = 20011;
+constexpr int kLocalRanks = 3;
+constexpr std::size_t kLocalElements = 20011;
 
 }  // namespace
 
@@ -34,13 +34,13 @@ TEST_CASE("local SGD: every step exchanges gradients, then each H-th what parame
 
 TEST_CASE("local SGD: a session says what its step exchanges, and refuses gradients where that is nothing") {
   const Body body = [&](Session& session, RankContext& context) -> std::string {
-    const Result<GradientId> id = declare(session, "weight", kElements);
+    const Result<GradientId> id = declare(session, "weight", kLocalElements);
     if (!id) return id.status().text();
     const Exchanged expected[] = {Exchanged::kGradients, Exchanged::kGradients,   Exchanged::kNothing,
                                   Exchanged::kNothing,   Exchanged::kDifferences, Exchanged::kNothing};
     for (std::uint32_t i = 0; i < 6; ++i) {
       if (session.exchanged() != expected[i]) return "step " + std::to_string(i) + " exchanges something else";
-      std::vector<float> values = contribution(context.rank, kElements, i);
+      std::vector<float> values = contribution(context.rank, kLocalElements, i);
       const std::string bad = reduce(session, *id, values);
       if (expected[i] == Exchanged::kNothing) {
         if (bad.find("step " + std::to_string(i) + " exchanges nothing") == std::string::npos) return "not " + bad;
@@ -48,43 +48,43 @@ TEST_CASE("local SGD: a session says what its step exchanges, and refuses gradie
         return bad;
       }
       // Gradients are not compressed until differences begin: no residual of gradients may meet them.
-      const double error = relative_error(values, average(kRanks, kElements, i));
+      const double error = relative_error(values, average(kLocalRanks, kLocalElements, i));
       if (expected[i] == Exchanged::kGradients && error > 1e-6) return std::string("a gradient was compressed");
       if (expected[i] == Exchanged::kDifferences && error < 1e-3) return std::string("a difference was not");
       if (const auto done = session.step(); !done || done->step != i) return std::string("step");
     }
     return "";
   };
-  CHECK(with_plan(kRanks, "local_sgd { every: 3 from_step: 2 } default { codec { name: \"int4\" } }", body) == "");
+  CHECK(with_plan(kLocalRanks, "local_sgd { every: 3 from_step: 2 } default { codec { name: \"int4\" } }", body) == "");
 }
 
 TEST_CASE("local SGD: applied and kept differences are together what the ranks have done") {
-  std::vector<double> applied(kElements, 0.0), done(kElements, 0.0), kept(kElements, 0.0);
+  std::vector<double> applied(kLocalElements, 0.0), done(kLocalElements, 0.0), kept(kLocalElements, 0.0);
   std::mutex mutex;
   const Body body = [&](Session& session, RankContext& context) -> std::string {
-    const Result<GradientId> id = declare(session, "weight", kElements);
+    const Result<GradientId> id = declare(session, "weight", kLocalElements);
     if (!id) return id.status().text();
     for (std::uint32_t i = 0; i < 8; ++i) {
       if (session.exchanged() == Exchanged::kDifferences) {
-        const std::vector<float> own = contribution(context.rank, kElements, i);
+        const std::vector<float> own = contribution(context.rank, kLocalElements, i);
         std::vector<float> values = own;
         if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
         std::lock_guard lock(mutex);
-        for (std::size_t e = 0; e < kElements; ++e) done[e] += own[e];
-        for (std::size_t e = 0; e < kElements && context.rank == 0; ++e) applied[e] += values[e];
+        for (std::size_t e = 0; e < kLocalElements; ++e) done[e] += own[e];
+        for (std::size_t e = 0; e < kLocalElements && context.rank == 0; ++e) applied[e] += values[e];
       }
       if (const auto ended = session.step(); !ended) return ended.status().text();
     }
     const Result<SessionState> state = session.state();
     if (!state) return state.status().text();
     std::lock_guard lock(mutex);
-    for (std::size_t e = 0; e < kElements; ++e) kept[e] += state->gradients.at("weight").residual[e];
+    for (std::size_t e = 0; e < kLocalElements; ++e) kept[e] += state->gradients.at("weight").residual[e];
     return "";
   };
   const std::string plan = "local_sgd { every: 2 } default { codec { name: \"int4\" } }";
-  REQUIRE(with_plan(kRanks, plan, body, "loopback", ReduceOp::kSum) == "");
+  REQUIRE(with_plan(kLocalRanks, plan, body, "loopback", ReduceOp::kSum) == "");
   double error = 0, without = 0, norm = 0;
-  for (std::size_t e = 0; e < kElements; ++e) {
+  for (std::size_t e = 0; e < kLocalElements; ++e) {
     error += std::pow(done[e] - applied[e] - kept[e], 2);
     without += std::pow(done[e] - applied[e], 2);
     norm += done[e] * done[e];

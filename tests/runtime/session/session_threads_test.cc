@@ -87,11 +87,11 @@ namespace {
 
 /// One rank of the next test: trains, while other threads declare gradients and look at the session.
 std::string train_beside_others(Session& session, int rank) {
-  constexpr std::size_t kElements = 3000;
+  constexpr std::size_t kThreadElements = 3000;
   constexpr int kLate = 12, kSteps = 40;
   std::vector<GradientId> ids;
   for (const char* name : {"a", "b"}) {
-    const Result<GradientId> id = declare(session, name, kElements);
+    const Result<GradientId> id = declare(session, name, kThreadElements);
     if (!id) return id.status().text();
     ids.push_back(*id);
   }
@@ -113,7 +113,7 @@ std::string train_beside_others(Session& session, int rank) {
       static_cast<void>(session.exchanged());
     }
   });
-  std::vector<std::vector<float>> values(ids.size() + late.size(), std::vector<float>(kElements, 1.0f));
+  std::vector<std::vector<float>> values(ids.size() + late.size(), std::vector<float>(kThreadElements, 1.0f));
   const auto step = [&](std::span<const GradientId> all, std::size_t elements) -> std::string {
     std::vector<Submission> submissions;
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -124,7 +124,7 @@ std::string train_beside_others(Session& session, int rank) {
     return done ? "" : done.status().text();
   };
   std::string failed;
-  for (int i = 0; i < kSteps && failed.empty(); ++i) failed = step(ids, kElements);
+  for (int i = 0; i < kSteps && failed.empty(); ++i) failed = step(ids, kThreadElements);
   declarer.join();
   for (int i = 0; i < 3 && failed.empty(); ++i) failed = step(late, 40);
   // Others leave meanwhile, which the group's thread hears while the state is taken.

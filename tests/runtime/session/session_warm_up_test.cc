@@ -12,14 +12,14 @@ using namespace casync::test;     // NOLINT(google-build-using-namespace)
 
 namespace {
 
-constexpr int kRanks = 3;
-constexpr std::size_t kElements = 70000;  // more than one partition of 64 KiB
+constexpr int kWarmRanks = 3;
+constexpr std::size_t kWarmElements = 70000;  // more than one partition of 64 KiB
 constexpr std::uint32_t kWarmUp = 3, kSteps = 6, kMostSteps = 12;
 const std::string kPlain = "warm_up_steps: 3";
 
 struct Training {
-  std::vector<float> results[kRanks][kMostSteps];  ///< results of each step
-  std::vector<float> kept[kRanks][kMostSteps];     ///< after each step
+  std::vector<float> results[kWarmRanks][kMostSteps];  ///< results of each step
+  std::vector<float> kept[kWarmRanks][kMostSteps];     ///< after each step
   std::string complaints;
 };
 
@@ -30,8 +30,8 @@ Training train(const Way& way, const std::string& codec, const std::string& warm
   Training training;
   const std::string more = "partition_bytes: 65536 " + warm_up;
   training.complaints =
-      with_way(kRanks, way, codec, more, op, [&](Session& session, RankContext& context) -> std::string {
-        const Result<GradientId> id = declare(session, "weight", kElements);
+      with_way(kWarmRanks, way, codec, more, op, [&](Session& session, RankContext& context) -> std::string {
+        const Result<GradientId> id = declare(session, "weight", kWarmElements);
         if (!id) return id.status().text();
         if (loaded != nullptr) {
           const Status status = session.load_state(loaded[context.rank]);
@@ -39,7 +39,7 @@ Training train(const Way& way, const std::string& codec, const std::string& warm
         }
         for (std::uint32_t i = from; i < to; ++i) {
           std::vector<float>& values = training.results[context.rank][i];
-          values = contribution(context.rank, kElements, i);
+          values = contribution(context.rank, kWarmElements, i);
           if (std::string bad = step(session, *id, values); !bad.empty()) return bad;
           Result<SessionState> state = session.state();
           if (!state) return state.status().text();
@@ -58,14 +58,14 @@ bool all_zero(const std::vector<float>& values) {
 }  // namespace
 
 TEST_CASE("session warm-up: its steps give the mean and leave no residual, those after it are compressed") {
-  for (const Way& way : ways_of(kRanks)) {
+  for (const Way& way : ways_of(kWarmRanks)) {
     const Training training = train(way, named("int4"), kPlain, 0, kSteps);
     INFO(way.strategy << " " << way.nodes);
     REQUIRE(training.complaints == "");
     for (std::uint32_t i = 0; i < kSteps; ++i) {
       INFO("step " << i);
-      for (int rank = 1; rank < kRanks; ++rank) REQUIRE(training.results[rank][i] == training.results[0][i]);
-      const double error = relative_error(training.results[0][i], average(kRanks, kElements, i));
+      for (int rank = 1; rank < kWarmRanks; ++rank) REQUIRE(training.results[rank][i] == training.results[0][i]);
+      const double error = relative_error(training.results[0][i], average(kWarmRanks, kWarmElements, i));
       CHECK((i < kWarmUp ? error < 1e-6 : error > 1e-3));
       bool nothing_kept = true;
       for (const auto& of_rank : training.kept) nothing_kept = nothing_kept && all_zero(of_rank[i]);
@@ -78,7 +78,7 @@ TEST_CASE("session warm-up: counts the training's steps, not the session's") {
   const Way way{"ps", ""};
   const Training through = train(way, named("int4"), kPlain, 0, kSteps);
   for (const std::uint32_t at : {2u, 3u, 4u}) {
-    SessionState states[kRanks];
+    SessionState states[kWarmRanks];
     REQUIRE(train(way, named("int4"), kPlain, 0, at, nullptr, states).complaints == "");
     const Training resumed = train(way, named("int4"), kPlain, at, kSteps, states);
     REQUIRE(resumed.complaints == "");
@@ -90,7 +90,7 @@ TEST_CASE("session warm-up: uncompressed gradients need none") {
   const Training training = train({"ps", ""}, named("none"), kPlain, 0, kSteps);
   REQUIRE(training.complaints == "");
   for (std::uint32_t i = 0; i < kSteps; ++i) {
-    CHECK(relative_error(training.results[0][i], average(kRanks, kElements, i)) < 1e-6);
+    CHECK(relative_error(training.results[0][i], average(kWarmRanks, kWarmElements, i)) < 1e-6);
   }
 }
 
@@ -135,27 +135,28 @@ std::string refused(const std::string& codec, const std::string& warm_up) {
 }  // namespace
 
 TEST_CASE("session warm-up: a parameter goes to its own value in stages, and nothing is lost between them") {
-  std::vector<double> given(kElements, 0.0);
+  std::vector<double> given(kWarmElements, 0.0);
   for (std::uint32_t i = 0; i < kMostSteps; ++i) {
-    for (int rank = 0; rank < kRanks; ++rank) {
-      const std::vector<float> one = contribution(rank, kElements, i);
-      for (std::size_t e = 0; e < kElements; ++e) given[e] += one[e];
+    for (int rank = 0; rank < kWarmRanks; ++rank) {
+      const std::vector<float> one = contribution(rank, kWarmElements, i);
+      for (std::size_t e = 0; e < kWarmElements; ++e) given[e] += one[e];
     }
   }
-  for (const Way& way : ways_of(kRanks)) {
+  for (const Way& way : ways_of(kWarmRanks)) {
     INFO(way.strategy << " " << way.nodes);
     const Training training = train(way, kTopk, kStages, 0, kMostSteps, nullptr, nullptr, ReduceOp::kSum);
     REQUIRE(training.complaints == "");
     for (std::uint32_t i = 0; i < kMostSteps; ++i) {
       INFO("step " << i);
-      for (int rank = 1; rank < kRanks; ++rank) REQUIRE(training.results[rank][i] == training.results[0][i]);
-      const double most = way.strategy.ends_with("all_gather") ? kRanks : 1;  // each rank, or node, has chosen its own
+      for (int rank = 1; rank < kWarmRanks; ++rank) REQUIRE(training.results[rank][i] == training.results[0][i]);
+      const double most =
+          way.strategy.ends_with("all_gather") ? kWarmRanks : 1;  // each rank, or node, has chosen its own
       const auto count = static_cast<double>(count_of_values(training.results[0][i]));
-      CHECK(count >= 0.9 * kRatios[i] * kElements);
-      CHECK(count <= 1.1 * most * kRatios[i] * kElements);
+      CHECK(count >= 0.9 * kRatios[i] * kWarmElements);
+      CHECK(count <= 1.1 * most * kRatios[i] * kWarmElements);
     }
     double error = 0, norm = 0;
-    for (std::size_t e = 0; e < kElements; ++e) {
+    for (std::size_t e = 0; e < kWarmElements; ++e) {
       double left = given[e];
       for (std::uint32_t i = 0; i < kMostSteps; ++i) left -= training.results[0][i][e];
       for (const auto& of_rank : training.kept) left -= double(of_rank[kMostSteps - 1][e]);
@@ -172,7 +173,7 @@ TEST_CASE("session warm-up: stages go on from a state") {
   const Training through = train(way, dgc, kStages, 0, kMostSteps);
   REQUIRE(through.complaints == "");
   for (const std::uint32_t at : {2u, 5u, 8u}) {
-    SessionState states[kRanks];
+    SessionState states[kWarmRanks];
     REQUIRE(train(way, dgc, kStages, 0, at, nullptr, states).complaints == "");
     const Training resumed = train(way, dgc, kStages, at, kMostSteps, states);
     REQUIRE(resumed.complaints == "");

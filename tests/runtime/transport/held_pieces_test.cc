@@ -12,7 +12,7 @@ using casync::runtime::HeldMemory;
 using casync::runtime::HeldPieces;
 using casync::runtime::KeptMessage;
 
-struct Fixture {
+struct HeldPiecesFixture {
   HeldMemory memory{2, [](Rank, const Status&) {}};
   std::vector<void*> released;
   HeldPieces held{memory, [this](const KeptMessage& message) { released.push_back(message.data); }};
@@ -21,7 +21,8 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "held pieces: a message is released with the last of its pieces, and counted once") {
+TEST_CASE_METHOD(HeldPiecesFixture,
+                 "held pieces: a message is released with the last of its pieces, and counted once") {
   HeldPieces::Piece* const first = held.take();
   HeldPieces::Piece* const second = held.take();
   HeldPieces::Message* const message = held.keep({.data = &data, .from = 1, .bytes = 1000});
@@ -37,7 +38,7 @@ TEST_CASE_METHOD(Fixture, "held pieces: a message is released with the last of i
   CHECK(memory.held_bytes() == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "held pieces: an announced message that UCX has back is not released") {
+TEST_CASE_METHOD(HeldPiecesFixture, "held pieces: an announced message that UCX has back is not released") {
   HeldPieces::Piece* const piece = held.take();
   HeldPieces::Message* const message = held.keep({.data = &data, .from = 1});
   held.hold(*piece, *message, {}, true);
@@ -48,7 +49,7 @@ TEST_CASE_METHOD(Fixture, "held pieces: an announced message that UCX has back i
   CHECK(released.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "held pieces: a message that is used again begins without pieces") {
+TEST_CASE_METHOD(HeldPiecesFixture, "held pieces: a message that is used again begins without pieces") {
   for (int i = 0; i < 3; ++i) {
     HeldPieces::Piece* const piece = held.take();
     held.hold(*piece, *held.keep({.data = &data, .from = 1, .bytes = 10}), {}, false);

@@ -14,7 +14,7 @@ namespace {
 
 using namespace casync::runtime;  // NOLINT: every name here is from there
 
-struct Fixture {
+struct InboxRecordFixture {
   const FrameHeader first = piece_header(10'000, 4096, 0), last = piece_header(10'000, 4096, 8192);
   InboxRecord record{first, std::pmr::new_delete_resource()};
   std::vector<std::byte> memory = std::vector<std::byte>(10'000);
@@ -22,7 +22,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "inbox record: each piece has its part of the place, once") {
+TEST_CASE_METHOD(InboxRecordFixture, "inbox record: each piece has its part of the place, once") {
   CHECK_FALSE(record.is_placed());
   record.place({memory.data(), memory.size()});
   CHECK(record.is_placed());
@@ -36,7 +36,8 @@ TEST_CASE_METHOD(Fixture, "inbox record: each piece has its part of the place, o
   CHECK(record.take(first));
 }
 
-TEST_CASE_METHOD(Fixture, "inbox record: it is complete when all pieces have ended, and idle when those taken have") {
+TEST_CASE_METHOD(InboxRecordFixture,
+                 "inbox record: it is complete when all pieces have ended, and idle when those taken have") {
   record.place({memory.data(), memory.size()});
   CHECK(record.is_idle());
   for (const Bytes offset : {Bytes{4096}, Bytes{0}, Bytes{8192}}) {
@@ -50,7 +51,7 @@ TEST_CASE_METHOD(Fixture, "inbox record: it is complete when all pieces have end
   CHECK(record.is_complete());
 }
 
-TEST_CASE_METHOD(Fixture, "inbox record: abandoned pieces are under way no more, and still missing") {
+TEST_CASE_METHOD(InboxRecordFixture, "inbox record: abandoned pieces are under way no more, and still missing") {
   record.place({memory.data(), memory.size()});
   REQUIRE(record.take(first));
   record.abandon();
@@ -58,7 +59,8 @@ TEST_CASE_METHOD(Fixture, "inbox record: abandoned pieces are under way no more,
   CHECK_FALSE(record.is_complete());
 }
 
-TEST_CASE_METHOD(Fixture, "inbox record: another size, stride, codec or count of elements is another message") {
+TEST_CASE_METHOD(InboxRecordFixture,
+                 "inbox record: another size, stride, codec or count of elements is another message") {
   CHECK(record.is_described_by(last));
   CHECK_FALSE(record.is_described_by(piece_header(10'001, 4096, 0)));
   CHECK_FALSE(record.is_described_by(piece_header(10'000, 5000, 0)));
@@ -70,7 +72,7 @@ TEST_CASE_METHOD(Fixture, "inbox record: another size, stride, codec or count of
   CHECK_FALSE(record.is_described_by(other));
 }
 
-TEST_CASE_METHOD(Fixture, "inbox record: the pieces that it holds leave it together") {
+TEST_CASE_METHOD(InboxRecordFixture, "inbox record: the pieces that it holds leave it together") {
   int a = 0, b = 0;
   record.hold(first, &a);
   CHECK(record.holds(first));
@@ -84,7 +86,7 @@ TEST_CASE_METHOD(Fixture, "inbox record: the pieces that it holds leave it toget
   CHECK(record.held().empty());
 }
 
-TEST_CASE_METHOD(Fixture, "inbox record: the first failure of its pieces is the message's") {
+TEST_CASE_METHOD(InboxRecordFixture, "inbox record: the first failure of its pieces is the message's") {
   CHECK(record.status().is_ok());
   record.fail(data_loss("first"));
   record.fail(data_loss("second"));

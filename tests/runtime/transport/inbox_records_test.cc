@@ -36,7 +36,7 @@ class Counting : public std::pmr::memory_resource {
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 };
 
-struct Fixture {
+struct InboxRecordsFixture {
   Counting memory;
   InboxRecords records{&memory};
   std::vector<std::byte> payload = std::vector<std::byte>(8);
@@ -51,7 +51,8 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "inbox records: a message is known by its sender and its name until it is forgotten") {
+TEST_CASE_METHOD(InboxRecordsFixture,
+                 "inbox records: a message is known by its sender and its name until it is forgotten") {
   InboxRecord& first = make(1, 0);
   make(2, 0);
   make(1, 1);
@@ -62,7 +63,7 @@ TEST_CASE_METHOD(Fixture, "inbox records: a message is known by its sender and i
   make(1, 0);
 }
 
-TEST_CASE_METHOD(Fixture, "inbox records: idle ones of a peer are found, abandoned ones count as idle") {
+TEST_CASE_METHOD(InboxRecordsFixture, "inbox records: idle ones of a peer are found, abandoned ones count as idle") {
   InboxRecord& busy = make(1, 0);
   InboxRecord& idle = make(1, 1);
   make(2, 0);
@@ -77,7 +78,7 @@ TEST_CASE_METHOD(Fixture, "inbox records: idle ones of a peer are found, abandon
   CHECK(found.size() == 2);
 }
 
-TEST_CASE_METHOD(Fixture, "inbox records: a peer has a placed message until that is forgotten") {
+TEST_CASE_METHOD(InboxRecordsFixture, "inbox records: a peer has a placed message until that is forgotten") {
   InboxRecord& record = make(1, 0);
   CHECK_FALSE(records.has_placed(1));
   record.place({payload.data(), payload.size()});

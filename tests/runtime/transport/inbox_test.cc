@@ -18,7 +18,7 @@ using namespace casync::runtime;  // NOLINT: every name here is from there
 constexpr std::uint64_t kEpoch = 9;
 
 // Rank 0 of three, with pieces that are numbers and a client that answers what the test says.
-struct Fixture : PieceSource, TransportClient {
+struct InboxFixture : PieceSource, TransportClient {
   Inbox inbox{0, 3, kEpoch, *this};
   std::vector<std::byte> memory = std::vector<std::byte>(1_MiB);
   Placement::Kind answer = Placement::Kind::kHere;
@@ -28,7 +28,7 @@ struct Fixture : PieceSource, TransportClient {
   bool finishes_at_once = false;  // an accepted message is there at once, as an eager piece is
   int refused_question = 0;       // the n-th call of place()
 
-  Fixture() { inbox.set_client(*this); }
+  InboxFixture() { inbox.set_client(*this); }
 
   Placement place(Rank, const Message& message) override {
     ++asked;
@@ -55,7 +55,7 @@ struct Fixture : PieceSource, TransportClient {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "inbox: a message is complete with its last piece, in any order") {
+TEST_CASE_METHOD(InboxFixture, "inbox: a message is complete with its last piece, in any order") {
   for (Bytes offset : {Bytes{8192}, Bytes{0}, Bytes{4096}}) {
     CHECK(received_statuses.empty());
     const FrameHeader piece = header(10'000, 4096, offset);
@@ -71,7 +71,7 @@ TEST_CASE_METHOD(Fixture, "inbox: a message is complete with its last piece, in 
   CHECK(inbox.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: a piece that comes twice is dropped, whether its message has a place or not") {
+TEST_CASE_METHOD(InboxFixture, "inbox: a piece that comes twice is dropped, whether its message has a place or not") {
   answer = Placement::Kind::kLater;
   const FrameHeader first = header(8192, 4096, 0);
   CHECK(inbox.arrive(first, nullptr).answer == Inbox::Answer::kHold);
@@ -86,7 +86,7 @@ TEST_CASE_METHOD(Fixture, "inbox: a piece that comes twice is dropped, whether i
   CHECK(inbox.dropped() == 3);
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: pieces that disagree about their message fail the peer") {
+TEST_CASE_METHOD(InboxFixture, "inbox: pieces that disagree about their message fail the peer") {
   answer = Placement::Kind::kLater;
   inbox.arrive(header(8192, 4096, 0), nullptr);
   FrameHeader other = header(12'288, 4096, 4096);
@@ -96,7 +96,8 @@ TEST_CASE_METHOD(Fixture, "inbox: pieces that disagree about their message fail 
   CHECK_THAT(refusals[0].message(), Catch::Contains("rank 1"));
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: a whole message and a piece of the same one fail the peer, in memory and put off") {
+TEST_CASE_METHOD(InboxFixture,
+                 "inbox: a whole message and a piece of the same one fail the peer, in memory and put off") {
   answer = GENERATE(Placement::Kind::kHere, Placement::Kind::kLater);
   FrameHeader whole = header(10'000, 10'000, 0);
   whole.piece_stride = 4096;
@@ -110,7 +111,8 @@ TEST_CASE_METHOD(Fixture, "inbox: a whole message and a piece of the same one fa
   }
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: a refusal among what was put off stops the rest of that peer's, and no other's") {
+TEST_CASE_METHOD(InboxFixture,
+                 "inbox: a refusal among what was put off stops the rest of that peer's, and no other's") {
   answer = Placement::Kind::kLater;
   const auto put_off = [&](Rank from, std::uint32_t partition) {
     for (Bytes offset : {Bytes{0}, Bytes{4096}}) {
@@ -137,7 +139,8 @@ TEST_CASE_METHOD(Fixture, "inbox: a refusal among what was put off stops the res
   CHECK(received_statuses.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: messages that wait for one gradient are asked about again without those of others") {
+TEST_CASE_METHOD(InboxFixture,
+                 "inbox: messages that wait for one gradient are asked about again without those of others") {
   answer = Placement::Kind::kLater;
   for (std::uint64_t gradient = 1; gradient <= 100; ++gradient) {
     for (const Rank from : {1, 2}) {
@@ -160,7 +163,7 @@ TEST_CASE_METHOD(Fixture, "inbox: messages that wait for one gradient are asked 
   for (const Rank from : {1, 2}) inbox.fail(from, data_loss("the end"));
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: sizes in a header reserve nothing until the client has answered") {
+TEST_CASE_METHOD(InboxFixture, "inbox: sizes in a header reserve nothing until the client has answered") {
   answer = Placement::Kind::kLater;
   const FrameHeader bomb = header(Bytes{1} << 62, kMinPieceBytes, 0);
   CHECK(inbox.arrive(bomb, nullptr).answer == Inbox::Answer::kHold);
@@ -171,7 +174,7 @@ TEST_CASE_METHOD(Fixture, "inbox: sizes in a header reserve nothing until the cl
   CHECK(inbox.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: a peer that floods us with unwanted pieces has failed") {
+TEST_CASE_METHOD(InboxFixture, "inbox: a peer that floods us with unwanted pieces has failed") {
   answer = Placement::Kind::kLater;
   for (Bytes piece = 0; piece < 5'000 && refusals.empty(); ++piece) {
     inbox.arrive(header(1_MiB * 1024, kMinPieceBytes, piece * kMinPieceBytes), nullptr);
@@ -179,7 +182,8 @@ TEST_CASE_METHOD(Fixture, "inbox: a peer that floods us with unwanted pieces has
   CHECK(refusals.size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: what waits is counted for each peer alone, and no longer when it has its place") {
+TEST_CASE_METHOD(InboxFixture,
+                 "inbox: what waits is counted for each peer alone, and no longer when it has its place") {
   answer = Placement::Kind::kLater;
   const auto flood = [&](Rank from, std::uint64_t gradient, std::uint32_t messages) {
     for (std::uint32_t i = 0; i < messages && refusals.empty(); ++i) {
@@ -204,7 +208,7 @@ TEST_CASE_METHOD(Fixture, "inbox: what waits is counted for each peer alone, and
              Catch::Contains("rank 1 has sent 1048576 pieces of messages that nobody here waits for"));
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: the memory that a peer's waiting messages take has a limit of its own") {
+TEST_CASE_METHOD(InboxFixture, "inbox: the memory that a peer's waiting messages take has a limit of its own") {
   answer = Placement::Kind::kLater;
   inbox.arrive(header(100, 100, 0), nullptr);
   HeldMemory held(3, [this](Rank from, Status reason) { inbox.refuse(from, std::move(reason)); });
@@ -224,7 +228,7 @@ TEST_CASE_METHOD(Fixture, "inbox: the memory that a peer's waiting messages take
   CHECK(inbox.arrive(next, nullptr).answer == Inbox::Answer::kHold);
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: after a refusal the peer's frames are dropped without asking") {
+TEST_CASE_METHOD(InboxFixture, "inbox: after a refusal the peer's frames are dropped without asking") {
   answer = Placement::Kind::kRefuse;
   CHECK(inbox.arrive(header(100, 100, 0), nullptr).answer == Inbox::Answer::kDrop);
   CHECK(inbox.arrive(header(100, 100, 0), nullptr).answer == Inbox::Answer::kDrop);
@@ -233,7 +237,7 @@ TEST_CASE_METHOD(Fixture, "inbox: after a refusal the peer's frames are dropped 
   CHECK(inbox.arrive(header(100, 100, 0, 2), nullptr).answer == Inbox::Answer::kTake);
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: frames of other jobs, of strangers and of ourselves are dropped") {
+TEST_CASE_METHOD(InboxFixture, "inbox: frames of other jobs, of strangers and of ourselves are dropped") {
   FrameHeader frame = header(100, 100, 0);
   frame.epoch = kEpoch + 1;
   CHECK(inbox.arrive(frame, nullptr).answer == Inbox::Answer::kDrop);
@@ -243,7 +247,7 @@ TEST_CASE_METHOD(Fixture, "inbox: frames of other jobs, of strangers and of ours
   CHECK(asked == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: when a peer fails, placed messages end once nothing is under way") {
+TEST_CASE_METHOD(InboxFixture, "inbox: when a peer fails, placed messages end once nothing is under way") {
   const FrameHeader first = header(8192, 4096, 0);
   const Inbox::Arrival under_way = inbox.arrive(first, nullptr);
   FrameHeader idle = header(8192, 4096, 0);
@@ -264,7 +268,7 @@ TEST_CASE_METHOD(Fixture, "inbox: when a peer fails, placed messages end once no
   CHECK(inbox.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "inbox: a wrong checksum is DataLoss that names the message") {
+TEST_CASE_METHOD(InboxFixture, "inbox: a wrong checksum is DataLoss that names the message") {
   FrameHeader frame = header(100, 100, 0);
   frame.checksummed = true;
   frame.piece_checksum = 1;

@@ -12,7 +12,7 @@ namespace {
 
 using namespace casync::runtime;  // NOLINT: every name here is from there
 
-struct Fixture {
+struct OutFramesFixture {
   std::vector<std::byte> memory = std::vector<std::byte>(100, std::byte{7});
 
   static TransportOptions options() {
@@ -36,7 +36,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "out frames: a header names the job, the rank and the size of pieces") {
+TEST_CASE_METHOD(OutFramesFixture, "out frames: a header names the job, the rank and the size of pieces") {
   Message large;
   large.payload_bytes = 1_MiB;
   const FrameHeader header = frames.header_for(large);
@@ -47,19 +47,19 @@ TEST_CASE_METHOD(Fixture, "out frames: a header names the job, the rank and the 
 }
 
 TEST_CASE("out frames: pieces are not shorter than receivers allow") {
-  TransportOptions options = Fixture::options();
+  TransportOptions options = OutFramesFixture::options();
   options.piece_bytes = 1;
   CHECK(OutFrames(options).piece_bytes() == kMinPieceBytes);
 }
 
-TEST_CASE_METHOD(Fixture, "out frames: as many messages travel as one as fit, and at least one") {
+TEST_CASE_METHOD(OutFramesFixture, "out frames: as many messages travel as one as fit, and at least one") {
   const std::vector<Outgoing> all = {message(40), message(24), message(1)};
   CHECK(frames.count_fused(all) == 2);
   const std::vector<Outgoing> large = {message(65), message(1)};
   CHECK(frames.count_fused(large) == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "out frames: messages that travel as one are read one by one") {
+TEST_CASE_METHOD(OutFramesFixture, "out frames: messages that travel as one are read one by one") {
   const std::vector<Outgoing> all = {message(40, 5), message(0, 6), message(24, 7)};
   std::vector<std::byte> bytes;
   frames.write_fused(all, bytes);
@@ -79,7 +79,7 @@ TEST_CASE_METHOD(Fixture, "out frames: messages that travel as one are read one 
   CHECK(reader.fault() == FrameFault::kNone);
 }
 
-TEST_CASE_METHOD(Fixture, "out frames: an announcement says how many bytes there are") {
+TEST_CASE_METHOD(OutFramesFixture, "out frames: an announcement says how many bytes there are") {
   std::array<std::byte, kFrameHeaderBytes> bytes;
   frames.write_announcement(1_MiB, bytes.data());
   FrameHeader header;

@@ -11,7 +11,7 @@ namespace {
 using casync::runtime::OutMessage;
 using casync::runtime::OutMessages;
 
-struct Fixture {
+struct OutMessagesFixture {
   OutMessages messages{3};
 
   std::vector<OutMessage*> of(Rank to) {
@@ -23,7 +23,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "out messages: newest, middle and oldest of a peer can end") {
+TEST_CASE_METHOD(OutMessagesFixture, "out messages: newest, middle and oldest of a peer can end") {
   for (std::size_t gone = 0; gone < 3; ++gone) {
     std::vector<OutMessage*> all;
     for (int i = 0; i < 3; ++i) all.insert(all.begin(), messages.take(1));
@@ -39,7 +39,7 @@ TEST_CASE_METHOD(Fixture, "out messages: newest, middle and oldest of a peer can
   }
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(OutMessagesFixture,
                  "out messages: a peer is idle again when all to it have ended, fused ones too, and stays used") {
   CHECK(messages.idle(1));
   CHECK_FALSE(messages.used(1));
@@ -54,7 +54,8 @@ TEST_CASE_METHOD(Fixture,
   CHECK_FALSE(messages.used(2));
 }
 
-TEST_CASE_METHOD(Fixture, "out messages: one that is used again brings nothing of its last use but its memory") {
+TEST_CASE_METHOD(OutMessagesFixture,
+                 "out messages: one that is used again brings nothing of its last use but its memory") {
   OutMessage* const first = messages.take_fused(1);
   first->status = data_loss("damaged");
   first->cookies = {1, 2};
@@ -74,7 +75,7 @@ TEST_CASE_METHOD(Fixture, "out messages: one that is used again brings nothing o
   messages.give(*again);
 }
 
-TEST_CASE_METHOD(Fixture, "out messages: all that are in use are found, and may end then") {
+TEST_CASE_METHOD(OutMessagesFixture, "out messages: all that are in use are found, and may end then") {
   messages.take(1);
   messages.give(*messages.take(2));
   messages.take_fused(2);

@@ -12,13 +12,13 @@ namespace {
 using namespace casync::runtime;  // NOLINT: every name here is from there
 
 /// Rank 0 of two, which puts off a message of each of the gradients 1 and 2.
-struct Fixture : PieceSource, TransportClient {
+struct RetryRequestsFixture : PieceSource, TransportClient {
   Inbox inbox{0, 2, 9, *this};
   RetryRequests requests;
   std::vector<std::uint64_t> asked;
   bool asks_for_more = false;
 
-  Fixture() {
+  RetryRequestsFixture() {
     inbox.set_client(*this);
     for (std::uint64_t gradient : {1, 2}) {
       FrameHeader header;
@@ -30,7 +30,7 @@ struct Fixture : PieceSource, TransportClient {
     }
     asked.clear();
   }
-  ~Fixture() override { inbox.fail_all(data_loss("the end")); }
+  ~RetryRequestsFixture() override { inbox.fail_all(data_loss("the end")); }
 
   Placement place(Rank, const Message& message) override {
     asked.push_back(message.key.gradient);
@@ -47,7 +47,7 @@ struct Fixture : PieceSource, TransportClient {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "retry requests: the client is asked about one gradient, or about all, once") {
+TEST_CASE_METHOD(RetryRequestsFixture, "retry requests: the client is asked about one gradient, or about all, once") {
   CHECK_FALSE(requests.any());
   CHECK_FALSE(requests.meet(inbox));
   requests.ask(2);
@@ -62,7 +62,8 @@ TEST_CASE_METHOD(Fixture, "retry requests: the client is asked about one gradien
   CHECK(asked.size() == 3);
 }
 
-TEST_CASE_METHOD(Fixture, "retry requests: those that the client makes while it is asked wait for the next time") {
+TEST_CASE_METHOD(RetryRequestsFixture,
+                 "retry requests: those that the client makes while it is asked wait for the next time") {
   asks_for_more = true;
   requests.ask(1);
   CHECK(requests.meet(inbox));

@@ -12,7 +12,7 @@ namespace {
 using runtime::make_transport;
 
 // A client that nobody calls.
-struct Nobody : runtime::TransportClient {
+struct NoClient : runtime::TransportClient {
   runtime::Placement place(Rank, const runtime::Message&) override { return runtime::Placement::later(); }
   void received(Rank, const runtime::Message&, Status) override {}
   void sent(std::uint64_t, Status) override {}
@@ -91,7 +91,7 @@ TEST_CASE("ucx: an address that is not one of this transport never reaches UCX")
   auto shm = make_transport("ucx:shm", {.rank = 1, .ranks = 2, .epoch = 1});
   REQUIRE(tcp.is_ok());
   REQUIRE(shm.is_ok());
-  Nobody client;
+  NoClient client;
   const std::string own = (*tcp)->address();
   std::string damaged = own;
   damaged.back() = static_cast<char>(damaged.back() ^ 1);

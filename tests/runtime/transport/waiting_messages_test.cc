@@ -23,7 +23,7 @@ FrameHeader header_of(Rank from, std::uint64_t gradient, Bytes offset = 0) {
   return header;
 }
 
-struct Fixture {
+struct WaitingMessagesFixture {
   std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
   std::deque<InboxRecord> records;
   WaitingMessages waiting{3, memory};
@@ -46,7 +46,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "waiting messages: first, middle and last of a gradient can leave its list") {
+TEST_CASE_METHOD(WaitingMessagesFixture, "waiting messages: first, middle and last of a gradient can leave its list") {
   std::vector<InboxRecord*> all;
   for (int i = 0; i < 3; ++i) all.push_back(&make(1, 7));
   InboxRecord& other = make(1, 8);
@@ -68,7 +68,7 @@ TEST_CASE_METHOD(Fixture, "waiting messages: first, middle and last of a gradien
   CHECK(waiting.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "waiting messages: one is in its list once, however often it is put off") {
+TEST_CASE_METHOD(WaitingMessagesFixture, "waiting messages: one is in its list once, however often it is put off") {
   InboxRecord& record = make(1, 7);
   waiting.add(record);
   waiting.add(record);
@@ -78,7 +78,7 @@ TEST_CASE_METHOD(Fixture, "waiting messages: one is in its list once, however of
   CHECK(waiting.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "waiting messages: a message holds so many pieces, and no more") {
+TEST_CASE_METHOD(WaitingMessagesFixture, "waiting messages: a message holds so many pieces, and no more") {
   InboxRecord& record = make(1, 7);
   for (Bytes i = 0; i < 1024; ++i) REQUIRE(waiting.hold(record, header_of(1, 7, i * 4096), nullptr).is_ok());
   const Status refused = waiting.hold(record, header_of(1, 7, Bytes{1024} * 4096), nullptr);
@@ -87,7 +87,7 @@ TEST_CASE_METHOD(Fixture, "waiting messages: a message holds so many pieces, and
   CHECK(record.held().size() == 1024);
 }
 
-TEST_CASE_METHOD(Fixture, "waiting messages: pieces that are taken count for their peer no more") {
+TEST_CASE_METHOD(WaitingMessagesFixture, "waiting messages: pieces that are taken count for their peer no more") {
   bool all_held = true;
   for (int message = 0; message < 1024; ++message) {
     InboxRecord& record = make(1, 7);
