@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests of parts that could differ between versions of PyTorch run with the newest, too. Each entry imports PyTorch twice,
-# for six seconds of a processor: in pytest, of which a fork is the process that even ranks come from, and for odd ranks.
+# Tests of parts that could differ between versions of PyTorch run with the newest, too, in one case of each. Each entry
+# imports PyTorch twice, for six seconds of a processor: in pytest, of which a fork is the process that even ranks come
+# from, and for odd ranks.
 set(torches torch torch_newest)
 set(torch_imports IMPORTS torch torch._dynamo casync.torch)
 casync_python_test(casync.torch.ddp test_torch_ddp.py test_torch_device.py test_torch_together.py

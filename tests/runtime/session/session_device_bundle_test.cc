@@ -61,7 +61,7 @@ void check_same(const Outcome& host, const Outcome& device) {
 
 }  // namespace
 
-TEST_CASE("session bundles on a GPU: the bytes of each gradient alone on the host, in half of the calls") {
+TEST_CASE("session bundles on a GPU: the bytes of each gradient alone on the host, in two thirds of the calls") {
   for (const char* codec : {"none", "int8", "onebit", "topk", "terngrad", "bf16"}) {
     INFO(codec);
     Outcome host;
@@ -71,7 +71,8 @@ TEST_CASE("session bundles on a GPU: the bytes of each gradient alone on the hos
     REQUIRE(train_on_gpu(codec, 64_KiB, false, together) == "");
     check_same(host, alone);
     check_same(host, together);
-    CHECK(2 * together.calls <= alone.calls);  // those of a declaration included; alone they share kernels
+    // Those of a declaration included. Alone they share kernels, too: those that are ready together.
+    CHECK(3 * together.calls <= 2 * alone.calls);
     CHECK(10 * together.tasks <= alone.tasks);
   }
 }
