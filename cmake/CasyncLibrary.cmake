@@ -29,7 +29,7 @@ target_include_directories(casync_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJ
 
 # GROUPED: the sources of a folder are compiled as one, at most six together, so that their common headers are read
 # once. Names in their anonymous namespaces have to differ. CASYNC_GROUPED=OFF compiles each source alone.
-option(CASYNC_GROUPED "compile the sources of a folder together, in targets with costly headers" ON)
+option(CASYNC_GROUPED "compile the sources of a folder together" ON)
 function(casync_grouped name)
   if(NOT CASYNC_GROUPED)
     return()

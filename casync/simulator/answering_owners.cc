@@ -4,6 +4,7 @@
 #include <algorithm>
 
 namespace casync {
+
 void ToldContributions::count(std::size_t taken, std::span<const Rank> answered) {
   taken_ += taken;
   for (std::uint64_t& untold : untold_) untold += taken;

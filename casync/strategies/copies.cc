@@ -10,7 +10,7 @@
 namespace casync {
 namespace {
 
-constexpr std::uint32_t kFromOwner = 0, kSentOn = 1;
+constexpr std::uint32_t kCopied = 0, kSentOn = 1;
 
 constexpr Bytes kMostDirect = 64_MiB;  // of a message that nobody sends on
 // A rank sends a partition on when it has all of it, so that the last one takes its time twice.
@@ -41,18 +41,18 @@ void add_broadcast(TaskGraph::Builder& graph, const Exchange& exchange, std::uin
   const Rank relay = sent_on ? star::spoke(root, static_cast<int>(partition) % others, exchange.ranks) : root;
   if (exchange.self == root) {
     const BufferId own = add_own(graph, partition, slice);
-    if (sent_on) return static_cast<void>(graph.add(Send{relay, own, {partition, kFromOwner}}));
+    if (sent_on) return static_cast<void>(graph.add(Send{relay, own, {partition, kCopied}}));
     for (int k = 0; k < others; ++k) {
-      graph.add(Send{star::spoke(root, k, exchange.ranks), own, {partition, kFromOwner}});
+      graph.add(Send{star::spoke(root, k, exchange.ranks), own, {partition, kCopied}});
     }
   } else if (exchange.self == relay) {
-    const BufferId theirs = add_received(graph, root, {partition, kFromOwner}, slice);
+    const BufferId theirs = add_received(graph, root, {partition, kCopied}, slice);
     for (int k = 0; k < others; ++k) {
       const Rank peer = star::spoke(relay, k, exchange.ranks);
       if (peer != root) graph.add(Send{peer, theirs, {partition, kSentOn}});
     }
   } else {
-    add_received(graph, relay, {partition, sent_on ? kSentOn : kFromOwner}, slice);
+    add_received(graph, relay, {partition, sent_on ? kSentOn : kCopied}, slice);
   }
 }
 
@@ -75,12 +75,12 @@ TaskGraph gather_graph(const Exchange& exchange) {
       const Slice slice = shard_partition(exchange.elements, exchange.ranks, exchange.partitions, number);
       if (slice.count == 0) continue;
       if (owner != exchange.self) {
-        add_received(graph, owner, {partition, kFromOwner}, slice);
+        add_received(graph, owner, {partition, kCopied}, slice);
         continue;
       }
       const BufferId own = add_own(graph, partition, slice);
       for (int s = 0; s < star::spokes(exchange.ranks); ++s) {
-        graph.add(Send{star::spoke(exchange.self, s, exchange.ranks), own, {partition, kFromOwner}});
+        graph.add(Send{star::spoke(exchange.self, s, exchange.ranks), own, {partition, kCopied}});
       }
     }
   }

@@ -13,7 +13,7 @@ namespace {
 // ranks of a node on.
 constexpr std::uint32_t kToDelegate = 0;
 constexpr std::uint32_t kToOwner = 1;
-constexpr std::uint32_t kToOtherDelegates = 2;
+constexpr std::uint32_t kFromOwner = 2;
 constexpr std::uint32_t kFromDelegate = 3;
 
 using Contributions = std::vector<std::optional<BufferId>>;
@@ -28,7 +28,7 @@ class HierarchicalLeg {
         ranks_(exchange.ranks),
         self_(exchange.self),
         coded_terms_(exchange.coded_terms),
-        from_owner_(coded_terms_ ? most_ranks(nodes) + 1 : kToOtherDelegates),
+        from_owner_(coded_terms_ ? most_ranks(nodes) + 1 : kFromOwner),
         from_delegate_(coded_terms_ ? most_ranks(nodes) + 2 : kFromDelegate),
         place_(exchange.first_owner + partition),
         partition_(partition),

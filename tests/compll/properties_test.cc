@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <limits>
 
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/run_codec.h"
@@ -75,7 +74,6 @@ TEST_CASE("properties: changing all signs changes the signs of what is decoded")
 }
 
 TEST_CASE("properties: not a number spoils its own block and is reported, the other blocks stay") {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const Elements n = 70001;
   for (const auto& codec : all_codecs()) {
     const Elements block = codec->info().block;

@@ -65,10 +65,6 @@ std::vector<float> sum_of_contributors(const Shape& shape, const std::vector<std
   return sum;
 }
 
-bool all_same(const std::vector<std::vector<float>>& vectors) {
-  return std::adjacent_find(vectors.begin(), vectors.end(), std::not_equal_to<>()) == vectors.end();
-}
-
 /// Elements that a rank sends to owners, and as an owner.
 struct Sent {
   Elements contributed = 0, results = 0;
@@ -175,7 +171,7 @@ TEST_CASE("dedicated servers: every rank ends with the average of those that con
       for (float& value : average) value *= scale;
       REQUIRE(interpret(graphs, floats, {.seed = shape.seed}).text() == "OK");
       REQUIRE(floats.gradients()[0] == average);
-      REQUIRE(all_same(floats.gradients()));
+      REQUIRE(all_equal(floats.gradients()));
     });
   }
 }
@@ -189,7 +185,7 @@ TEST_CASE("dedicated servers: with lossy codecs nothing is lost over the steps, 
       floats.gradients() = gradients_of(shape, random);
       const std::vector<float> given = sum_of_contributors(shape, floats.gradients());
       REQUIRE(interpret(graphs, floats, {.seed = shape.seed + step}).text() == "OK");
-      REQUIRE(all_same(floats.gradients()));
+      REQUIRE(all_equal(floats.gradients()));
       for (std::size_t i = 0; i < left.size(); ++i) left[i] += given[i] - floats.gradients()[0][i];
     }
     for (const std::vector<float>& residual : floats.residuals()) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -96,6 +97,10 @@ inline std::vector<std::vector<float>> random_gradients(int ranks, Elements elem
     for (float& value : gradient) value = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 8;
   }
   return gradients;
+}
+
+inline bool all_equal(const std::vector<std::vector<float>>& vectors) {
+  return std::adjacent_find(vectors.begin(), vectors.end(), std::not_equal_to<>()) == vectors.end();
 }
 
 }  // namespace casync::test

@@ -51,10 +51,6 @@ Elements encoded_elements(const TaskGraph& graph) {
   return count;
 }
 
-bool all_equal(const std::vector<std::vector<float>>& vectors) {
-  return std::adjacent_find(vectors.begin(), vectors.end(), std::not_equal_to<>()) == vectors.end();
-}
-
 }  // namespace
 
 TEST_CASE("strategy: every graph is valid and every send has its recv") {

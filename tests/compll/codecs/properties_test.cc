@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <limits>
 #include <random>
 
 #include "tests/compll/codecs/promises.h"
@@ -128,7 +127,6 @@ TEST_CASE("codecs: a decoder that stands for other values than the encoder round
 }
 
 TEST_CASE("codecs: an element that is not finite shows in what is decoded, and nowhere beyond what shares its scale") {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const Elements n = 4099;
   const std::vector<float> x = gaussian(n, 3);
   for (const std::string& name : written_names()) {

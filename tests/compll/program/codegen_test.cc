@@ -6,6 +6,7 @@
 
 #include "compll/codegen/cpu/cpu.h"
 #include "compll/lang/front_end.h"
+#include "tests/compll/program/program_texts.h"
 #include "tests/compll/support/programs.h"
 
 namespace casync::compll {
@@ -17,10 +18,6 @@ Result<std::string> text_for(const std::string& program_text) {
   REQUIRE(program.status().text() == "OK");
   return cpu_text(*program, source, "x.cc");
 }
-
-const std::string kDecodeBytes =
-    "void decode(uint8* compressed, float* gradient) { float* y; extract(compressed, y);\n"
-    "gradient = map(y, [&](float x) -> float { return x; }); }\n";
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
@@ -35,7 +32,7 @@ TEST_CASE("codegen: a source line that ends in a backslash does not take the nex
       "void encode(float* g, uint8* compressed) {\n"
       "float* twice = map(g, [&](float x) -> float { return 2 * x; });  // \\\n"
       "compressed = concat(twice);\n}\n" +
-      kDecodeBytes);
+      kDecode);
   REQUIRE(text.status().text() == "OK");
   CHECK(text->find("return 2 * x") != text->npos);
   CHECK(text->find("\\\n") == text->npos);
@@ -210,10 +207,10 @@ TEST_CASE("codegen: operators that feed each other become one pass over memory")
       "float* y = map(g, [&](float x) -> float { return x * x; });\nfloat* z = map(y, [&](float x) "
       "-> float { return x + 1; });\n";
   CHECK(passes(*text_for("void encode(float* g, uint8* compressed) {\n" + scaled + "compressed = concat(z);\n}\n" +
-                         kDecodeBytes)) == 1);
+                         kDecode)) == 1);
   CHECK(passes(*text_for("void encode(float* g, uint8* compressed) {\nfloat top = reduce(g, magnitude);\n"
                          "float* z = map(g, [&](float x) -> float { return x / top; });\ncompressed = concat(z);\n}\n" +
-                         kDecodeBytes)) == 2);
+                         kDecode)) == 2);
 }
 
 TEST_CASE("codegen: operators that cannot go tile by tile give the vector form") {
@@ -222,18 +219,17 @@ TEST_CASE("codegen: operators that cannot go tile by tile give the vector form")
     REQUIRE(made.status().text() == "OK");
     return made->find("vector_form-inl.h") != made->npos;
   };
-  CHECK_FALSE(
-      takes_vector_form("void encode(float* g, uint8* compressed) { compressed = concat(g); }\n" + kDecodeBytes));
+  CHECK_FALSE(takes_vector_form("void encode(float* g, uint8* compressed) { compressed = concat(g); }\n" + kDecode));
   // The loops work on sixteen elements at a time.
   for (const char* block : {"8", "24", "48"}) {
     const std::string blocks = "float* t = spread(block_reduce(g, " + std::string(block) + ", max), " + block + ");\n";
     CHECK(takes_vector_form("void encode(float* g, uint8* compressed) {\n" + blocks + "compressed = concat(t);\n}\n" +
-                            kDecodeBytes));
+                            kDecode));
   }
   // More neighbours than a GPU's warp has at once.
   for (const auto& [size, vector] : {std::pair("128", false), std::pair("256", true)}) {
     CHECK(takes_vector_form("void encode(float* g, uint8* compressed) {\nfloat* y = hadamard(g, " + std::string(size) +
-                            ");\ncompressed = concat(y);\n}\n" + kDecodeBytes) == vector);
+                            ");\ncompressed = concat(y);\n}\n" + kDecode) == vector);
   }
   // Tiles could not write entries that begin within a byte apart.
   CHECK(takes_vector_form(
@@ -253,13 +249,13 @@ TEST_CASE("codegen: operators that cannot go tile by tile give the vector form")
   CHECK(
       takes_vector_form("void encode(float* g, uint8* compressed) {\n"
                         "float* y = map(g, [&](float x) -> float { return g[0]; });\ncompressed = concat(y);\n}\n" +
-                        kDecodeBytes));
+                        kDecode));
   CHECK(takes_vector_form(
       "void encode(float* g, uint8* compressed) {\n"
       "float* a = block_reduce(g, 16, max);\nfloat* b = block_reduce(g, 32, max);\n"
       "float* y = map(spread(a, 16), spread(b, 32), [&](float x, float y) -> float { return x + y; });\n"
       "compressed = concat(y);\n}\n" +
-      kDecodeBytes));
+      kDecode));
 }
 
 TEST_CASE("codegen: operators that cannot be generated are named") {

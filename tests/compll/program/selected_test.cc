@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "tests/compll/program/program_texts.h"
@@ -17,7 +16,6 @@
 namespace casync::compll {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const std::vector<float> kX = {3, -1, 0.5f, 7, -2, 2};
 
 /// Statements of which each example is made: `ups` are 3, 7 and 2, at the places 0, 3 and 5; there are no `huge` ones.

@@ -8,7 +8,6 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <random>
 
@@ -20,7 +19,6 @@ namespace casync::compll {
 namespace {
 
 constexpr std::uint32_t kNone = 0xffffffff;
-constexpr float kBeyondAll = std::numeric_limits<float>::infinity();
 
 std::vector<Scalar> of_floats(const std::vector<float>& values) {
   std::vector<Scalar> scalars;
@@ -89,7 +87,7 @@ TEST_CASE("selection: the largest are those that one after the other would be fo
 
 TEST_CASE("selection: keys of zero and below are left out, infinity and NaN are above all numbers, NaN of sign below") {
   const float nan = std::bit_cast<float>(0x7fc00000u), below = std::bit_cast<float>(0xffc00000u);
-  const std::vector<float> x = {1, -kBeyondAll, kBeyondAll, -0.0f, 0, nan, below, -5, 1e-45f, 3e38f};
+  const std::vector<float> x = {1, -kInfinity, kInfinity, -0.0f, 0, nan, below, -5, 1e-45f, 3e38f};
   CHECK(largest_of(x, 1) == std::vector<std::uint32_t>{5});
   CHECK(largest_of(x, 2) == std::vector<std::uint32_t>{2, 5});
   CHECK(largest_of(x, 3) == std::vector<std::uint32_t>{2, 5, 9});
@@ -122,10 +120,10 @@ TEST_CASE(
       }
     }
   }
-  const std::vector<float> x = {2, 5, -7, 2, 0, 2, kBeyondAll, -0.0f, std::nanf("5")};
+  const std::vector<float> x = {2, 5, -7, 2, 0, 2, kInfinity, -0.0f, std::nanf("5")};
   const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
   CHECK(kth(x, 1) == bits(x[8]));
-  CHECK(kth(x, 2) == bits(kBeyondAll));
+  CHECK(kth(x, 2) == bits(kInfinity));
   CHECK(kth(x, 3) == bits(5));
   for (const std::size_t k : {4, 5, 6}) CHECK(kth(x, k) == bits(2));
   for (const std::size_t k : {7, 8, 9, 10}) CHECK(kth(x, k) == 0);

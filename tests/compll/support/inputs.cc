@@ -53,7 +53,6 @@ std::vector<float> laplace(Elements n, std::uint32_t seed) {
 }
 
 std::vector<Input> inputs(Elements n) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kLargest = std::numeric_limits<float>::max();
   std::mt19937 random(5);
   std::uniform_real_distribution<double> exponent(-30, 30);

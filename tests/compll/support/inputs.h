@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "base/units.h"
 
 namespace casync::compll {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// A vector to encode, by what is special about it.
 struct Input {

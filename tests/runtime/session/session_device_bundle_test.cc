@@ -71,7 +71,7 @@ TEST_CASE("session bundles on a GPU: the bytes of each gradient alone on the hos
     REQUIRE(train_on_gpu(codec, 64_KiB, false, together) == "");
     check_same(host, alone);
     check_same(host, together);
-    // Those of a declaration included. Alone they share kernels, too: those that are ready together.
+    // The calls of a declaration count, too. Alone, gradients that are ready together share kernels.
     CHECK(3 * together.calls <= 2 * alone.calls);
     CHECK(10 * together.tasks <= alone.tasks);
   }
