@@ -9,6 +9,8 @@ RUNNABLE := casync_tool casync_python
 BENCH_PYTHON := PYTHONPATH=build/release/python .venv/torch/bin/python
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CCACHE_COMPRESS ?= 1
+# A file that the cache lacks is not preprocessed ahead of compiling it.
+export CCACHE_DEPEND ?= 1
 # Another checkout of the same sources finds what this one has compiled.
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= 1

@@ -27,7 +27,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 target_include_directories(casync_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 
-# GROUPED: the sources of a folder are compiled as one, at most six together, so that their common headers are read
+# GROUPED: the sources of a folder are compiled as one, at most twelve together, so that their common headers are read
 # once. Names in their anonymous namespaces have to differ. CASYNC_GROUPED=OFF compiles each source alone.
 option(CASYNC_GROUPED "compile the sources of a folder together" ON)
 function(casync_grouped name)
@@ -38,7 +38,7 @@ function(casync_grouped name)
     cmake_path(GET source PARENT_PATH folder)
     string(MAKE_C_IDENTIFIER "in_${folder}" group)
     math(EXPR count_${group} "${count_${group}} + 1")
-    math(EXPR part "(${count_${group}} - 1) / 6")
+    math(EXPR part "(${count_${group}} - 1) / 12")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${part})
   endforeach()
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

@@ -102,14 +102,6 @@ Status give_number(const std::string& path, Declarations& declares) {
                        std::to_string(kFirstFileNumber) + " to 255");
 }
 
-/// Hides everything that the object defines except this function.
-std::string with_entry(const std::string& text, const std::string& function) {
-  return "#include \"compll/ops/generated.h\"\n"
-         "namespace casync::compll {\n"
-         "extern \"C\" __attribute__((visibility(\"default\"))) const GeneratedCodec* " +
-         function + "();\n}\n" + text;
-}
-
 }  // namespace
 
 Result<FileProgram> read_program(const Source& source, std::span<const std::pair<std::string, double>> parameters) {
@@ -130,7 +122,7 @@ Result<FileProgram> read_program(const Source& source, std::span<const std::pair
   const Result<std::string> cpu = cpu_text(*program, source, "codec.cc");
   if (cpu) {
     read.codec.function = generated_name(declares.name);
-    read.codec.text = with_entry(*cpu, read.codec.function);
+    read.codec.text = visible_declaration(declares.name) + *cpu;
   } else if (cpu.status().code() == StatusCode::kUnimplemented) {
     read.why_interpreted = cpu.status().message();
   } else {

@@ -144,6 +144,9 @@ void write_declaration(Writer& out, const Program& program, const std::optional<
 static_assert(kSectionLimit <= kMostSections && kParameterLimit < kMostParameters && kChoiceLimit <= kMostChoices &&
               kStateLimit <= kMostStates);
 
+/// Texts of several codecs can be compiled as one source: each has a namespace of its own.
+std::string namespace_of(const std::string& codec) { return "casync::compll::codec_" + codec; }
+
 void begin_text(Writer& out, const Program& program, const std::string& include,
                 const std::vector<std::string>& headers) {
   static_assert(kTritType.bits == kTrits);
@@ -157,20 +160,22 @@ void begin_text(Writer& out, const Program& program, const std::string& include,
   if (uses_trits(program)) out.line("#include \"compll/ops/cpu/trits-inl.h\"");
   out.line("");
   out.line("HWY_BEFORE_NAMESPACE();");
-  out.line("namespace casync::compll::HWY_NAMESPACE {");
+  out.line("namespace " + namespace_of(program.declares.name) + "::HWY_NAMESPACE {");
   out.line("namespace {");
+  out.line("");
+  out.line("using namespace casync::compll::HWY_NAMESPACE;");
   out.line("");
 }
 
 /// Closes the part of the text that is compiled for every instruction set; the rest exists once.
-void end_targets(Writer& out, const std::vector<std::string>& functions) {
+void end_targets(Writer& out, const Program& program, const std::vector<std::string>& functions) {
   out.line("");
   out.line("}  // namespace");
-  out.line("}  // namespace casync::compll::HWY_NAMESPACE");
+  out.line("}  // namespace " + namespace_of(program.declares.name) + "::HWY_NAMESPACE");
   out.line("HWY_AFTER_NAMESPACE();");
   out.line("");
   out.line("#if HWY_ONCE");
-  out.line("namespace casync::compll {");
+  out.line("namespace " + namespace_of(program.declares.name) + " {");
   for (const std::string& function : functions) out.line("HWY_EXPORT(" + function + ");");
   out.line("");
 }
@@ -204,7 +209,7 @@ void end_codec(Writer& out, const Program& program) {
   }
   out.line(has_codings(program) ? "  return &coded;" : "  return &codec;");
   out.line("}");
-  out.line("}  // namespace casync::compll");
+  out.line("}  // namespace " + namespace_of(program.declares.name));
   out.line("#endif  // HWY_ONCE");
 }
 
@@ -241,7 +246,7 @@ std::string tile_text(const CpuTiles& plan, const Source& source, const std::str
   std::vector<std::string> functions = {kEncode.begin_pass, kEncode.tile, "decode_tile"};
   if (plan.merge) functions.insert(functions.end(), {kMerge.begin_pass, kMerge.tile});
   if (plan.result) functions.push_back("result_tile");
-  end_targets(out, functions);
+  end_targets(out, program, functions);
   begin_codec(out, program, plan.lowered->block);
   write_encoder_entry(out, plan.encoder.passes, kEncode);
   if (plan.merge) {
@@ -278,7 +283,7 @@ std::string vector_text(const cpu_vector::Plan& plan, const Source& source, cons
   if (program.merge) functions.push_back("merge");
   if (lists) functions.push_back("list");
   if (program.result) functions.push_back("result");
-  end_targets(out, functions);
+  end_targets(out, program, functions);
   begin_codec(out, program, plan.block);
   out.line("      {}, {}, nullptr, nullptr,");
   out.line("      {" + entry("sized") + ",");
@@ -298,7 +303,7 @@ std::string rounds_text(const cpu_turns::Plan& plan, const Source& source, const
   Writer out(source);
   begin_text(out, program, include, {"turns-inl.h"});
   write_rounds(plan, out);
-  end_targets(out, {"sized", "turn"});
+  end_targets(out, program, {"sized", "turn"});
   begin_codec(out, program, {});
   out.line("      {}, {}, nullptr, nullptr, {},");
   out.line("      {" + std::to_string(program.rounds) + ",");
@@ -311,6 +316,12 @@ std::string rounds_text(const cpu_turns::Plan& plan, const Source& source, const
 }  // namespace
 
 std::string generated_name(const std::string& codec) { return "generated_" + codec; }
+
+std::string visible_declaration(const std::string& codec) {
+  return "#include \"compll/ops/generated.h\"\nnamespace " + namespace_of(codec) +
+         " {\nextern \"C\" __attribute__((visibility(\"default\"))) const GeneratedCodec* " + generated_name(codec) +
+         "();\n}\n";
+}
 
 Result<std::string> cpu_text(const Program& program, const Source& source, const std::string& include) {
   const TargetForm<CpuTiles> form = form_of(program, source, plan_cpu_tiles);

@@ -28,7 +28,8 @@ def known():
 
 def is_plain(row):
     """Nothing but codecs: the planner sets no warm-up and no optimizer."""
-    return row == rows.Row(row.codec, row.second_hop, fails=row.fails) and row.codec != "none"
+    plain = rows.Row(row.codec, row.second_hop, fails=row.fails, values_of=row.values_of)
+    return row == plain and row.codec != "none"
 
 
 def head_of(row):

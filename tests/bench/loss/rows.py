@@ -19,7 +19,13 @@ class Row:
     local_sgd: int = 0  # parameters' differences once in so many steps, instead of gradients
     staleness: int = 0  # results are applied so many steps late
     only: str = ""  # this optimizer
+    values_of: str = ""  # results are bit for bit those of this codec, whose trainings count
     fails: bool = False  # a negative control: has to end clearly above the uncompressed loss
+
+    @property
+    def trained(self):
+        """The name of the row whose trainings are this one's."""
+        return self.values_of or self.name
 
     @property
     def name(self):
@@ -39,10 +45,12 @@ AS_THEY_ARE = [
     for name in (
         "none bf16 fp16 int8 fp8_e4m3 fp8_e5m2 natural int4 mxfp4 rht4 qsgd minmax ecqsgd int2 terngrad tbq:tau=0.001 "
         "twobit:tau=0.001 onebit efsign topk mstopk graddrop threshold:tau=0.001 randomk adacomp sbc stc ef21 diana "
-        "powersgd natural_dithering nf4 lloyd2 drive topk_lloyd subsampling lossless threshold_coded topk_coded "
+        "powersgd natural_dithering nf4 lloyd2 drive topk_lloyd subsampling threshold_coded "
         "qsgd_elias laq sketch sketch_median sketched_topk terngrad_shared atomo"
     ).split()
 ] + [
+    Row("lossless", values_of="none"),
+    Row("topk_coded", values_of="topk_lloyd"),
     Row("dgc", momentum=0.0, only="sgd"),
     Row("dgc:momentum=0", only="adamw"),
     Row("signsgd", rate=0.05),

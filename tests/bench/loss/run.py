@@ -36,7 +36,7 @@ def known(options):
 
 
 def is_wanted(row, optimizer, options):
-    if optimizer not in options.optimizers or row.only not in ("", optimizer):
+    if row.values_of or optimizer not in options.optimizers or row.only not in ("", optimizer):
         return False
     if options.modes:
         return row in rows.MODES

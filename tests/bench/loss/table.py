@@ -7,7 +7,7 @@ import rows
 
 
 def by_seed(results, row, optimizer):
-    return {one["seed"]: one["loss"] for one in results if (one["row"], one["optimizer"]) == (row.name, optimizer)}
+    return {one["seed"]: one["loss"] for one in results if (one["row"], one["optimizer"]) == (row.trained, optimizer)}
 
 
 def percents(results, row, optimizer):
@@ -39,9 +39,10 @@ def measured_rows(results):
     yield HEADER
     yield "| --- | --- | --- | --- |"
     for row in rows.ROWS:
-        if not any(one["row"] == row.name for one in results):
+        if not any(one["row"] == row.trained for one in results):
             continue
         name = f"`{row.codec}`" + row.name.removeprefix(row.codec)
+        name += f", the values of `{row.values_of}`" if row.values_of else ""
         cells = [cell(results, row, optimizer) for optimizer in rows.OPTIMIZERS]
         yield f"| {name} | {megabytes(results, row)} | {' | '.join(cells)} |"
 

@@ -3,7 +3,6 @@
 // The text of kernels: one that is reviewed like code, how many launches a codec takes, and what is refused.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <fstream>
 
 #include "compll/codegen/cuda/launches.h"
 #include "compll/codegen/cuda/rounds.h"
@@ -157,8 +156,7 @@ TEST_CASE(
 }
 
 TEST_CASE("cuda text: programs differ in whether all that follows from a size finds room in shared memory") {
-  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/kth.cll");
-  const Result<CudaVectorForm> crowded = vector_form_from("kth.cll", {std::istreambuf_iterator<char>(file), {}});
+  const Result<CudaVectorForm> crowded = vector_form_from("kth.cll", test_program("kth"));
   REQUIRE(crowded.status().text() == "OK");
   CHECK(words_of_geometry(crowded->text) > cuda::kGeometryWords);
   const Result<CudaVectorForm> usual = vector_form_from("topk.cll", source_of("topk"));

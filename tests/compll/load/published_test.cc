@@ -7,7 +7,6 @@
 #include <cmath>
 #include <fstream>
 #include <functional>
-#include <iterator>
 
 #include "base/codec_file.h"
 #include "tests/compll/support/inputs.h"
@@ -172,8 +171,7 @@ TEST_CASE("published: sizes that subtract what the payload says, and no others")
 
 TEST_CASE("published: as many elements are sent as a condition holds for, in two files, too") {
   const Files files;
-  std::ifstream source(CASYNC_PROGRAM_DIR "/published_dgc.cll");
-  const std::string text{std::istreambuf_iterator<char>(source), {}};
+  const std::string text = test_program("published_dgc");
   const std::size_t second = text.find("void DGCDecode");
   REQUIRE(second != text.npos);
   const std::string path =

@@ -3,9 +3,7 @@
 // Merges that go by the words of payloads: of which programs, and that the bytes are those of the elements.
 #include <catch2/catch.hpp>
 #include <cstring>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <random>
 
@@ -13,6 +11,7 @@
 #include "compll/codec/merge_bits.h"
 #include "compll/ir/tiles/bit_merge.h"
 #include "compll/lang/front_end.h"
+#include "tests/compll/program/pair.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/instruction_sets.h"
 #include "tests/compll/support/programs.h"
@@ -54,20 +53,7 @@ std::string signs(const std::string& scale, const std::string& code,
          decoded + "; });\n}\n";
 }
 
-struct Pair {
-  std::unique_ptr<Codec> meaning, generated;
-
-  const TileCodec& tiles() const { return dynamic_cast<const TileCodec&>(*generated); }
-};
-
-Pair pair_of(const GeneratedCodec* codec) {
-  const std::string name = codec->declares.name;
-  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
-  Result<std::unique_ptr<Codec>> generated = make_generated_codec(*codec);
-  REQUIRE(generated.status().text() == "OK");
-  if (!file) return {from_source(name).codec, std::move(*generated)};
-  return {from_text(name, {std::istreambuf_iterator<char>(file), {}}).codec, std::move(*generated)};
-}
+const TileCodec& tiles(const Pair& pair) { return dynamic_cast<const TileCodec&>(*pair.generated); }
 
 using Payload = std::vector<std::byte>;
 
@@ -118,7 +104,7 @@ Merged merge_elements(const Codec& first, const std::vector<Payload>& payloads, 
 /// Returns true if the merge goes by words.
 bool by_words(const Pair& first, const std::vector<Payload>& payloads, Elements n, float scale, const Pair& second) {
   Payload payload(second.generated->encoded_bound(n));
-  return merge_bits(first.tiles(), terms_of(payloads), n, scale, second.tiles(), {}, {}, payload.data()).has_value();
+  return merge_bits(tiles(first), terms_of(payloads), n, scale, tiles(second), {}, {}, payload.data()).has_value();
 }
 
 /// Elements as they come, all alike, one that is another at the very end, and runs: few or many combinations of bits.
@@ -180,7 +166,7 @@ TEST_CASE(
 TEST_CASE("bit merge: the interpreter's bytes, for any number of contributions and elements") {
   for (const GeneratedCodec* codec :
        {generated_signsgd(), generated_two_values(), generated_mean_signs(), generated_drawn_signs()}) {
-    const Pair pair = pair_of(codec);
+    const Pair pair = pair_of(*codec);
     const bool words = codec == generated_signsgd() || codec == generated_two_values();
     CHECK(codec->merges_bits == words);
     for (const Elements n : {kFew, kFew + 1, kFew + 2, kFew + 9, Elements{4600}, kMany}) {
@@ -218,7 +204,7 @@ TEST_CASE("bit merge: any statistics that can arrive, and any scale") {
                                       -Limits::quiet_NaN()};
   const Elements n = 4133;
   for (const GeneratedCodec* codec : {generated_signsgd(), generated_two_values()}) {
-    const Pair pair = pair_of(codec);
+    const Pair pair = pair_of(*codec);
     for (const auto& [kind, element] : kinds(n)) {
       const std::vector<Payload> plain = payloads_of(*pair.generated, 3, n, element);
       for (const float first : scalars) {
@@ -243,7 +229,7 @@ TEST_CASE("bit merge: any statistics that can arrive, and any scale") {
 
 TEST_CASE("bit merge: not finite, and zeros with a sign") {
   const Elements n = 5003;
-  const Pair signs = pair_of(generated_signsgd()), values = pair_of(generated_two_values());
+  const Pair signs = pair_of(*generated_signsgd()), values = pair_of(*generated_two_values());
   const auto drawn = kinds(n).front().second;
   std::vector<Payload> payloads = payloads_of(*signs.generated, 3, n, drawn);
   CHECK(by_words(signs, payloads, n, 0.25f, signs));
@@ -259,8 +245,8 @@ TEST_CASE("bit merge: not finite, and zeros with a sign") {
 
 TEST_CASE("bit merge: into another codec, where both go by bits or only one") {
   const Elements n = 5003;
-  const Pair signs = pair_of(generated_signsgd()), values = pair_of(generated_two_values()),
-             means = pair_of(generated_mean_signs());
+  const Pair signs = pair_of(*generated_signsgd()), values = pair_of(*generated_two_values()),
+             means = pair_of(*generated_mean_signs());
   for (const Pair* first : {&signs, &values, &means}) {
     const std::vector<Payload> payloads = payloads_of(*first->generated, 4, n, kinds(n).front().second);
     for (const Pair* second : {&signs, &values, &means}) {
@@ -276,14 +262,14 @@ TEST_CASE("bit merge: into another codec, where both go by bits or only one") {
 
 TEST_CASE("bit merge: raw or kept values take elements") {
   const Elements n = 5003;
-  const Pair pair = pair_of(generated_signsgd());
+  const Pair pair = pair_of(*generated_signsgd());
   const std::vector<float> raw = gaussian(n, 9);
   std::vector<float> kept(n);
   const std::vector<Payload> payloads = payloads_of(*pair.generated, 2, n, kinds(n).front().second);
   std::vector<Contribution> terms = terms_of(payloads);
   Payload payload(pair.generated->encoded_bound(n));
   const auto by_bits = [&](Residual residual) {
-    return merge_bits(pair.tiles(), terms, n, 1, pair.tiles(), residual, {}, payload.data()).has_value();
+    return merge_bits(tiles(pair), terms, n, 1, tiles(pair), residual, {}, payload.data()).has_value();
   };
   CHECK(by_bits({}));
   CHECK_FALSE(by_bits({raw.data(), nullptr, n}));

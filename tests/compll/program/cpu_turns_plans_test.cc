@@ -90,7 +90,7 @@ void check_plan(const std::string& name, const std::string& source) {
     text += "turn " + std::to_string(turn.number) + "\n" + stages_of(again, cpu_turns::passes());
     CHECK(text_of(again) == text_of(turn));
   }
-  CHECK(test::golden(name + "_cpu_turns_plan.txt", text) == text);
+  CHECK(casync::test::golden(name + "_cpu_turns_plan.txt", text) == text);
 }
 
 }  // namespace

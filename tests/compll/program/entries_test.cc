@@ -3,8 +3,6 @@
 // Entries of sections: those that do not depend on the element are all written, and those of blocks are right in a
 // merge whatever the size of a block is.
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <iterator>
 
 #include "compll/codec/generated_codec.h"
 #include "compll/codec/written.h"
@@ -18,11 +16,6 @@ extern "C" const GeneratedCodec* generated_scattered_blocks();
 extern "C" const GeneratedCodec* generated_uniform();
 
 namespace {
-
-std::string source_text(const std::string& name) {
-  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string difference(const Written& written, const GeneratedCodec& codec, const Parameters& parameters,
                        std::uint64_t seed, Elements most) {
@@ -47,7 +40,7 @@ TEST_CASE("entries: sections that are the same for all elements or blocks are wr
     const UseInstructionSet used(set);
     for (const double block : {16.0, 64.0, 4096.0}) {
       const Parameters parameters = {{"block", block}, {"k", 2}};
-      const Written written = from_text("uniform", source_text("uniform"), parameters);
+      const Written written = from_text("uniform", test_program("uniform"), parameters);
       for (std::uint64_t seed = 1; seed < 5; ++seed) {
         INFO(set << ", blocks of " << block);
         CHECK(difference(written, *generated_uniform(), parameters, seed, 5003) == "");
@@ -60,7 +53,7 @@ TEST_CASE("entries: a merge has the statistics of blocks of any size, where deco
   for (const double block : {1,   7,   10,   12,   16,   24,   48,   64,   96,   100,  120,  128,  200,
                              255, 333, 1000, 1024, 4000, 4095, 4096, 4097, 5000, 8192, 9000, 65536}) {
     const Parameters parameters = {{"block", block}};
-    const Written written = from_text("scattered_blocks", source_text("scattered_blocks"), parameters);
+    const Written written = from_text("scattered_blocks", test_program("scattered_blocks"), parameters);
     for (const std::uint64_t seed : {3, 4, 9}) {  // with 5003, 8192 and 5003 elements
       INFO("blocks of " << block);
       CHECK(difference(written, *generated_scattered_blocks(), parameters, seed, 9001) == "");

@@ -2,7 +2,6 @@
 //
 // Passes of a codec's functions over memory: the answer of --explain for each codec of compll/codecs.
 #include <catch2/catch.hpp>
-#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -88,8 +87,7 @@ TEST_CASE("explain: states are read and written in the pass that encodes") {
 }
 
 TEST_CASE("explain: a pass reads the arrays that its loops load, and no others") {
-  std::ifstream file(CASYNC_PROGRAM_DIR "/kept_steps.cll");
-  const Source source("kept_steps.cll", {std::istreambuf_iterator<char>(file), {}});
+  const Source source("kept_steps.cll", test_program("kept_steps"));
   const Result<Program> program = compile(source);
   REQUIRE(program.status().text() == "OK");
   const Result<std::string> text = explanation(*program, source);

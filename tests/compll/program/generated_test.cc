@@ -180,8 +180,7 @@ TEST_CASE("generated: random numbers of a partition that begins within a block o
 TEST_CASE("generated: conversions of what no integer holds, and codes of all widths") {
   for (const GeneratedCodec* codec : {generated_conversions(), generated_wide_conversions()}) {
     const std::string name = codec->declares.name;
-    std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
-    const std::unique_ptr<Codec> meaning = from_text(name, std::string{std::istreambuf_iterator<char>(file), {}}).codec;
+    const std::unique_ptr<Codec> meaning = from_text(name, test_program(name)).codec;
     REQUIRE(codec->encode.tile != nullptr);
     const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*codec);
     REQUIRE(generated.status().text() == "OK");
@@ -199,8 +198,7 @@ TEST_CASE("generated: blocks that are rotated, next to statistics of smaller and
     const std::string name = codec->declares.name;
     const bool by_tiles = name == "turned";
     REQUIRE((codec->encode.tile != nullptr) == by_tiles);
-    std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::string text = test_program(name);
     const GeneratedParameter& turned = codec->declares.parameters[0];
     for (std::uint32_t choice = 0; choice < turned.choice_count; ++choice) {
       for (const double block : {16.0, 64.0, 4096.0}) {
@@ -226,9 +224,7 @@ TEST_CASE("generated: blocks that are rotated, next to statistics of smaller and
 TEST_CASE("generated: blocks that are rotated where there are no others, in tiles and in memory") {
   REQUIRE(generated_turned_steps()->encode.tile != nullptr);
   CHECK(generated_turned_steps()->encode.rotated_arrays == 1);
-  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/turned_steps.cll");
-  const std::unique_ptr<Codec> meaning =
-      from_text("turned_steps", std::string{std::istreambuf_iterator<char>(file), {}}).codec;
+  const std::unique_ptr<Codec> meaning = from_text("turned_steps", test_program("turned_steps")).codec;
   const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_turned_steps());
   REQUIRE(generated.status().text() == "OK");
   for (const Elements n : {0, 1, 15, 16, 63, 65, 129, 1023, 1025, 4097, 20011}) {

@@ -24,7 +24,7 @@ std::string ir_of(const std::string& name) {
 
 void check_same(const std::string& name) {
   const std::string actual = ir_of(name);
-  CHECK(test::golden(name + "_ir.txt", actual) == actual);
+  CHECK(casync::test::golden(name + "_ir.txt", actual) == actual);
 }
 
 std::size_t count_of(const std::string& text, const std::string& line) {

@@ -6,9 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <random>
 
 #include "compll/codec/generated_codec.h"
@@ -103,22 +101,20 @@ std::vector<std::vector<float>> values_of(std::size_t n) {
   return {wide, zeros};
 }
 
-std::string text_of_program(const std::string& name) {
-  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void check_generated(const GeneratedCodec& functions, const std::vector<float>& values, std::size_t block) {
-  const Result<std::unique_ptr<Codec>> codec =
-      make_generated_codec(functions, Parameters{{"block", static_cast<double>(block)}});
-  REQUIRE(codec.status().text() == "OK");
+/// Both programs, on every instruction set.
+void check_generated(const std::vector<float>& values, std::size_t block) {
   const std::vector<std::uint32_t> expected = expected_words(values, block);
-  for (const std::string& set : instruction_sets()) {
-    const UseInstructionSet used(set);
-    INFO(set << ", " << functions.declares.name << ", " << values.size() << " elements, blocks of " << block);
-    const Coded coded = encode(**codec, values);
-    REQUIRE(coded.payload.size() == 16 + 4 * expected.size());
-    CHECK((words_of(coded.payload, 16, expected.size()) == expected));
+  for (const GeneratedCodec* functions : {generated_reductions(), generated_vector_reductions()}) {
+    const Result<std::unique_ptr<Codec>> codec =
+        make_generated_codec(*functions, Parameters{{"block", static_cast<double>(block)}});
+    REQUIRE(codec.status().text() == "OK");
+    for (const std::string& set : instruction_sets()) {
+      const UseInstructionSet used(set);
+      INFO(set << ", " << functions->declares.name << ", " << values.size() << " elements, blocks of " << block);
+      const Coded coded = encode(**codec, values);
+      REQUIRE(coded.payload.size() == 16 + 4 * expected.size());
+      CHECK((words_of(coded.payload, 16, expected.size()) == expected));
+    }
   }
 }
 
@@ -127,7 +123,7 @@ void check_generated(const GeneratedCodec& functions, const std::vector<float>& 
 TEST_CASE("reductions: the interpreter takes chunks of 4096, then what they became") {
   for (const char* name : {"reductions", "vector_reductions"}) {
     for (const std::size_t block : {4096, 65536}) {
-      const Written meaning = from_text(name, text_of_program(name), {{"block", static_cast<double>(block)}});
+      const Written meaning = from_text(name, test_program(name), {{"block", static_cast<double>(block)}});
       for (const std::size_t n : {1, 15, 17, 4095, 4096, 4097, 12288, 65536, 65537, 70001}) {
         for (const std::vector<float>& values : values_of(n)) {
           INFO(name << ", " << n << " elements, blocks of " << block);
@@ -142,20 +138,16 @@ TEST_CASE("reductions: the interpreter takes chunks of 4096, then what they beca
 }
 
 TEST_CASE("reductions: generated code does so, too, on every instruction set") {
-  for (const GeneratedCodec* functions : {generated_reductions(), generated_vector_reductions()}) {
-    for (const std::size_t n : {1, 17, 4095, 4096, 4097, 8192, 20011, 65536, 65537, 70001}) {
-      for (const std::vector<float>& values : values_of(n)) {
-        for (const std::size_t block : {16, 4096, 8192, 65536}) check_generated(*functions, values, block);
-      }
+  for (const std::size_t n : {1, 17, 4095, 4096, 4097, 8192, 20011, 65536, 65537, 70001}) {
+    for (const std::vector<float>& values : values_of(n)) {
+      for (const std::size_t block : {16, 4096, 8192, 65536}) check_generated(values, block);
     }
   }
 }
 
 TEST_CASE("reductions: chunks of chunks of chunks, beyond 4096 * 4096 elements") {
   const std::vector<float> values = values_of(4096 * 4096 + 4101).front();
-  for (const GeneratedCodec* functions : {generated_reductions(), generated_vector_reductions()}) {
-    check_generated(*functions, values, 65536);
-  }
+  check_generated(values, 65536);
   std::vector<Scalar> scalars;
   for (const float each : values) scalars.push_back(Scalar::of_float(each));
   const double expected = in_order<double>({values.begin(), values.end()}, [](double a, double b) { return a + b; });

@@ -3,8 +3,6 @@
 // Code generated from a program that exchanges in rounds gives the interpreter's bytes, on every instruction set.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <map>
 
@@ -72,11 +70,6 @@ std::vector<std::pair<Elements, Elements>> many_shapes() {
   return shapes;
 }
 
-std::string golden_text(const std::string& name) {
-  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 }  // namespace
 
 TEST_CASE("generated rounds: the bytes are the interpreter's, on every instruction set") {
@@ -98,8 +91,8 @@ TEST_CASE("generated rounds: the bytes are the interpreter's, on every instructi
 }
 
 TEST_CASE("generated rounds: every operator that can be compiled") {
-  check_same("rounds", golden_text("rounds"), *generated_rounds(), {}, many_shapes());
-  check_same("rounds", golden_text("rounds"), *generated_rounds(), {{"some", 3}}, {{2, 3}, {40, 1500}, {1, 4000}});
+  check_same("rounds", test_program("rounds"), *generated_rounds(), {}, many_shapes());
+  check_same("rounds", test_program("rounds"), *generated_rounds(), {{"some", 3}}, {{2, 3}, {40, 1500}, {1, 4000}});
 }
 
 TEST_CASE("generated rounds: the result may lie where the gradient does, states may be nowhere") {

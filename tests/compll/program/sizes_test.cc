@@ -2,8 +2,6 @@
 //
 // Sizes of large gradients: computed in 64 bits, compiled as interpreted, and refused beyond what a codec has.
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <iterator>
 
 #include "compll/codec/element_limit.h"
 #include "compll/codec/generated_codec.h"
@@ -67,9 +65,7 @@ TEST_CASE("sizes: compiled codecs have the interpreter's bounds, also of the lar
       CHECK((*generated)->encoded_bound(n) == meaning->encoded_bound(n));
     }
   }
-  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/scattered_blocks.cll");
-  const std::unique_ptr<Codec> meaning =
-      from_text("scattered_blocks", std::string{std::istreambuf_iterator<char>(file), {}}).codec;
+  const std::unique_ptr<Codec> meaning = from_text("scattered_blocks", test_program("scattered_blocks")).codec;
   const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_scattered_blocks());
   REQUIRE(generated.status().text() == "OK");
   for (const Elements n : kLarge) {

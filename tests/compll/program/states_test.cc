@@ -3,10 +3,9 @@
 // Programs with states that go by tiles: what becomes of the states, too, is the interpreter's.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <iterator>
 
 #include "compll/codec/generated_codec.h"
+#include "tests/compll/program/pair.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/instruction_sets.h"
 #include "tests/compll/support/programs.h"
@@ -20,25 +19,6 @@ extern "C" const GeneratedCodec* generated_kept();
 extern "C" const GeneratedCodec* generated_kept_steps();
 
 namespace {
-
-std::string text_of_program(const std::string& name) {
-  if (name == "diana" || name == "ecqsgd") return source_of(name);
-  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-struct Pair {
-  std::unique_ptr<Codec> meaning, generated;
-};
-
-Pair pair_of(const GeneratedCodec& codec, const Parameters& parameters = {}) {
-  Pair pair;
-  pair.meaning = from_text(codec.declares.name, text_of_program(codec.declares.name), parameters).codec;
-  Result<std::unique_ptr<Codec>> generated = make_generated_codec(codec, parameters);
-  REQUIRE(generated.status().text() == "OK");
-  pair.generated = std::move(*generated);
-  return pair;
-}
 
 /// The states that a call is given, and their place in memory.
 struct Given {

@@ -40,12 +40,12 @@ std::string tile_stages_of(const Tiles& tiles, const Passes& passes) {
 
 void check_cpu(const std::string& name) {
   const std::string text = tile_stages_of<CpuEncoder>(Tiles(name, source_of(name)), cpu_encoder_passes());
-  CHECK(test::golden(name + "_cpu_plan.txt", text) == text);
+  CHECK(casync::test::golden(name + "_cpu_plan.txt", text) == text);
 }
 
 void check_cuda(const std::string& name) {
   const std::string text = tile_stages_of<CudaEncoder>(Tiles(name, source_of(name)), cuda_encoder_passes());
-  CHECK(test::golden(name + "_cuda_plan.txt", text) == text);
+  CHECK(casync::test::golden(name + "_cuda_plan.txt", text) == text);
 }
 
 std::string refusal(const std::string& text) {

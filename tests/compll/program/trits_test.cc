@@ -3,14 +3,13 @@
 // Elements of -1, 0 and 1: five in a byte, the same from interpreted and from compiled programs.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <iterator>
 
 #include "compll/codec/generated_codec.h"
 #include "compll/codegen/cuda/tiles.h"
 #include "compll/codegen/cuda/vector.h"
 #include "compll/ir/tiles/lower.h"
 #include "compll/lang/front_end.h"
+#include "tests/compll/program/pair.h"
 #include "tests/compll/program/said.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/instruction_sets.h"
@@ -35,18 +34,6 @@ void decode(uint8* compressed, float* gradient) {
   gradient = map(codes, [&](trit t) -> float { return t; });
 }
 )";
-
-struct TritPair {
-  std::unique_ptr<Codec> meaning, generated;
-};
-
-TritPair pair_of(const std::string& name, const GeneratedCodec& generated, const Parameters& parameters = {}) {
-  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  Result<std::unique_ptr<Codec>> made = make_generated_codec(generated, parameters);
-  REQUIRE(made.status().text() == "OK");
-  return {from_text(name, text, parameters).codec, std::move(*made)};
-}
 
 /// All results of a codec for these values, one after the other.
 std::vector<std::byte> made_of(const Codec& codec, const std::vector<float>& values) {
@@ -84,7 +71,7 @@ std::vector<float> all_patterns() {
 
 TEST_CASE("trits: every five elements are the byte that the documentation says, and come back") {
   const std::vector<float> values = all_patterns();
-  const TritPair pair = pair_of("trits", *generated_trits());
+  const Pair pair = pair_of(*generated_trits());
   const Coded coded = encode(*pair.meaning, values);
   constexpr std::size_t kSign = 112;  // after the header, 19 scales and one trit
   for (unsigned byte = 0; byte < 243; ++byte) {
@@ -109,11 +96,10 @@ TEST_CASE("trits: the bytes of a section") {
 TEST_CASE("trits: compiled code gives the interpreter's bytes, wherever tiles and blocks end") {
   std::vector<Elements> sizes = {15, 16, 17, 31, 63, 65, 79, 80, 81, 1023, 1025, 4095, 4096, 4097, 8211, 20011};
   for (Elements n = 0; n <= 11; ++n) sizes.push_back(n);
-  std::vector<TritPair> pairs;
-  for (const double block : {16.0, 64.0, 4096.0})
-    pairs.push_back(pair_of("trits", *generated_trits(), {{"block", block}}));
-  pairs.push_back(pair_of("trits_vector", *generated_trits_vector()));
-  for (const TritPair& pair : pairs) {
+  std::vector<Pair> pairs;
+  for (const double block : {16.0, 64.0, 4096.0}) pairs.push_back(pair_of(*generated_trits(), {{"block", block}}));
+  pairs.push_back(pair_of(*generated_trits_vector()));
+  for (const Pair& pair : pairs) {
     CHECK(pair.generated->info().bits_per_element == Approx(pair.meaning->info().bits_per_element));
     for (const Elements n : sizes) {
       for (const std::vector<float>& values : {gaussian(n, 3), laplace(n, 4), std::vector<float>(n, -1.0f)}) {
@@ -131,7 +117,7 @@ TEST_CASE("trits: compiled code gives the interpreter's bytes, wherever tiles an
 }
 
 TEST_CASE("trits: bytes that are no five trits, and trits behind the last one, are refused") {
-  const TritPair pair = pair_of("trits", *generated_trits());
+  const Pair pair = pair_of(*generated_trits());
   for (const Codec* codec : {pair.meaning.get(), pair.generated.get()}) {
     const Elements n = 64 * 5 + 3;  // 6 scales, then `side`, `sign` and `other`
     const Coded coded = encode(*codec, gaussian(n, 5));
@@ -170,8 +156,7 @@ TEST_CASE("trits: wrong types are refused") {
 
 TEST_CASE("trits: on a GPU their bytes are those of the vector form's tiles, and not of units") {
   for (const std::string& name : {std::string("trits"), std::string("trits_vector")}) {
-    std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
-    const Source source(name + ".cll", {std::istreambuf_iterator<char>(file), {}});
+    const Source source(name + ".cll", test_program(name));
     const Result<Program> program = compile(source);
     REQUIRE(program.status().text() == "OK");
     const Result<CudaVectorForm> vector = cuda_vector_text(*program, source);

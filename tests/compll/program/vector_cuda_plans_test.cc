@@ -43,7 +43,7 @@ void check_plan(const std::string& name) {
   for (const cuda_vector::Routine* routine : routines_of(*plan)) {
     text += passes_of(cuda_vector::routine_of(*compiled.program, routine->name), *routine);
   }
-  CHECK(test::golden(name + "_vector_cuda_plan.txt", text) == text);
+  CHECK(casync::test::golden(name + "_vector_cuda_plan.txt", text) == text);
 }
 
 /// Checks that no stage is without work, and that each task is in its stage: in pieces only if it can be.
@@ -100,7 +100,7 @@ TEST_CASE("golden: the turns of powersgd, whose first product stores its matrix"
   for (std::size_t turn = 0; turn < plan->turns.size(); ++turn) {
     text += passes_of(cuda_vector::turn_of(*compiled.program, plan->rounds, turn), plan->turns[turn]);
   }
-  CHECK(test::golden("powersgd_cuda_turns_plan.txt", text) == text);
+  CHECK(casync::test::golden("powersgd_cuda_turns_plan.txt", text) == text);
 }
 
 TEST_CASE("plan: every program has launches in vector form, whose work lies in stages and whose memory has names") {

@@ -4,8 +4,6 @@
 // instruction set.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "compll/codec/generated_codec.h"
@@ -24,11 +22,6 @@ extern "C" const GeneratedCodec* generated_selected();
 extern "C" const GeneratedCodec* generated_vector_form();
 
 namespace {
-
-std::string source_text(const std::string& name) {
-  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 struct Outcome {
   Coded coded, merged;
@@ -81,7 +74,7 @@ void check_same(const Codec& generated, const Codec& meaning, const std::string&
 }  // namespace
 
 TEST_CASE("vector form: doubles, picked elements, two sizes of blocks, several results, states and a result") {
-  const std::string text = source_text("vector_form");
+  const std::string text = test_program("vector_form");
   for (const double small : {16.0, 24.0, 64.0}) {
     const Parameters parameters = {{"small", small}};
     const std::unique_ptr<Codec> meaning = from_text("vector_form", text, parameters).codec;
@@ -92,7 +85,7 @@ TEST_CASE("vector form: doubles, picked elements, two sizes of blocks, several r
 }
 
 TEST_CASE("vector form: several results for each block, computed in the loop that has the blocks' statistics") {
-  const std::unique_ptr<Codec> meaning = from_text("block_results", source_text("block_results")).codec;
+  const std::unique_ptr<Codec> meaning = from_text("block_results", test_program("block_results")).codec;
   const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_block_results());
   REQUIRE(generated.status().text() == "OK");
   check_same(**generated, *meaning, "block_results");
@@ -105,7 +98,7 @@ TEST_CASE("vector form: selections of as many elements as a condition holds for"
       {"published_graddrop", generated_published_graddrop()},
   };
   for (const auto& [name, text] : all) {
-    const std::unique_ptr<Codec> meaning = from_text(name, source_text(name)).codec;
+    const std::unique_ptr<Codec> meaning = from_text(name, test_program(name)).codec;
     const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*text, {});
     REQUIRE(generated.status().text() == "OK");
     check_same(**generated, *meaning, name);
@@ -113,7 +106,7 @@ TEST_CASE("vector form: selections of as many elements as a condition holds for"
 }
 
 TEST_CASE("vector form: the last value for a place counts, also where it is added or left out") {
-  const std::unique_ptr<Codec> meaning = from_text("repeated_places", source_text("repeated_places")).codec;
+  const std::unique_ptr<Codec> meaning = from_text("repeated_places", test_program("repeated_places")).codec;
   const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_repeated_places());
   REQUIRE(generated.status().text() == "OK");
   for (const Elements n : {1, 5, 64, 65, 1000}) {

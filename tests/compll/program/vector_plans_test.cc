@@ -29,7 +29,7 @@ void check_plan(const std::string& name) {
     text += routine->name + "\n" + stages_of(again, cpu_vector::passes());
     CHECK(text_of(again) == text_of(*routine));
   }
-  CHECK(test::golden(name + "_vector_cpu_plan.txt", text) == text);
+  CHECK(casync::test::golden(name + "_vector_cpu_plan.txt", text) == text);
 }
 
 /// Checks that the loops have numbers in their order, work in each phase of theirs, and tiles if they have blocks.

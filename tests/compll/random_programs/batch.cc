@@ -8,7 +8,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/check.h"
 #include "compll/codegen/cpu/cpu.h"
 #include "compll/load/cache.h"
 #include "compll/load/digest.h"
@@ -31,8 +30,8 @@ void replace_all(std::string& text, const std::string& before, const std::string
   }
 }
 
-/// The text for one instruction set, with everything of its own in a namespace of this name.
-std::string in_namespace(std::string text, const std::string& name) {
+/// The text for one instruction set.
+std::string for_one_set(const std::string& text) {
   std::istringstream lines(text);
   std::string kept, line;
   while (std::getline(lines, line)) {
@@ -40,15 +39,8 @@ std::string in_namespace(std::string text, const std::string& name) {
                               line.find("foreach_target.h") != line.npos || line.starts_with("HWY_EXPORT(");
     if (!several_sets) kept += line + "\n";
   }
-  const std::string begin = "namespace casync::compll::HWY_NAMESPACE {\nnamespace {";
-  CASYNC_CHECK(kept.find(begin) != kept.npos);
-  replace_all(kept, begin, "namespace casync::compll::HWY_NAMESPACE {\nnamespace " + name + " {");
-  replace_all(kept, "HWY_DYNAMIC_DISPATCH(", "HWY_STATIC_DISPATCH(" + name + "::");
+  replace_all(kept, "HWY_DYNAMIC_DISPATCH(", "HWY_STATIC_DISPATCH(");
   return kept;
-}
-
-std::string visible(const std::string& function) {
-  return "extern \"C\" __attribute__((visibility(\"default\"))) const GeneratedCodec* " + function + "();\n";
 }
 
 std::vector<std::string> flags_of(const CompilerSettings& settings) {
@@ -72,10 +64,8 @@ std::vector<std::string> flags_of(const CompilerSettings& settings) {
 std::string text_of(const std::vector<std::string>& names, const std::vector<std::string>& texts,
                     const CompilerSettings& settings) {
   std::string text = settings.optimized ? "" : kSharedFunctions;
-  text += "#include \"compll/ops/generated.h\"\nnamespace casync::compll {\n";
-  for (const std::string& name : names) text += visible(generated_name(name));
-  text += "}\n";
-  for (std::size_t i = 0; i < texts.size(); ++i) text += in_namespace(texts[i], names[i]) + "\n";
+  for (const std::string& name : names) text += visible_declaration(name);
+  for (const std::string& each : texts) text += for_one_set(each) + "\n";
   return text;
 }
 

@@ -23,9 +23,9 @@ T value_or_throw(Result<T> result) {
   return std::move(result).value();
 }
 
-/// `codecs/int8` or `lang/check/prelude`, below compll.
+/// `compll/codecs/int8` or `compll/lang/check/prelude`, below the project's folder.
 std::string text_of_file(const std::string& name) {
-  const std::string path = std::string(CASYNC_COMPLL) + "/" + name + ".cll";
+  const std::string path = std::string(CASYNC_SOURCES) + "/" + name + ".cll";
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read " + path);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -33,7 +33,7 @@ std::string text_of_file(const std::string& name) {
 
 std::vector<std::string> names_of_files(bool rounds) {
   std::vector<std::string> names;
-  for (const auto& file : std::filesystem::directory_iterator(std::string(CASYNC_COMPLL) + "/codecs")) {
+  for (const auto& file : std::filesystem::directory_iterator(std::string(CASYNC_SOURCES) + "/compll/codecs")) {
     const std::string name = file.path().stem().string();
     if (file.path().extension() != ".cll" || !check_no_patch(name) || !check_no_exchange(name)) continue;
     if ((source_of(name).find("\nvoid synchronize(") != std::string::npos) == rounds) names.push_back(name);
@@ -57,9 +57,13 @@ std::vector<std::string> written_names() { return names_of_files(false); }
 
 std::vector<std::string> written_round_names() { return names_of_files(true); }
 
-std::string source_of(const std::string& name) { return text_of_file("codecs/" + name); }
+std::string source_of(const std::string& name) { return text_of_file("compll/codecs/" + name); }
 
-std::string whole_source_of(const std::string& name) { return text_of_file("lang/check/prelude") + source_of(name); }
+std::string whole_source_of(const std::string& name) {
+  return text_of_file("compll/lang/check/prelude") + source_of(name);
+}
+
+std::string test_program(const std::string& name) { return text_of_file("tests/compll/program/" + name); }
 
 Written from_text(const std::string& name, const std::string& text, const Parameters& parameters) {
   const auto program = program_of(name, text, parameters);

@@ -30,6 +30,9 @@ std::string source_of(const std::string& name);
 /// The same after the text of the prelude, whose functions are then the program's own and can be changed.
 std::string whole_source_of(const std::string& name);
 
+/// The text of tests/compll/program/NAME.cll, a program that is no codec of ours.
+std::string test_program(const std::string& name);
+
 /// A program's codec with these parameters. Throws what the compiler says where it refuses.
 Written from_text(const std::string& name, const std::string& text, const Parameters& parameters = {});
 Written from_source(const std::string& name, const Parameters& parameters = {});

@@ -14,8 +14,8 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 namespace {
 
 /// Rank 0, which owns the gradient, and what rank 1 sends it.
-struct Owner : test::AsynchronousJob {
-  explicit Owner(std::uint64_t epoch) : AsynchronousJob(epoch, {.bound = 0}) {}
+struct SteppingOwner : test::AsynchronousJob {
+  explicit SteppingOwner(std::uint64_t epoch) : AsynchronousJob(epoch, {.bound = 0}) {}
   GradientRun& side() { return *runs[0]->owner_side(); }
   bool has_batch() { return !one.parts.ready.to_compute().empty(); }
   void begin_own(float value) {
@@ -42,7 +42,7 @@ struct Owner : test::AsynchronousJob {
 }  // namespace
 
 TEST_CASE("answer steps: a batch begins once an answer is due, and its answers have the step of their ranks") {
-  Owner it(930);
+  SteppingOwner it(930);
   it.begin_own(1);
   CHECK_FALSE(it.has_batch());
   it.take_from_other(2);
@@ -60,7 +60,7 @@ TEST_CASE("answer steps: a batch begins once an answer is due, and its answers h
 }
 
 TEST_CASE("answer steps: the own contribution alone is enough where the other rank has ended") {
-  Owner it(931);
+  SteppingOwner it(931);
   it.begin_own(1);
   it.answers.end_rank(it.side(), 1);
   CHECK(it.has_batch());
@@ -70,7 +70,7 @@ TEST_CASE("answer steps: the own contribution alone is enough where the other ra
 }
 
 TEST_CASE("answer steps: the own contribution is of the step that has begun") {
-  Owner it(932);
+  SteppingOwner it(932);
   it.values[0].assign(100, 1);
   it.one.waiters.begin(1);
   it.runs[0]->begin(0, {reinterpret_cast<std::byte*>(it.values[0].data()), 400});
@@ -80,7 +80,7 @@ TEST_CASE("answer steps: the own contribution is of the step that has begun") {
 }
 
 TEST_CASE("answer steps: a consensus is over once the sums of all partitions are levelled") {
-  Owner it(933);
+  SteppingOwner it(933);
   it.one.waiters.begin(1);
   it.runs[0]->begin(4, {});
   CHECK(it.answers.begin_levelling(it.side()));

@@ -14,8 +14,8 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 namespace {
 
 /// Rank 0's side of a gradient in four partitions, on two ranks.
-struct Side {
-  Side() {
+struct AnsweringSide {
+  AnsweringSide() {
     Plan plan;
     plan.mode.asynchronous = Asynchronous{};
     plan.defaults.partitions = 4;
@@ -33,7 +33,7 @@ struct Side {
 }  // namespace
 
 TEST_CASE("answering: a batch is found by its partition's number, and an answer's batch and rank by its send") {
-  Side side;
+  AnsweringSide side;
   Answering& answering = side.answering();
   REQUIRE(answering.partitions() == 2);
   std::set<std::uint32_t> numbers;
@@ -53,7 +53,7 @@ TEST_CASE("answering: a batch is found by its partition's number, and an answer'
 }
 
 TEST_CASE("answering: it is closed until contributions are taken, and takes those of earlier steps than it puts off") {
-  Side side;
+  AnsweringSide side;
   Answering& answering = side.answering();
   CHECK(answering.is_closed());
   CHECK(answering.puts_off(0));
@@ -67,7 +67,7 @@ TEST_CASE("answering: it is closed until contributions are taken, and takes thos
 }
 
 TEST_CASE("answering: the levelling of the last partition ends all") {
-  Side side;
+  AnsweringSide side;
   Answering& answering = side.answering();
   answering.begin_levelling(TaskId{0}, 4);
   answering.begin_levelling(TaskId{1}, 4);
@@ -77,7 +77,7 @@ TEST_CASE("answering: the levelling of the last partition ends all") {
 }
 
 TEST_CASE("answering: a state is every partition's sums, which come back from it") {
-  Side side;
+  AnsweringSide side;
   Answering& answering = side.answering();
   REQUIRE(answering.state_floats() == 500);
   std::vector<float> written(500), read(500);

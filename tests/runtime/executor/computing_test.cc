@@ -12,8 +12,8 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 namespace {
 
 /// An owner whose merge is ready: both contributions are there.
-struct Owner {
-  explicit Owner(std::uint64_t epoch, int streams = 0, Elements elements = 100)
+struct ComputingOwner {
+  explicit ComputingOwner(std::uint64_t epoch, int streams = 0, Elements elements = 100)
       : ranks(test::make_ranks(2, epoch, {.fusion_bytes = 0, .streams = streams})) {
     for (std::size_t i = 0; i < 2; ++i) {
       values.emplace_back(elements, static_cast<float>(i + 1));
@@ -35,7 +35,7 @@ struct Owner {
 }  // namespace
 
 TEST_CASE("computing: without streams a ready task is over when it returns, with what it made ready") {
-  Owner owner(760);
+  ComputingOwner owner(760);
   Computing& computing = owner.one().parts.computing;
   CHECK(computing.run_ready());
   CHECK(owner.one().parts.ready.to_compute().empty());
@@ -46,7 +46,7 @@ TEST_CASE("computing: without streams a ready task is over when it returns, with
 }
 
 TEST_CASE("computing: after a failure no ready task runs") {
-  Owner owner(761);
+  ComputingOwner owner(761);
   owner.one().failures.fail(data_loss("a cause"));
   owner.one().parts.computing.run_ready();
   CHECK_FALSE(owner.one().parts.ready.to_compute().empty());
@@ -54,7 +54,7 @@ TEST_CASE("computing: after a failure no ready task runs") {
 }
 
 TEST_CASE("computing: a host needs no look at a device, and has no rounds") {
-  Owner owner(762);
+  ComputingOwner owner(762);
   const Computing& computing = owner.one().parts.computing;
   const Clock::time_point now = Clock::now(), latest = now + std::chrono::seconds(1);
   CHECK(computing.due(now, latest) == latest);
@@ -64,7 +64,7 @@ TEST_CASE("computing: a host needs no look at a device, and has no rounds") {
 
 TEST_CASE("computing: a large task goes through a stream, and is over once its end is taken") {
   constexpr Elements kLarge = Elements{64} * 1024;
-  Owner owner(763, 1, kLarge);
+  ComputingOwner owner(763, 1, kLarge);
   Computing& computing = owner.one().parts.computing;
   CHECK(computing.run_ready());
   CHECK(owner.one().parts.ready.to_compute().empty());

@@ -15,8 +15,8 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 namespace {
 
 /// One of two ranks. A call of its transport is in the stream when the job has carried it out.
-struct Side {
-  Side(Rank self, const std::vector<std::string>& codecs, Transport& waker)
+struct DeviceSide {
+  DeviceSide(Rank self, const std::vector<std::string>& codecs, Transport& waker)
       : rank(self, 2, codecs), rounds(*rank.device, {5, 0.5f, 1}, waker) {
     REQUIRE(rounds.open([this](Stream&) -> Result<std::unique_ptr<RoundTransport>> {
       auto made = std::make_unique<test::HeldRounds>();
@@ -46,10 +46,10 @@ struct Side {
 struct Job {
   Job(std::uint64_t epoch, const std::vector<std::string>& codecs)
       : ranks(test::make_ranks(1, epoch)),
-        sides{Side(0, codecs, *ranks[0]->transport), Side(1, codecs, *ranks[0]->transport)} {}
+        sides{DeviceSide(0, codecs, *ranks[0]->transport), DeviceSide(1, codecs, *ranks[0]->transport)} {}
   /// Elements of rank 0 are `value`, those of rank 1 three times as large.
   void submit(std::uint32_t step, float value) {
-    for (Side& side : sides) {
+    for (DeviceSide& side : sides) {
       side.rank.begin(step, &side == sides ? value : 3 * value);
       side.done = 0;
       for (std::size_t i = side.rank.runs.size(); i-- > 0;) side.begin(i);
@@ -59,13 +59,13 @@ struct Job {
     while (sides[0].goes_to_call()) {
       REQUIRE(sides[1].goes_to_call());
       test::join(*sides[0].held, *sides[1].held);
-      for (Side& side : sides) side.held->is_in_stream = true;
+      for (DeviceSide& side : sides) side.held->is_in_stream = true;
     }
     REQUIRE_FALSE(sides[1].goes_to_call());
   }
 
   std::vector<std::unique_ptr<test::OneRank>> ranks;
-  Side sides[2];
+  DeviceSide sides[2];
 };
 
 const std::vector<std::string> kCodecs{"int8", "", "powersgd", "none"};
@@ -79,7 +79,7 @@ TEST_CASE("device rounds: gradients that are submitted in any order get the mean
     job.submit(step, value);
     CHECK_FALSE(job.sides[0].rounds.is_under_way());
     job.run();
-    for (Side& side : job.sides) {
+    for (DeviceSide& side : job.sides) {
       CHECK(side.done == kCodecs.size());
       CHECK_FALSE(side.rounds.is_under_way());
       for (std::size_t g = 0; g < kCodecs.size(); ++g) {
@@ -97,7 +97,7 @@ TEST_CASE("device rounds: gradients that are submitted in any order get the mean
 
 TEST_CASE("device rounds: one that is not submitted keeps later ones, and is named") {
   Job job(921, {"int8", "int8", "int8"});
-  Side& side = job.sides[0];
+  DeviceSide& side = job.sides[0];
   side.rank.begin(0, 1);
   side.begin(2);
   side.begin(1);
@@ -124,7 +124,7 @@ TEST_CASE("device rounds: a step begins once the last one is over, and may have 
     other.submit(4, value);
     other.run();
     CHECK(other.sides[1].done == 1);
-    for (Side& side : other.sides) side.rounds.forget_step();
+    for (DeviceSide& side : other.sides) side.rounds.forget_step();
   }
   CHECK(other.sides[1].rank.values[0][0] == Approx(4).epsilon(1e-3));
 }
@@ -145,7 +145,7 @@ TEST_CASE("device rounds: a steady step allocates nothing") {
 TEST_CASE("device rounds: a failure of the transport is the answer, and its end is by abort") {
   Job job(925, {"int8"});
   job.submit(0, 1);
-  Side& side = job.sides[0];
+  DeviceSide& side = job.sides[0];
   side.held->answer = peer_failure("rank 1 is gone");
   CHECK(side.rounds.progress().status().text() == "PeerFailure: gradient layer0, step 0: rank 1 is gone");
   CHECK(side.rounds.come_to_rest(after(Seconds(60))));

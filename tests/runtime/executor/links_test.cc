@@ -12,8 +12,8 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 namespace {
 
 /// The links of rank 0 of two. The cookie of a message is its bytes.
-struct Side {
-  explicit Side(ExecutorOptions wanted = {.ranks = 2, .fusion_bytes = 0}) : options(wanted) {}
+struct LinkedSide {
+  explicit LinkedSide(ExecutorOptions wanted = {.ranks = 2, .fusion_bytes = 0}) : options(wanted) {}
   void push(Bytes bytes) { links.push(1, {run.get(), TaskId{0}, 0, 0, bytes}); }
 
   const ExecutorOptions options;
@@ -30,7 +30,7 @@ struct Side {
 }  // namespace
 
 TEST_CASE("links: without a plan's choice a link takes a window, and the rest when that has left") {
-  Side side;
+  LinkedSide side;
   CHECK_FALSE(side.links.flush());
   CHECK(side.links.due() == Clock::time_point::max());
   for (int i = 0; i < 2; ++i) side.push(LinkPace::kWindow);
@@ -44,7 +44,7 @@ TEST_CASE("links: without a plan's choice a link takes a window, and the rest wh
 }
 
 TEST_CASE("links: by credit a message waits for word of the previous one, and words are owed for those that came") {
-  Side side;
+  LinkedSide side;
   const MessageKey key{};
   side.links.put_off(1, key);  // no credit: no word
   side.links.received(1, key);
@@ -68,7 +68,7 @@ TEST_CASE("links: by credit a message waits for word of the previous one, and wo
 }
 
 TEST_CASE("links: with a coordinator a send waits for its leave, which its words bring") {
-  Side side({.rank = 1, .ranks = 3, .fusion_bytes = 0, .coordinated = true});
+  LinkedSide side({.rank = 1, .ranks = 3, .fusion_bytes = 0, .coordinated = true});
   side.links.push(2, {side.run.get(), TaskId{0}, 0, 0, 50});
   CHECK_FALSE(side.links.flush());
   CHECK(side.transport.take().size() == 1);

@@ -18,8 +18,8 @@ namespace {
 constexpr Elements kCount = 100;
 
 /// The owner's side of a gradient on rank 0, with `own` as this rank's elements and a place for its answer.
-struct Side {
-  Side() {
+struct OwnedSide {
+  OwnedSide() {
     Plan plan;
     plan.mode.asynchronous = Asynchronous{};
     const Topology topology = Topology::flat(2);
@@ -65,7 +65,7 @@ struct Side {
 }  // namespace
 
 TEST_CASE("owned partition: an answer is all that its rank has not been told, and no batch begins without one due") {
-  Side one;
+  OwnedSide one;
   CHECK(one.partition().number() == 0);
   CHECK(one.partition().elements() == kCount);
   CHECK_FALSE(one.batch());
@@ -84,7 +84,7 @@ TEST_CASE("owned partition: an answer is all that its rank has not been told, an
 
 TEST_CASE("owned partition: a contribution that is not finite is left out, whoever says so") {
   for (const bool told : {true, false}) {
-    Side one;
+    OwnedSide one;
     one.arrive(0, told ? 10 : std::numeric_limits<float>::infinity(), !told);
     REQUIRE(one.batch());
     CHECK_FALSE(one.partition().answer_to(1).finite);
@@ -97,7 +97,7 @@ TEST_CASE("owned partition: a contribution that is not finite is left out, whoev
 }
 
 TEST_CASE("owned partition: a payload that is none fails its batch, with rank, gradient, step and partition") {
-  Side one;
+  OwnedSide one;
   one.arrive(3, 10);
   CHECK(one.partition().check(one.side(), 1).is_ok());
   one.side().buffers.make(one.partition().messages(1).contribution, 12, true);
@@ -108,7 +108,7 @@ TEST_CASE("owned partition: a payload that is none fails its batch, with rank, g
 }
 
 TEST_CASE("owned partition: levelled sums are the same for all ranks, and steps go on from there") {
-  Side one;
+  OwnedSide one;
   one.arrive(0, 10);
   REQUIRE(one.batch());  // rank 0 has not been told 10
   one.partition().begin_levelling(5);

@@ -15,8 +15,8 @@ namespace {
 using Kind = RoundPart::Kind;
 
 /// The tasks of one rank of two, with memory for all that they need.
-struct Side {
-  Side(Rank self, const std::vector<std::string>& codecs) : rank(self, 2, codecs) { rank.begin(0, 3); }
+struct RoundSide {
+  RoundSide(Rank self, const std::vector<std::string>& codecs) : rank(self, 2, codecs) { rank.begin(0, 3); }
   /// Plans all tasks in their order, and gives them memory.
   void open() {
     for (const RoundPart& part : parts_of(rank.bucket, rank.runs)) {
@@ -47,7 +47,7 @@ bool says_finite(DeviceView head) { return compll::says_finite(host_view(head).d
 
 TEST_CASE("round tasks: a contribution is encoded into its place, and its head into its slot") {
   for (const bool finite : {true, false}) {
-    Side side(1, {"int8"});
+    RoundSide side(1, {"int8"});
     side.open();
     if (!finite) side.rank.values[0][50] = std::numeric_limits<float>::infinity();
     const RoundPart part = side.rank.parts(Kind::kTask)[0];
@@ -62,7 +62,7 @@ TEST_CASE("round tasks: a contribution is encoded into its place, and its head i
 
 TEST_CASE("round tasks: elements that travel as they are get merged with the owner's, scaled, and looked at") {
   for (const bool finite : {true, false}) {
-    Side side(0, {"none"});
+    RoundSide side(0, {"none"});
     side.open();
     const std::vector<RoundPart> parts = side.rank.parts(Kind::kTask);
     REQUIRE(parts.size() == 2);
@@ -82,7 +82,7 @@ TEST_CASE("round tasks: elements that travel as they are get merged with the own
 
 TEST_CASE("round tasks: a sum of an all-reduce is scaled in its place, and looked at") {
   for (const bool finite : {true, false}) {
-    Side side(0, {""});
+    RoundSide side(0, {""});
     side.open();
     CHECK(RoundTasks::reduced(*side.rank.runs[0], 0).address() == side.rank.runs[0]->device.data().address());
     if (!finite) side.rank.values[0][9] = std::numeric_limits<float>::infinity();
@@ -93,7 +93,7 @@ TEST_CASE("round tasks: a sum of an all-reduce is scaled in its place, and looke
 }
 
 TEST_CASE("round tasks: a second payload of one partition and hop is refused") {
-  Side side(1, {"int8"});
+  RoundSide side(1, {"int8"});
   const RoundPart encode = side.rank.parts(Kind::kTask)[0];
   CHECK(side.tasks.plan(encode).is_ok());
   CHECK(side.tasks.plan(encode).text() ==
@@ -101,7 +101,7 @@ TEST_CASE("round tasks: a second payload of one partition and hop is refused") {
 }
 
 TEST_CASE("round tasks: planning touches no gradient") {
-  Side side(0, {"none", ""});
+  RoundSide side(0, {"none", ""});
   side.open();
   CHECK(side.rank.values[0] == std::vector<float>(100, 3));
   CHECK(side.rank.values[1] == std::vector<float>(100, 3));

@@ -18,7 +18,7 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-constexpr Elements kRows = 300, kColumns = 200;  // large enough for a stream
+constexpr Elements kSleeperRows = 300, kSleeperColumns = 200;  // large enough for a stream
 
 /// Writes its result when it is told to wake up.
 struct Bed {
@@ -55,7 +55,7 @@ struct Alone {
     const std::string address = executor->address();
     REQUIRE(executor->connect({&address, 1}, {[](Rank, const Status&) {}, ignore, [](std::uint64_t) {}}).is_ok());
     std::vector<std::unique_ptr<GradientRun>> runs;
-    runs.push_back(test::make_rounds_weight(std::make_unique<Sleeper>(bed), 1, 0, kRows, kColumns));
+    runs.push_back(test::make_rounds_weight(std::make_unique<Sleeper>(bed), 1, 0, kSleeperRows, kSleeperColumns));
     run = runs[0].get();
     REQUIRE(allocate_kept(*run, *device).is_ok());
     REQUIRE(test::adopt(*executor, std::move(runs)).is_ok());
@@ -64,7 +64,7 @@ struct Alone {
     while (!bed.asleep) std::this_thread::yield();
   }
 
-  std::vector<float> values = std::vector<float>(kRows * kColumns, 1.0f);
+  std::vector<float> values = std::vector<float>(kSleeperRows * kSleeperColumns, 1.0f);
   std::unique_ptr<Device> device = make_host_device();
   std::unique_ptr<Executor> executor;
   GradientRun* run = nullptr;

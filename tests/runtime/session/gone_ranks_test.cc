@@ -3,25 +3,18 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/runtime/session/first_gone.h"
+
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 
-namespace {
-
-std::string first_of(const GoneRanks& gone) {
-  const auto none_goes = gone.hold();
-  return gone.first().text();
-}
-
-}  // namespace
-
 TEST_CASE("gone ranks: the first to go explains the others") {
   GoneRanks gone;
-  CHECK(first_of(gone) == "OK");
+  CHECK(test::first_gone(gone) == "OK");
   CHECK(gone.note_broken(2, peer_failure("rank 2 died")));
   CHECK(gone.note_broken(1, data_loss("rank 1 lies")));
   CHECK(gone.note_left(3, peer_failure("rank 3 left"), false));
-  CHECK(first_of(gone) == "PeerFailure: rank 2 died");
+  CHECK(test::first_gone(gone) == "PeerFailure: rank 2 died");
 }
 
 TEST_CASE("gone ranks: the connections of a rank that said goodbye may end, and what it sent must still be right") {
@@ -30,15 +23,15 @@ TEST_CASE("gone ranks: the connections of a rank that said goodbye may end, and 
   CHECK_FALSE(gone.note_broken(1, peer_failure("rank 1 broke")));
   CHECK_FALSE(gone.note_left(1, peer_failure("rank 1 left again"), false));
   CHECK(gone.note_broken(1, data_loss("rank 1 lies")));
-  CHECK(first_of(gone) == "PeerFailure: rank 1 left");
+  CHECK(test::first_gone(gone) == "PeerFailure: rank 1 left");
 }
 
 TEST_CASE("gone ranks: a rank that left steps ahead is not gone for this one yet") {
   GoneRanks gone;
   CHECK(gone.note_left(1, peer_failure("rank 1 left"), true));
-  CHECK(first_of(gone) == "OK");
+  CHECK(test::first_gone(gone) == "OK");
   CHECK_FALSE(gone.note_broken(1, peer_failure("rank 1 broke")));
-  CHECK(first_of(gone) == "OK");
+  CHECK(test::first_gone(gone) == "OK");
 }
 
 TEST_CASE("gone ranks: a rank that has closed needs nothing of the others, and closes once") {
@@ -50,5 +43,5 @@ TEST_CASE("gone ranks: a rank that has closed needs nothing of the others, and c
   CHECK_FALSE(gone.note_broken(1, data_loss("rank 1 lies")));
   CHECK_FALSE(gone.note_left(2, peer_failure("rank 2 left"), false));
   CHECK_FALSE(gone.note_left(3, peer_failure("rank 3 left"), true));
-  CHECK(first_of(gone) == "OK");
+  CHECK(test::first_gone(gone) == "OK");
 }

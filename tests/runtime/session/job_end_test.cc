@@ -8,6 +8,7 @@
 
 #include "runtime/session/farewell.h"
 #include "tests/runtime/executor/one_rank.h"
+#include "tests/runtime/session/first_gone.h"
 #include "tests/runtime/session/held_session.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -16,12 +17,6 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 namespace {
 
 using Texts = std::vector<std::string>;
-
-/// The reason for which the first rank has gone.
-std::string first_of(const GoneRanks& gone) {
-  const auto held = gone.hold();
-  return gone.first().text();
-}
 
 }  // namespace
 
@@ -59,7 +54,7 @@ TEST_CASE("job end: a peer that breaks off ends the job while something is under
   SECTION("nothing is under way") {
     session.job_end.peer_broke(1, peer_failure("closed its connection"));
     CHECK_FALSE(session.parts.executor->failures().failing());
-    CHECK(first_of(session.gone) == "PeerFailure: rank 1 (node1, pid 101): closed its connection");
+    CHECK(test::first_gone(session.gone) == "PeerFailure: rank 1 (node1, pid 101): closed its connection");
     CHECK(session.group->told().causes.empty());
   }
   SECTION("a gradient is under way") {
@@ -85,12 +80,13 @@ TEST_CASE("job end: a goodbye is known here, and ends the job only if it is none
   SECTION("a goodbye") {
     session.job_end.peer_left(1, encode_farewell({3, {}}));
     CHECK_FALSE(session.parts.executor->failures().failing());
-    CHECK(first_of(session.gone) == "PeerFailure: rank 1 (node1, pid 101) left the job: its session was closed");
+    CHECK(test::first_gone(session.gone) ==
+          "PeerFailure: rank 1 (node1, pid 101) left the job: its session was closed");
   }
   SECTION("none") {
     session.job_end.peer_left(1, "?");
     CHECK_THAT(session.job_end.failure().text(), Catch::StartsWith("DataLoss: rank 1 (node1, pid 101): "));
-    CHECK(first_of(session.gone) == "OK");
+    CHECK(test::first_gone(session.gone) == "OK");
   }
 }
 
@@ -120,7 +116,7 @@ TEST_CASE("job end: with gossip a rank that leaves may be ahead, and nobody has 
   plan.mode.neighbours = Neighbours::kRing;
   test::HeldSession session(8105, 0, 60, plan);
   session.job_end.peer_left(1, encode_farewell({3, {}}));
-  CHECK(first_of(session.gone) == "OK");
+  CHECK(test::first_gone(session.gone) == "OK");
   CHECK_FALSE(session.parts.executor->failures().failing());
 }
 
