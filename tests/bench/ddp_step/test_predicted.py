@@ -61,3 +61,9 @@ def test_training_that_shares_its_processors_is_predicted_within_the_bounds():
     rows = predicted.rows_of_all(CASYNC, predicted.KEPT)
     assert {row["ranks"] for row in rows} == {2, 4} and len(rows) > 90
     assert predicted.score.complaints(rows, median=8.0, share=0.8) == []
+
+
+def test_it_is_so_on_another_day():
+    rows = predicted.rows_of_all(CASYNC, predicted.AGAIN)
+    assert {row["ranks"] for row in rows} == {4} and len(rows) > 45
+    assert predicted.score.complaints(rows, median=10.0, share=0.8) == []
