@@ -97,7 +97,8 @@ function(casync_library name)
     POSITION_INDEPENDENT_CODE ON
     CXX_EXTENSIONS OFF
     CXX_VISIBILITY_PRESET hidden
-    VISIBILITY_INLINES_HIDDEN ON)
+    VISIBILITY_INLINES_HIDDEN ON
+    CASYNC_SOURCES "${ARG_SOURCES}")  # each alone, also where they are grouped
   set(alone ${ARG_HEADERS})
   foreach(source IN LISTS ARG_SOURCES)
     string(REGEX REPLACE "\\.cc$" ".h" header "${source}")
