@@ -32,7 +32,7 @@ IDEAL_MS = 8 * 50 + 50
 def job(framework, name, size, env=None, **arguments):
     python = str(ROOT / ".venv" / framework / "bin/python")
     env = {"CASYNC_TIMEOUT_SEC": "300", **(env or {})}
-    return ranks.values(HERE / f"{framework}_rank.py", name, size, env=env, pythons=[python] * size, **arguments)
+    return ranks.values(HERE / f"{framework}_rank.py", name, size, env=env, pythons=[[python]] * size, **arguments)
 
 
 def overlap(framework, rounds):
