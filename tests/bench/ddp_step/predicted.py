@@ -21,7 +21,7 @@ import score  # noqa: E402
 # Two hosts of one processor each: four models, 2 and 4 ranks, 10 Gb/s, unshaped and 1 Gb/s.
 DATA = pathlib.Path(__file__).resolve().parent / "data"
 KEPT = DATA / "shared_processors.tar.xz"
-# Those of 4 ranks on another day and a machine that trains in two thirds of the time.
+# Those of 4 ranks on another day, on a quicker machine, with longer recordings.
 AGAIN = DATA / "four_ranks_again.tar.xz"
 OTHERS = ("no-op", "ddp", "plan")  # ways that are not predicted: `plan` is one of those that are
 

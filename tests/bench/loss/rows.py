@@ -19,7 +19,7 @@ class Row:
     local_sgd: int = 0  # parameters' differences once in so many steps, instead of gradients
     staleness: int = 0  # results are applied so many steps late
     only: str = ""  # this optimizer
-    values_of: str = ""  # results are bit for bit those of this codec, whose trainings count
+    values_of: str = ""  # results are bit for bit those of this codec, whose trainings count (means_test.cc)
     fails: bool = False  # a negative control: has to end clearly above the uncompressed loss
 
     @property

@@ -174,6 +174,21 @@ TEST_CASE(
   }
 }
 
+// Trainings of one count for the other (tests/bench/loss/rows.py).
+TEST_CASE("topk_coded and lossless: values and residuals are those of topk_lloyd and none, bit for bit") {
+  for (const auto& [coded, plain] : {std::pair("topk_coded", "topk_lloyd"), {"lossless", "none"}}) {
+    const std::unique_ptr<Codec> one = codec_of(coded), other = codec_of(plain);
+    for (const Elements n : {1, 17, 1000, 40001}) {
+      for (const Input& input : inputs(n)) {
+        INFO(coded << ", " << n << " elements, " << input.name);
+        const Coded first = encode(*one, input.values), second = encode(*other, input.values);
+        CHECK(same_bytes(decode(*one, first, n), decode(*other, second, n)));
+        if (first.finite) CHECK(same_bytes(first.residual, second.residual));
+      }
+    }
+  }
+}
+
 TEST_CASE("sbc, stc: a mean over all places instead of over those that are there would be noticed") {
   const std::vector<float> one = {0, 0, 0, 0, 2};
   const std::string all_places = changed(source_of("stc"), "max(reduce(chosen, count), 1)", "chosen.size");

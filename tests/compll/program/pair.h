@@ -19,7 +19,7 @@ struct Pair {
   std::unique_ptr<Codec> meaning, generated;
 };
 
-/// A codec of ours or a program of this folder.
+/// The pair of a codec of ours or of a program of this folder.
 inline Pair pair_of(const GeneratedCodec& codec, const Parameters& parameters = {}) {
   const std::string name = codec.declares.name;
   Result<std::unique_ptr<Codec>> generated = make_generated_codec(codec, parameters);
