@@ -2,39 +2,39 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
-#include "base/units.h"
-
 namespace casync {
 
-/// Counts the distinct peers of a port; a peer counts until it was removed as often as it was added.
+/// Counts the distinct ports with messages from a port or for it: ranks of a node that share one count once. A port
+/// counts until it was removed as often as it was added.
 class PeerCount {
  public:
   int peers() const { return static_cast<int>(messages_.size()); }
 
-  void add(Rank peer) {
-    const auto found = find(peer);
+  void add(std::size_t port) {
+    const auto found = find(port);
     if (found == messages_.end()) {
-      messages_.emplace_back(peer, 1);
+      messages_.emplace_back(port, 1);
     } else {
       ++found->second;
     }
   }
 
-  void remove(Rank peer) {
-    const auto found = find(peer);
+  void remove(std::size_t port) {
+    const auto found = find(port);
     if (--found->second > 0) return;
     *found = messages_.back();
     messages_.pop_back();
   }
 
  private:
-  using Entry = std::pair<Rank, int>;
+  using Entry = std::pair<std::size_t, int>;
 
-  std::vector<Entry>::iterator find(Rank peer) {
-    return std::find_if(messages_.begin(), messages_.end(), [&](const Entry& entry) { return entry.first == peer; });
+  std::vector<Entry>::iterator find(std::size_t port) {
+    return std::find_if(messages_.begin(), messages_.end(), [&](const Entry& entry) { return entry.first == port; });
   }
 
   std::vector<Entry> messages_;

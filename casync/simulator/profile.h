@@ -17,9 +17,10 @@ struct Link {
   double latency_s = 0;
   double message_s = 0;  ///< of each message, however small, at the sender
   Curve wire;            ///< seconds by bytes
-  Fan incast;            ///< of receiving, while so many ranks send to one
-  Fan outcast;           ///< of sending, while messages for so many ranks wait to leave
-  // Processor time of the kernel's copies, checksums and queues, which the rank's other work loses.
+  Fan incast;            ///< of receiving, while so many ports send to one
+  Fan outcast;           ///< of sending, while messages for so many ports wait to leave
+  // Processor time of the kernel's copies, checksums and queues, which the rank's other work loses, while as many
+  // messages go the other way.
   Curve send_work;     ///< processor seconds of a message at its sender, by bytes
   Curve receive_work;  ///< and at its receiver
   /// Least bytes of a message that asks its receiver first. 0: none does. The time this takes of ends that have nothing

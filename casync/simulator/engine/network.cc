@@ -50,7 +50,9 @@ void Network::queue_send(std::uint32_t send) {
   const std::size_t port = engine_.routes.port_of(send);
   const Rank peer = engine_.tasks[send].peer;
   ports_[port].ready.push(ready);
-  if (!engine_.routes.link_at(port).outcast.empty()) ports_[port].receivers.add(peer);
+  if (!engine_.routes.link_at(port).outcast.empty()) {
+    ports_[port].receivers.add(engine_.routes.far_port_of(send));
+  }
   if (engine_.scenario.fusion_bytes > 0) lanes_[lane_key(engine_.tasks.rank_of(send), peer)].push(ready);
   mark(port);
 }
@@ -185,7 +187,7 @@ void Network::free_port(std::uint32_t first) {
   mark(port);
   const bool counted = !engine_.routes.link_at(port).outcast.empty();
   for (std::uint32_t send = first; send != kNoTask; send = fused_with_[send]) {
-    if (counted) ports_[port].receivers.remove(engine_.tasks[send].peer);
+    if (counted) ports_[port].receivers.remove(engine_.routes.far_port_of(send));
     engine_.progress.keep_span(send, since_[send]);
     engine_.progress.complete(send);
   }
@@ -204,7 +206,7 @@ void Network::head_arrives(std::uint32_t first, std::uint32_t step) {
     bytes += engine_.tasks[send].bytes;
     since_[engine_.tasks[send].peer_task] = begins;
   }
-  if (!link.incast.empty()) port.senders.add(engine_.tasks[recv].peer);
+  if (!link.incast.empty()) port.senders.add(engine_.routes.far_port_of(recv));
   port.receives_until = begins + link.wire.at(static_cast<double>(bytes)) * link.incast.at(port.senders.peers());
   engine_.clock.push(Event::Kind::kArrived, std::max(port.receives_until, left), first, step, receiver, receiver);
   if (!link.receive_work.empty()) {
@@ -221,7 +223,7 @@ void Network::arrived(std::uint32_t first, int step) {
   const std::uint32_t first_recv = engine_.tasks[first].peer_task;
   const Link& link = engine_.routes.link_of(first);
   if (!link.incast.empty()) {
-    ports_[engine_.routes.port_of(first_recv)].senders.remove(engine_.tasks[first_recv].peer);
+    ports_[engine_.routes.port_of(first_recv)].senders.remove(engine_.routes.far_port_of(first_recv));
   }
   if (!credit_.empty()) {
     engine_.clock.push(Event::Kind::kCredit, engine_.clock.now() + link.latency_s, first,

@@ -10,10 +10,9 @@ int node_of(const Topology& topology, Rank rank) {
 
 }  // namespace
 
-std::size_t Routes::port_of(std::uint32_t message) const {
-  const Rank rank = tasks_.rank_of(message);
+std::size_t Routes::port_between(Rank rank, Rank peer) const {
   const int node = node_of(scenario_.topology, rank);
-  if (node == node_of(scenario_.topology, tasks_[message].peer)) return static_cast<std::size_t>(rank);
+  if (node == node_of(scenario_.topology, peer)) return static_cast<std::size_t>(rank);
   return tasks_.ranks() + static_cast<std::size_t>(scenario_.profile.node_shares_port ? node : rank);
 }
 

@@ -17,7 +17,13 @@ class Routes {
   /// Ports inside a node come first, by rank, then those between nodes.
   std::size_t ports() const { return 2 * tasks_.ranks(); }
   /// The port at this end of a message.
-  std::size_t port_of(std::uint32_t message) const;
+  std::size_t port_of(std::uint32_t message) const {
+    return port_between(tasks_.rank_of(message), tasks_[message].peer);
+  }
+  /// The port at its other end.
+  std::size_t far_port_of(std::uint32_t message) const {
+    return port_between(tasks_[message].peer, tasks_.rank_of(message));
+  }
   const Link& link_of(std::uint32_t message) const;
   const Link& link_at(std::size_t port) const {
     return port < tasks_.ranks() ? scenario_.profile.inside : scenario_.profile.between;
@@ -31,6 +37,9 @@ class Routes {
   bool takes_processors() const;
 
  private:
+  /// The port of `rank` for messages to and from `peer`.
+  std::size_t port_between(Rank rank, Rank peer) const;
+
   const Scenario& scenario_;
   const TaskTable& tasks_;
 };

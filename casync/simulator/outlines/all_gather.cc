@@ -13,7 +13,9 @@ void all_gather_outline(OutlineWriter& out, bool) {
   out.send_all_the_time();
   out.codec(Kind::kEncode, of_round, costs.encode_s());
   if (inside > 0) out.send(false, of_round * inside, costs.there(), 0, inside);
-  if (outside > 0) out.send(true, of_round * outside, costs.there(), 0, outside);
+  if (outside > 0) {
+    out.send(true, of_round * outside, costs.there(), 0, out.ports_of(true, outside));
+  }
   out.next_hop();
   if (costs.votes()) {
     out.codec(Kind::kMerge, of_round, costs.merge_of_codes_s());

@@ -11,7 +11,6 @@ void hierarchical_outline(OutlineWriter& out, bool coded_terms) {
   const double of_delegate = shape.of_round / shape.each;  // partitions that a rank is its node's delegate for
   const double delegate_rest = rest_of(of_delegate), rest = shape.rest(), share = shape.share;
   const int others = shape.each - 1, other_nodes = shape.nodes - 1;
-  const int at_port = other_nodes * (out.profile().node_shares_port ? shape.each : 1);
   if (coded_terms) out.codec(Kind::kEncode, shape.of_round, costs.encode_s());
   if (others > 0) {
     out.send(false, of_delegate * others, elements,
@@ -28,12 +27,12 @@ void hierarchical_outline(OutlineWriter& out, bool coded_terms) {
       out.codec(Kind::kEncode, shape.of_round * other_nodes / shape.nodes, costs.encode_s());
     }
     out.send(true, together * of_delegate * other_nodes / shape.nodes, costs.there(),
-             together * rest * other_nodes * out.messages().arriving_from(true, costs.there(), at_port), at_port);
+             together * rest * other_nodes * out.messages().arriving_from(true, costs.there(), other_nodes), other_nodes);
     const double merge =
         coded_terms ? costs.merge_of_codes_s() : costs.merge_s(other_nodes, Hop::kFirst, true, Hop::kSecond);
     out.gathering(share, merge, rest * merge);
     out.send(true, share * other_nodes, costs.back(),
-             rest * other_nodes * out.messages().leaving_to(true, costs.back(), at_port), at_port);
+             rest * other_nodes * out.messages().leaving_to(true, costs.back(), other_nodes), other_nodes);
   } else {
     const double merge = coded_terms ? costs.merge_of_codes_s() : costs.merge_s(others, Hop::kRaw, true, Hop::kSecond);
     out.gathering(of_delegate, merge, delegate_rest * merge);

@@ -12,7 +12,6 @@ void hierarchical_all_gather_outline(OutlineWriter& out, bool coded_terms) {
   const double of_delegate = shape.of_round / shape.each;  // partitions that a rank is its node's delegate for
   const double delegate_rest = rest_of(of_delegate);
   const int others = shape.each - 1, other_nodes = shape.nodes - 1;
-  const int at_port = other_nodes * (out.profile().node_shares_port ? shape.each : 1);
   if (coded_terms || others == 0) out.codec(Kind::kEncode, shape.of_round, costs.encode_s());
   if (others > 0) {
     out.send(false, of_delegate * others, elements,
@@ -27,8 +26,8 @@ void hierarchical_all_gather_outline(OutlineWriter& out, bool coded_terms) {
   if (other_nodes > 0) {
     const double together = coded_terms ? shape.each : 1;
     out.send(true, together * of_delegate * other_nodes, costs.there(),
-             together * delegate_rest * other_nodes * out.messages().arriving_from(true, costs.there(), at_port),
-             at_port);
+             together * delegate_rest * other_nodes * out.messages().arriving_from(true, costs.there(), other_nodes),
+             other_nodes);
   }
   const double merge = costs.merge_s(coded_terms ? shape.ranks : shape.nodes, Hop::kFirst, false, result);
   out.gathering(of_delegate, merge, delegate_rest * merge);

@@ -37,14 +37,14 @@ Outline OutlineWriter::finish() && {
   return std::move(made_);
 }
 
-/// Number of ranks that send to one at the same time, of `peers` that could. With fewer partitions than ranks they
+/// Number of ports that send to one at the same time, of `ports` that could. With fewer partitions than ranks they
 /// begin with the same owner. Else they begin with different ones and meet by chance: if all send all the time,
-/// a message meets one other in the mean; owners answer in bursts, and the root of `peers` comes nearest to
+/// a message meets one other in the mean; owners answer in bursts, and the root of `ports` comes nearest to
 /// the simulation of all ranks. Fewer owners than ranks each have several of them all the time.
-int OutlineWriter::meeting(int peers) const {
-  const double at_owner = static_cast<double>(peers) / shape_.owners;
-  const double by_chance = std::max(at_owner, all_the_time_ ? std::min(peers, 2) : std::sqrt(peers));
-  return static_cast<int>(std::lround(by_chance + shape_.rest() * (peers - by_chance)));
+int OutlineWriter::meeting(int ports) const {
+  const double at_owner = static_cast<double>(ports) / shape_.owners;
+  const double by_chance = std::max(at_owner, all_the_time_ ? std::min(ports, 2) : std::sqrt(ports));
+  return static_cast<int>(std::lround(by_chance + shape_.rest() * (ports - by_chance)));
 }
 
 Stage& OutlineWriter::codec(Kind kind, double times, double seconds, double then) {
@@ -81,15 +81,19 @@ void OutlineWriter::add_message_tasks() {
   made_.stages = std::move(stages);
 }
 
-Stage& OutlineWriter::send(bool between, double count, Bytes bytes, double then, int peers) {
+int OutlineWriter::ports_of(bool between, int ranks) const {
+  return between && profile_.node_shares_port ? (ranks + shape_.each - 1) / shape_.each : ranks;
+}
+
+Stage& OutlineWriter::send(bool between, double count, Bytes bytes, double then, int ports) {
   const double sharing = between && profile_.node_shares_port ? shape_.each : 1;
   const Link& link = messages_.link(between);
   made_.stages.push_back(
       {.kind = Kind::kSend,
        .between = between,
        .hop = hop_,
-       .seconds = sharing * count * messages_.leaving(between, bytes) * link.outcast.at(peers),
-       .receive_s = sharing * count * messages_.on_wire(between, bytes) * link.incast.at(meeting(peers)),
+       .seconds = sharing * count * messages_.leaving(between, bytes) * link.outcast.at(ports),
+       .receive_s = sharing * count * messages_.on_wire(between, bytes) * link.incast.at(meeting(ports)),
        .joins = shape_.ranks == 2 && bytes > 0,
        .message_s = link.message_s + link.wire.at(0),
        .head_s = link.message_s + link.latency_s,
@@ -105,8 +109,9 @@ Stage& OutlineWriter::send(bool between, double count, Bytes bytes, double then,
 void OutlineWriter::with_owners(Bytes bytes, bool from_owner) {
   const int inside = shape_.each - 1, outside = shape_.ranks - shape_.each;
   const auto owner_s = [&](bool between, int count) {
+    const int ports = ports_of(between, count);
     const double each =
-        from_owner ? messages_.leaving_to(between, bytes, count) : messages_.arriving_from(between, bytes, count);
+        from_owner ? messages_.leaving_to(between, bytes, ports) : messages_.arriving_from(between, bytes, ports);
     return shape_.rest() * count * (each + task_s_);
   };
   const double inside_s = owner_s(false, inside), outside_s = owner_s(true, outside);
@@ -117,7 +122,7 @@ void OutlineWriter::with_owners(Bytes bytes, bool from_owner) {
 /// Messages between owners and the other ranks, as many in a round as an owner has. With fewer owners than ranks
 /// each end has its own number: an owner's port is busy with those of all `peers`, another rank's with its own.
 void OutlineWriter::serve(bool between, int peers, Bytes bytes, double then, bool from_owner) {
-  Stage& stage = send(between, shape_.of_round * peers / shape_.owners, bytes, then, peers);
+  Stage& stage = send(between, shape_.of_round * peers / shape_.owners, bytes, then, ports_of(between, peers));
   if (shape_.owners == shape_.ranks) return;
   const double owners = shape_.owners, others = shape_.ranks - 1;
   const double sent = from_owner ? 1 : (shape_.contributors - (shape_.contributors == shape_.ranks ? 1 : 0)) / others;

@@ -36,14 +36,16 @@ class OutlineWriter {
   Stage& codec(Kind kind, double times, double seconds, double then = 0);
   /// The same of merges that wait for all of the round, on the next hop.
   Stage& gathering(double times, double seconds, double then);
-  /// `count` messages in a round, to `peers` ranks and from as many. A node's ranks take turns at a port that they
+  /// Number of ports of `ranks` others, which fill their nodes.
+  int ports_of(bool between, int ranks) const;
+  /// `count` messages in a round, to `ports` others and from as many. A node's ranks take turns at a port that they
   /// share.
-  Stage& send(bool between, double count, Bytes bytes, double then, int peers);
+  Stage& send(bool between, double count, Bytes bytes, double then, int ports);
   /// Sends to owners, or from them. If a rank owns less than a partition, the owner's port is busy for longer.
   void with_owners(Bytes bytes, bool from_owner);
 
  private:
-  int meeting(int peers) const;
+  int meeting(int ports) const;
   void serve(bool between, int peers, Bytes bytes, double then, bool from_owner);
   void add_message_tasks();
 

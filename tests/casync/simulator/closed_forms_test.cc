@@ -238,6 +238,17 @@ TEST_CASE("simulator: an incast slows the port that several send to, an outcast 
   CHECK(near(simulated(two).step_s, 2 * message));
 }
 
+TEST_CASE("simulator: ranks of a node that share its port are one of a fan, those with ports of their own are several") {
+  Scenario scenario = one_gradient(3, 1000, decision(StrategyKind::kPs, 1), ideal(kByte));
+  scenario.topology.node_of = {0, 1, 1};
+  scenario.profile.between.incast = scenario.profile.between.outcast = {{{2, 5}}};
+  const double message = 4000 * kByte;
+  scenario.profile.node_shares_port = true;
+  CHECK(near(simulated(scenario).step_s, 4 * message));
+  scenario.profile.node_shares_port = false;
+  CHECK(near(simulated(scenario).step_s, (1 + 5 + 5 + 1) * message));
+}
+
 TEST_CASE("simulator: a fan is 1 with one peer, straight between points, and beyond the last as there") {
   const Fan fan{{{3, 2}, {5, 6}}};
   const std::pair<int, double> expected[] = {{0, 1}, {1, 1}, {2, 1.5}, {3, 2}, {4, 4}, {5, 6}, {500, 6}};

@@ -64,6 +64,13 @@ TEST_CASE("profile: a fan is what several peers take over what the same peers ta
   }
 }
 
+TEST_CASE("profile: the processor time of both ways at once is shared out as one way takes it") {
+  std::vector<Curve::Point> send{{256, 3}, {1024, 8}, {4096, 0}}, receive{{256, 1}, {1024, 2}, {4096, 0}};
+  share_out({{256, 2}, {1024, 15}, {4096, 7}}, send, receive);
+  CHECK(send == std::vector<Curve::Point>{{256, 1.5}, {1024, 12}, {4096, 0}});
+  CHECK(receive == std::vector<Curve::Point>{{256, 0.5}, {1024, 3}, {4096, 0}});
+}
+
 TEST_CASE("profile: ranks that may run on the same processors each have a part of them, and at least one") {
   using Processors = std::vector<int>;
   const Processors eight{0, 1, 2, 3, 8, 9, 10, 11};

@@ -2,10 +2,8 @@
 #include "tools/casync/profile/job.h"
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <tuple>
 
 #include "base/clock.h"
 #include "base/env.h"
@@ -113,18 +111,13 @@ Result<TransportBench> ProfileJob::measure(TransportBenchOptions options, std::p
 }
 
 std::vector<Rank> ProfileJob::peers_of(Rank root, bool same_node) const {
-  const std::vector<int>& node = topology_.node_of;
-  std::map<int, int> seen;  // ranks of each node so far
-  std::vector<std::tuple<int, int, Rank>> found;
-  for (Rank rank = 0; rank < topology_.ranks; ++rank) {
-    const int own = node[static_cast<std::size_t>(rank)];
-    if (rank == root || (own == node[static_cast<std::size_t>(root)]) != same_node) continue;
-    found.emplace_back(seen[own]++, own, rank);
-  }
-  std::sort(found.begin(), found.end());
+  const auto node_of = [&](Rank rank) { return topology_.node_of[static_cast<std::size_t>(rank)]; };
+  std::set<int> seen = {node_of(root)};
   std::vector<Rank> peers;
-  peers.reserve(found.size());
-  for (const auto& [turn, own, rank] : found) peers.push_back(rank);
+  for (Rank rank = 0; rank < topology_.ranks; ++rank) {
+    if (rank == root) continue;
+    if (same_node ? node_of(rank) == node_of(root) : seen.insert(node_of(rank)).second) peers.push_back(rank);
+  }
   return peers;
 }
 

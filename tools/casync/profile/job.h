@@ -34,7 +34,7 @@ class ProfileJob {
   /// Measures between these two while the others wait. Every rank gets the first one's rows. Errors as bench_transport.
   Result<TransportBench> measure(TransportBenchOptions options, std::pair<Rank, Rank> pair);
 
-  /// The ranks that are on the node of `root`, or on others: those of different nodes in turn.
+  /// The other ranks on the node of `root`, or the first rank of each other node: the ranks of a node share its port.
   std::vector<Rank> peers_of(Rank root, bool same_node) const;
   /// The measurement of each run, by its root. Errors as measure_fans.
   Result<std::vector<double>> measure(FanOptions options, const std::vector<FanRun>& runs);

@@ -154,7 +154,7 @@ class Measurement {
     return work(name, bench, measure, link);
   }
 
-  /// The processor time of the same messages on both sides when they follow each other.
+  /// The processor time of a message on each side while as many come the other way, as they do in an all-reduce.
   template <class Bench>
   Status work(const std::string& name, TransportBenchOptions bench, const Bench& measure, Link& link) {
     bench.processor_time = true;
@@ -175,14 +175,13 @@ class Measurement {
         both[i].seconds = std::min(both[i].seconds, row.both_processor_s);
       }
     }
+    const double one_way = send.back().seconds + receive.back().seconds;
+    share_out(both, send, receive);
     const auto each_byte_ns = [](const Curve::Point& point) { return 1e9 * point.seconds / point.size; };
     made_.notes.push_back(formatted("%s: a byte takes %.3f ns of the sender's processors and %.3f ns of the receiver's",
                                     name.c_str(), each_byte_ns(send.back()), each_byte_ns(receive.back())));
-    // No more than one way after the other, which is what a rank is charged with when it simulates both.
     made_.notes.push_back(formatted("%s: both ways at once take %.2f times the processor time of one after the other",
-                                    name.c_str(),
-                                    both.back().seconds / (send.back().seconds + receive.back().seconds)));
-    made_.raw.push_back({name + ": processor time of one message each way at once", std::move(both), 0, 0});
+                                    name.c_str(), both.back().seconds / one_way));
     link.send_work = fitted(made_, name + ": processor time of the sender", std::move(send), kWorkPoints);
     link.receive_work = fitted(made_, name + ": processor time of the receiver", std::move(receive), kWorkPoints);
     return Status::ok();

@@ -20,6 +20,12 @@ void add_task_costs(const ProfileOptions& options, MeasuredProfile& made);
 /// Codecs together with training on `processors`, those of this rank. Errors as measure_contention.
 Status add_contention(const ProfileOptions& options, std::vector<int> processors, MeasuredProfile& made);
 
+/// Makes `send` and `receive`, the processor seconds of a message that alone is under way, together take those of
+/// `both`, a message each way at once, in the proportion that they have. Points of the same sizes; a size at which
+/// neither took time stays.
+void share_out(const std::vector<Curve::Point>& both, std::vector<Curve::Point>& send,
+               std::vector<Curve::Point>& receive);
+
 /// Ranks that share a processor work at the same time, and a codec or a message takes each of them as many times as
 /// long as there are ranks on the processor. Everything else was measured with their competition, or does not compute.
 void share_processors(double ranks_of_each, MeasuredProfile& made);
