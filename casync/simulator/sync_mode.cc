@@ -3,8 +3,12 @@
 
 namespace casync {
 
+int steps_of_exchange(const SyncMode& mode) {
+  return mode.is_local() && mode.staleness == 0 ? static_cast<int>(mode.every) : 1;
+}
+
 Exchanges exchanges_of(const Training& training, const SyncMode& mode) {
-  Exchanges made{training, 1};
+  Exchanges made{training, steps_of_exchange(mode)};
   const double step_s = training.backward_s + training.forward_s;
   if (mode.staleness > 0) {
     made.training.backward_s = 0;
@@ -14,7 +18,6 @@ Exchanges exchanges_of(const Training& training, const SyncMode& mode) {
       gradient.need_s = step_s;
     }
   } else if (mode.is_local()) {
-    made.steps = static_cast<int>(mode.every);
     made.training.backward_s += (made.steps - 1) * step_s;
     for (TrainedGradient& gradient : made.training.gradients) {
       gradient.ready_s = made.training.backward_s;
@@ -26,9 +29,10 @@ Exchanges exchanges_of(const Training& training, const SyncMode& mode) {
 
 Simulation mean_of_steps(Simulation simulation, int steps) {
   StepParts& parts = simulation.parts;
-  for (double* value : {&simulation.step_s, &parts.training_s, &parts.encode_s, &parts.merge_s, &parts.decode_s,
-                        &parts.tasks_s, &parts.wire_s, &parts.messages_s, &parts.processor_s, &parts.waiting_s,
-                        &parts.exposed_s, &simulation.wire_bytes_per_rank, &simulation.messages_per_rank}) {
+  for (double* value :
+       {&simulation.step_s, &parts.training_s, &parts.encode_s, &parts.merge_s, &parts.decode_s, &parts.copies_s,
+        &parts.tasks_s, &parts.wire_s, &parts.messages_s, &parts.processor_s, &parts.waiting_s, &parts.exposed_s,
+        &simulation.wire_bytes_per_rank, &simulation.messages_per_rank}) {
     *value /= steps;
   }
   for (RankPace& pace : simulation.ranks) pace.step_s /= steps;

@@ -7,6 +7,9 @@
 
 namespace casync {
 
+/// The number of steps from one exchange to the next.
+int steps_of_exchange(const SyncMode& mode);
+
 /// A training from one exchange to the next: `steps` steps, which are one step here.
 struct Exchanges {
   Training training;

@@ -42,6 +42,7 @@ nlohmann::json to_json(const GradientRun& run) {
           {"strategy", std::string(name_of(run.decision.strategy))},
           {"servers", run.decision.servers.count},
           {"dedicated", run.decision.servers.dedicated ? 1 : 0},
+          {"scattered", run.spec.scattered ? 1 : 0},
           {"partitions", run.decision.partitions},
           {"priority", run.decision.priority},
           {"payload_bytes", payload_bytes(run)},

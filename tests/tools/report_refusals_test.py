@@ -54,6 +54,7 @@ def test_files_of_another_form_are_refused_naming_the_place():
     refused(changed(["casync", "gradients"], "many"), "`gradients` is not an array")
     refused(changed(["casync", "gradients", 0, "elements"], -1), "gradients[0]", "`elements` is -1")
     refused(changed(["casync", "gradients", 0, "name"], 5), "gradients[0]", "`name` is 5")
+    refused(changed(["casync", "gradients", 0, "scattered"], 2), "gradients[0]", "`scattered` is 2")
     for members in ("many", ["one", 2], None, {"one": "two"}, 7):
         whole = trace(0)
         whole["casync"]["gradients"][0]["members"] = members

@@ -45,7 +45,8 @@ std::string Evaluator::kind_of(std::size_t at) {
   const GradientSpec& spec = request_.training.gradients[at].spec;
   const std::int64_t rows = shapes_count_ && spec.shape.size() > 1 ? spec.shape.front() : 0;
   return std::to_string(spec.elements()) + " " + std::string(name_of(spec.dtype)) + " " + std::to_string(rows) +
-         (limits_alike_.empty() ? "" : " " + std::to_string(limits_alike_[at])) + merged_again(at);
+         (spec.scattered ? " scattered" : "") + (limits_alike_.empty() ? "" : " " + std::to_string(limits_alike_[at])) +
+         merged_again(at);
 }
 
 /// Lists the codecs that may be merged again at each hop, by strategy, if that differs from gradient to gradient.
@@ -71,11 +72,12 @@ Result<CodecFacts> Evaluator::facts(const CodecChoice& choice) {
 
 Result<const Option*> Evaluator::option(std::size_t at, const Decision& decision) {
   const GradientSpec& spec = request_.training.gradients[at].spec;
-  const std::string way = std::string(name_of(spec.dtype)) + " " + text_of(decision.codec) + " " +
-                          text_of(decision.second_hop) + " " + std::to_string(static_cast<int>(decision.strategy));
+  // Tells scattered gradients apart: nothing of them comes back, whatever codec the second hop has.
+  const std::string way = std::string(name_of(spec.dtype)) + (spec.scattered ? " scattered " : " ") +
+                          text_of(decision.codec) + " " + text_of(decision.second_hop) + " " +
+                          std::to_string(static_cast<int>(decision.strategy));
   const std::string key = std::to_string(spec.elements()) + " " + std::to_string(decision.partitions) + " " +
-                          std::to_string(decision.servers.count) + (decision.servers.dedicated ? "d " : " ") +
-                          (spec.scattered ? "s " : "") + way;
+                          std::to_string(decision.servers.count) + (decision.servers.dedicated ? "d " : " ") + way;
   const auto known = options_.find(key);
   if (known != options_.end()) return known->second.get();
   Decision own = in_own_type(decision, spec.dtype);

@@ -46,8 +46,8 @@ class Evaluator {
   Result<CodecFacts> facts(const CodecChoice& choice);
   /// The limits that the planner has for gradient `at`.
   const Limits& limits(std::size_t at) const { return request_.limits.empty() ? no_limits_ : request_.limits[at]; }
-  /// Equal for gradients that every decision costs the same: of one size and type, within the same limits and, where a
-  /// codec may be used that exchanges, of one shape.
+  /// Equal for gradients that every decision costs the same: of one size and type, all scattered or none, within the
+  /// same limits and, where a codec may be used that exchanges, of one shape.
   std::string kind_of(std::size_t at);
 
  private:

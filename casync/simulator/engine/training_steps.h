@@ -48,6 +48,7 @@ class TrainingSteps {
   void submit(Rank rank, std::uint32_t gradient);
   bool is_missing(Rank rank, std::uint32_t gradient) const;
   void end_step(Rank rank);
+  /// The factor of training in `step`, which is all steps from one exchange to the next.
   double factor_of(Rank rank, int step) const;
   OfRank& of(Rank rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "casync/planner/decide.h"
+#include "casync/planner/search/gradient_classes.h"
 #include "casync/planner/search/limits.h"
 #include "casync/planner/search/options.h"
 #include "casync/planner/search/payload_bits.h"
@@ -61,6 +62,33 @@ TEST_CASE("planner: a scattered gradient has its one way, and is cheaper than on
       CHECK(decision.codec == decision.second_hop);
     }
   }
+}
+
+TEST_CASE("planner: a scattered gradient leaves another of its size the options and costs of its own") {
+  PlanRequest ordinary = request(4, 1, slow_network(), 3);
+  for (TrainedGradient& gradient : ordinary.training.gradients) gradient.spec.shape = {1 << 18};
+  PlanRequest mixed = ordinary;
+  mixed.training.gradients[0].spec.scattered = true;
+  Evaluator evaluator(mixed);
+  const Result<GradientClasses> classes = GradientClasses::make(evaluator, 0);
+  REQUIRE(classes.status().text() == "OK");
+  CHECK(classes->of(1).gradients == std::vector<std::size_t>{1, 2});
+  for (const std::size_t g : {0u, 1u}) {
+    const Result<std::vector<const Option*>> own = all_options(evaluator, g);
+    REQUIRE(own.status().text() == "OK");
+    CHECK(classes->of(g).options == worthwhile(*own, 0));
+  }
+  // The scattered one is asked first, and has no second hop.
+  Decision coded = decision(StrategyKind::kPs, 4, "byte");
+  coded.second_hop = {"half", {}};
+  Evaluator anew(mixed), alone(ordinary);
+  const Result<const Option*> scattered = anew.option(0, coded), beside = anew.option(1, coded);
+  const Result<const Option*> expected = alone.option(1, coded);
+  REQUIRE(scattered.status().text() == "OK");
+  REQUIRE(beside.status().text() == "OK");
+  REQUIRE(expected.status().text() == "OK");
+  CHECK((*beside)->outline.alone_s() == (*expected)->outline.alone_s());
+  CHECK((*scattered)->outline.alone_s() < (*beside)->outline.alone_s());
 }
 
 TEST_CASE("planner: partitions are as somebody says, else the usual ones unless others make the step shorter") {

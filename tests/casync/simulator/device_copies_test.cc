@@ -36,6 +36,16 @@ TEST_CASE("simulator: payloads are copied from a device, over the link, to a dev
   CHECK(close(four.step_s, down + 3 * wire + 3 * up + down + 3 * wire + up));
 }
 
+TEST_CASE("simulator: a step of local SGD has its part of the copies of an exchange") {
+  Profile profile = ideal(kByte);
+  profile.upload = profile.download = Curve::affine(3e-5, 2e-10);
+  Scenario scenario = one_gradient(2, 1000, by_ps(1), profile);
+  const double each = simulated(scenario).parts.copies_s;
+  REQUIRE(each > 0);
+  scenario.mode.every = 8;
+  CHECK(simulated(scenario).parts.copies_s == Approx(each / 8));
+}
+
 TEST_CASE("simulator: copies both ways and codecs are resources of their own") {
   const int ranks = 2, partitions = 32;
   const Elements elements = static_cast<Elements>(partitions) * 64 * 1024;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Steps that do not all exchange, or whose results come a step late.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "casync/simulator/one_rank.h"
@@ -73,6 +74,35 @@ TEST_CASE("simulator: the rank that is slowest sets the pace of rounds, too") {
   CHECK(local.step_s >= 2 * kTraining);
   CHECK(local.step_s <= 2 * (kTraining + alone(scenario).step_s));
   CHECK(in_mode(scenario, {.staleness = 1}, options).step_s >= 2 * kTraining);
+}
+
+TEST_CASE("simulator: each step of a round draws its own part of the jitter, as in a session") {
+  constexpr int kRanks = 4, kRounds = 200;
+  constexpr std::uint64_t kEvery = 8;
+  Scenario scenario = one_gradient(kRanks, 1000, decision(StrategyKind::kPs, kRanks), ideal(0));
+  scenario.training.backward_s = kTraining;
+  scenario.training.jitter = 1;
+  double longest = 0;  // of the ranks' rounds, mean over rounds
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    double most = 0;
+    for (std::uint64_t rank = 0; rank < kRanks; ++rank) {
+      double drawn = 0;
+      for (std::uint64_t step = round * kEvery; step < (round + 1) * kEvery; ++step) drawn += drawn_for(0, rank, step);
+      most = std::max(most, 1 + drawn / kEvery);
+    }
+    longest += most / kRounds;
+  }
+  REQUIRE(longest < 1.7);  // of single steps the longest of four takes 1.8
+  CHECK(in_mode(scenario, {.every = kEvery}, {.steps = kRounds}).step_s == Approx(kTraining * longest));
+  SimulationOptions options;
+  options.steps = kRounds;
+  options.jitter = 1;
+  scenario.training.jitter = 0;
+  CHECK(in_mode(scenario, {.every = kEvery}, options).step_s == Approx(kTraining * longest));
+  const SyncMode gossip{.every = kEvery, .neighbours = Neighbours::kRing};
+  CHECK(in_mode(scenario, gossip, options).step_s < kTraining * 1.7);
+  const Simulation endless = in_mode(scenario, {.every = 1'000'000'000}, options);
+  CHECK(endless.step_s == Approx(kTraining * 1.5).epsilon(0.01));
 }
 
 TEST_CASE("simulator: results that come several steps late hide that ranks are late in turn") {

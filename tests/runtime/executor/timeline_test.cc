@@ -106,6 +106,34 @@ TEST_CASE("timeline: a backward pass goes from its step's first gradient to the 
   }
 }
 
+TEST_CASE("timeline: a file says of a gradient if it is scattered, which halves what a rank sends") {
+  casync::test::TemporaryDirectory directory;
+  constexpr std::size_t kElements = 4096;
+  const std::string complaints = casync::test::with_sessions(
+      2, [&](SessionOptions& options) { options.trace_directory = directory.path(); },
+      [](Session& session, casync::test::RankContext&) -> std::string {
+        for (const bool scattered : {false, true}) {
+          GradientSpec spec{scattered ? "shard" : "whole", DType::kFloat32, {kElements}, 0};
+          spec.scattered = scattered;
+          const Result<GradientId> id = session.declare(spec);
+          if (!id) return id.status().text();
+          std::vector<float> values(kElements, 1.0f);
+          const Submission one{*id, {reinterpret_cast<std::byte*>(values.data()), values.size() * 4}};
+          if (!session.submit({&one, 1})) return "submit";
+          if (!session.step()) return "step";
+        }
+        return "";
+      });
+  REQUIRE(complaints == "");
+  std::ifstream file(directory.path() + "/rank1.trace.json");
+  const nlohmann::json trace = nlohmann::json::parse(file);
+  std::map<std::string, nlohmann::json> gradients;
+  for (const nlohmann::json& gradient : trace["casync"]["gradients"]) gradients[gradient["name"]] = gradient;
+  CHECK(gradients["whole"]["scattered"] == 0);
+  CHECK(gradients["shard"]["scattered"] == 1);
+  CHECK(gradients["shard"]["payload_bytes"] == 4 * kElements / 2);
+}
+
 TEST_CASE("timeline: a step says what its rank's threads took of processors, without what codecs did") {
   casync::test::TemporaryDirectory directory;
   constexpr Elements kElements = 1u << 20;

@@ -114,6 +114,14 @@ TEST_CASE("report: the longer time of the network, or of messages, is to blame, 
   CHECK_THAT(nobody.verdict, Catch::Contains("neither codecs nor messages explain that"));
 }
 
+TEST_CASE("report: uncompressed, elements of half precision are sent as they are, and not as float32") {
+  Scenario scenario = scenario_of(with_work());
+  for (TrainedGradient& gradient : scenario.training.gradients) gradient.spec.dtype = DType::kBFloat16;
+  for (Decision& decision : scenario.decisions) decision.codec = decision.second_hop = {"bf16", {}};
+  const MeasuredRun run = ran(scenario);
+  CHECK(compared(run, with_work()).plain_step_s == Approx(run.step_s));
+}
+
 TEST_CASE("report: unmeasured terms are left out, unpredicted ones are marked and blamed for nothing") {
   MeasuredRun older = ran(with_work());
   older.messages_s.reset();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "casync/model/codec_choice.h"
+#include "casync/planner/search/request.h"
 #include "tools/casync/formatted.h"
 #include "tools/casync/measurement/measured_run.h"
 #include "tools/casync/measurement/on_the_way.h"
@@ -33,13 +34,15 @@ Result<Simulation> predict(const MeasuredRun& run, const Profile& profile, bool 
   return simulate(scenario, options);
 }
 
-/// The same steps with every gradient but biases and norms in this codec, by the same strategies and partitions.
+/// The same steps with every gradient but biases and norms in this codec, by the same strategies and partitions; the
+/// others go in their own type, as in a session.
 Result<double> predict_step_with(const CodecChoice& codec, const MeasuredRun& run, const Profile& profile) {
   MeasuredRun other = run;
   for (std::size_t i = 0; i < other.scenario.decisions.size(); ++i) {
-    const bool is_matrix = other.scenario.training.gradients[i].spec.shape.size() > 1;
+    const GradientSpec& spec = other.scenario.training.gradients[i].spec;
     Decision& decision = other.scenario.decisions[i];
-    decision.codec = decision.second_hop = is_matrix ? codec : CodecChoice{"none", {}};
+    decision.codec = decision.second_hop = spec.shape.size() > 1 ? codec : CodecChoice{"none", {}};
+    decision = in_own_type(decision, spec.dtype);
   }
   const Result<Simulation> simulation = predict(other, profile);
   CASYNC_RETURN_IF_ERROR(simulation.status());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 
 #include "base/dtype.h"
 #include "base/median.h"
@@ -95,10 +96,14 @@ double bytes_in_memory(const TracedGradient& gradient) {
   return gradient.elements * static_cast<double>(bytes_of(dtype_from(gradient.dtype).value_or(DType::kFloat32)));
 }
 
-/// Bytes that a rank would send of this per step if it went uncompressed through the best all-reduce.
+/// Bytes that a rank would send of this per step if it went uncompressed through the best all-reduce, or, scattered,
+/// through the best reduce-scatter.
 double plain_bytes(const TracedGradient& gradient, int ranks) {
-  return bytes_in_memory(gradient) * 2 * (ranks - 1) / ranks;
+  return bytes_in_memory(gradient) * (gradient.scattered ? 1 : 2) * (ranks - 1) / ranks;
 }
+
+/// A scattered gradient's way is no strategy of a plan.
+std::string way_of(const TracedGradient& gradient) { return gradient.scattered ? "reduce_scatter" : gradient.strategy; }
 
 /// Every gradient once, in the order of the first rank that has it; bytes and times are means over the ranks.
 Json gradient_numbers(const TraceFolder& folder) {
@@ -127,7 +132,7 @@ Json gradient_numbers(const TraceFolder& folder) {
                    {"dtype", gradient.dtype},
                    {"codec", gradient.codec},
                    {"second_hop", gradient.second_hop},
-                   {"strategy", gradient.strategy},
+                   {"strategy", way_of(gradient)},
                    {"servers", gradient.servers},
                    {"dedicated", gradient.dedicated},
                    {"partitions", gradient.partitions},

@@ -106,6 +106,7 @@ Result<TracedGradient> read_gradient(const json& object, std::size_t position) {
   gradient.elements = reader.number("elements", 0, kLargestCount);
   gradient.servers = reader.number("servers", 0, 65536, 0);
   gradient.dedicated = reader.number("dedicated", 0, 1, 0);
+  gradient.scattered = reader.number("scattered", 0, 1, 0) > 0;
   gradient.partitions = reader.number("partitions", 0, 1e9, 1);
   gradient.priority = reader.number("priority", -2e9, 2e9, 0);
   gradient.payload_bytes = reader.number("payload_bytes", 0, kLargestCount, 0);

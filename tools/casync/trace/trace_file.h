@@ -18,6 +18,7 @@ struct TracedGradient {
   std::vector<std::string> members;  ///< of a group
   double elements = 0, partitions = 1, priority = 0;
   double servers = 0, dedicated = 0;  ///< as Servers
+  bool scattered = false;             ///< as GradientSpec
   double payload_bytes = 0;           ///< that the rank sends of it in one step
   double steps = 0, mean_ms = 0, exposed_ms = 0;
 };
