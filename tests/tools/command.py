@@ -9,11 +9,16 @@ import time
 TOOL = sys.argv[1]
 
 
-def casync(*arguments, env=None, timeout=60):
-    """Runs the command to its end. Variables of a surrounding job are not its business."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("CASYNC_", "OMPI_", "PMI", "SLURM_"))}
+def own_environment():
+    """Variables of a surrounding job are not the command's business."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(("CASYNC_", "OMPI_", "PMI", "SLURM_"))}
+
+
+def casync(*arguments, env=None, timeout=60, cwd=None):
+    """Runs the command to its end."""
     return subprocess.run(
-        [TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, env={**clean, **(env or {})}
+        [TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, cwd=cwd,
+        env={**own_environment(), **(env or {})}
     )
 
 

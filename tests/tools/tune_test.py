@@ -3,14 +3,17 @@
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from command import casync, claim, ends_with, run_all, temporary_folder
+from command import TOOL, casync, claim, ends_with, is_alive, own_environment, run_all, temporary_folder, until
 
-PROFILE = Path(__file__).resolve().parents[2] / "examples/profiles/cpu_2_cores_1gbit.txtpb"
+ROOT = Path(__file__).resolve().parents[2]
+PROFILE = ROOT / "examples/profiles/cpu_2_cores_1gbit.txtpb"
+FAILING = ["--", sys.executable, "-c", "import sys; sys.exit(5)"]
 PROGRAM = """
 import sys, casync, numpy
 with casync.Session({arguments}) as session:
@@ -26,11 +29,16 @@ with casync.Session({arguments}) as session:
 """
 
 
-def tune(folder, *options, arguments="", body=""):
+def tune(folder, *options, arguments="", body="", profile=PROFILE, codecs="int4", **process):
     program = Path(folder) / "train.py"
     program.write_text(PROGRAM.format(arguments=arguments, body=body))
-    return casync("tune", "-n", "2", "--steps", "6", "--profile", PROFILE, "--codecs", "int4", "-o",
-                  Path(folder) / "tuned", *options, "--", sys.executable, program, timeout=200)
+    return casync("tune", "-n", "2", "--steps", "6", "--profile", profile, "--codecs", codecs, "-o",
+                  Path(folder) / "tuned", *options, "--", sys.executable, program, timeout=200, **process)
+
+
+def tune_in(folder, *options, profile=PROFILE):
+    """With a program that fails at once."""
+    return casync("tune", "-n", "2", "--profile", profile, *options, "-o", folder, *FAILING)
 
 
 def test_a_program_that_closes_its_output_and_does_not_end_is_ended_at_the_limit():
@@ -74,8 +82,9 @@ def test_one_call_measures_plans_and_measures_again():
               again.stderr)
         claim(again.stderr.count("kept from an earlier call") == len(phases), "nothing is measured twice", again.stderr)
         claim(json.loads(again.stdout) == result, "the same result")
-        other = tune(folder, "--json", "--goal", "step")
-        ends_with(0, other, "tune for another goal")
+        other = tune(folder, "--json", "--goal", "step", profile=Path(folder) / "tuned/profile.txtpb")
+        ends_with(0, other, "tune for another goal, with the profile of the first call")
+        claim((Path(folder) / "tuned/profile.txtpb").read_text() == PROFILE.read_text(), "which stays")
         claim("kept" not in other.stderr, "another goal starts anew", other.stderr)
         steps = {way["name"]: way["step_ms"] for way in json.loads(other.stdout)["ways"]}
         claim(steps[json.loads(other.stdout)["chosen"]] <= 1.03 * min(steps.values()), "a fast way", other.stdout)
@@ -94,6 +103,97 @@ def is_chosen_by_its_cost(result, planned):
         claim('name: "int4"' in text, "one codec for all gradients", text)
     else:
         claim('name: "int' not in text and "does not pay" in text, "no compression, and why", text)
+
+
+def test_a_codec_of_a_file():
+    with temporary_folder() as folder:
+        file = Path(folder) / "codecs/mine.cll"
+        file.parent.mkdir()
+        file.write_text((ROOT / "examples/02_write_a_codec/int3.cll").read_text().replace("codec int3", "codec mine"))
+        cache = {"CASYNC_CACHE_DIR": f"{folder}/cache"}
+        result = tune(folder, "--json", "--goal", "step", codecs="codecs/mine.cll", cwd=folder, env=cache)
+        ends_with(0, result, "tune with a codec of a file")
+        ways = [way["name"] for way in json.loads(result.stdout)["ways"]]
+        claim(ways == ["uncompressed", "plan", "codecs/mine.cll"], "the ways", ways)
+        traces = list((Path(folder) / "tuned").glob("mine-*/rank0.trace.json"))
+        claim(traces, "it has a folder", *(Path(folder) / "tuned").iterdir())
+        ends_with(0, casync("plan", "--check", Path(folder) / "tuned/plan.txtpb", env=cache), "whichever way it is")
+
+
+def test_a_codec_that_there_is_not_is_refused_ahead_of_training():
+    with temporary_folder() as folder:
+        for codec in ("int9", f"{folder}/none.cll", "int4:blok=64"):
+            result = tune_in(f"{folder}/tuned", "--codecs", codec)
+            ends_with(3, result, f"codec {codec}")
+            named = codec.partition(":")[0] in result.stderr
+            claim(named and "training" not in result.stderr, "it is named at once", result.stderr)
+
+
+def test_files_that_tune_has_not_made_are_named_and_stay():
+    for name in ("plan.txtpb", "profile.txtpb", "record", "int8", "tune.json"):
+        with temporary_folder() as folder:
+            (Path(folder) / name).write_text("mine")
+            result = tune_in(folder, "--fresh")
+            ends_with(3, result, f"a folder with {name}")
+            claim(f"{folder}/{name} " in result.stderr, "it is named", result.stderr)
+            claim("name another folder with -o" in result.stderr, "with what to do", result.stderr)
+            claim([path.name for path in Path(folder).iterdir()] == [name], "nothing else is made", result.stderr)
+            claim((Path(folder) / name).read_text() == "mine", "it stays")
+
+
+def test_a_profile_in_the_folder_stays():
+    with temporary_folder() as folder:
+        profile = Path(folder) / "profile.txtpb"
+        shutil.copy(PROFILE, profile)
+        for options in ([], ["--fresh"]):
+            result = tune_in(folder, *options, profile=profile)
+            claim("ended with exit code 5" in result.stderr, "the program was started", result.stderr)
+            claim(profile.read_text() == PROFILE.read_text(), "the profile stays")
+        measuring = casync("tune", "-n", "2", "-o", folder, *FAILING)
+        ends_with(3, measuring, "a call that would measure one")
+        claim(f"{profile} " in measuring.stderr and profile.exists(), "it is not replaced", measuring.stderr)
+
+
+def test_another_profile_or_device_starts_anew():
+    with temporary_folder() as folder:
+        other = Path(folder) / "other.txtpb"
+        other.write_text(PROFILE.read_text() + "# measured again\n")
+        trace = Path(folder) / "tuned/uncompressed/rank0.trace.json"
+        for anew, options, profile in ((True, [], PROFILE), (False, [], PROFILE), (True, [], other), (False, [], other),
+                                       (True, ["--device", "cuda"], other)):
+            result = tune_in(f"{folder}/tuned", *options, profile=profile)
+            claim("1 of 6: training, uncompressed" in result.stderr, "the first phase", result.stderr)
+            claim(("kept from an earlier call" not in result.stderr) == anew, f"anew: {anew}", result.stderr)
+            trace.parent.mkdir(exist_ok=True)
+            trace.write_text("{}")
+
+
+def test_a_process_that_the_program_leaves_behind_ends_with_it():
+    with temporary_folder() as folder:
+        program = f"sleep 300 & echo $! > {folder}/$CASYNC_RANK.pid"
+        result = casync("tune", "-n", "2", "--timeout", "30", "--profile", PROFILE, "-o", f"{folder}/tuned", "--", "sh",
+                        "-c", program, timeout=100)
+        claim("did not end" not in result.stderr and "3 of 6: plan" in result.stderr, "the next phases", result.stderr)
+        left = [int((Path(folder) / f"{rank}.pid").read_text()) for rank in range(2)]
+        until(lambda: not any(is_alive(pid) for pid in left), 30, "none is left")
+
+
+def test_signals_end_the_processes_of_the_program():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with temporary_folder() as folder:
+            program = f"sleep 300 & cd {folder}; echo $! > $CASYNC_RANK.new; mv $CASYNC_RANK.new $CASYNC_RANK.pid; wait"
+            command = [TOOL, "tune", "-n", "2", "--profile", PROFILE, "-o", f"{folder}/tuned"]
+            # Tests that run in the background may have been started with SIGINT ignored.
+            job = subprocess.Popen([*command, "--", "sh", "-c", program], env=own_environment(), text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            files = [Path(folder) / f"{rank}.pid" for rank in range(2)]
+            until(lambda: all(file.exists() for file in files), 60, "both programs run")
+            sleeping = [int(file.read_text()) for file in files]
+            job.send_signal(number)
+            _, words = job.communicate(timeout=60)
+            claim(job.returncode == 128 + number, f"128 + {number}", job.returncode, words)
+            until(lambda: not any(is_alive(pid) for pid in sleeping), 30, "none is left")
 
 
 def test_a_failing_program_is_named_with_its_rank_and_last_words():

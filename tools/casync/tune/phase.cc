@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -20,7 +22,55 @@ namespace {
 constexpr int kPollMs = 200;
 constexpr int kLookMs = 20;  // for the end of a child that has closed its output
 constexpr Seconds kLastWords{5};
+constexpr Seconds kLeftOutput{0.2};  // of processes that left the group of a program that has ended
 constexpr std::size_t kShownLines = 8;
+constexpr std::array kEndingSignals = {SIGINT, SIGTERM, SIGHUP};
+
+/// The group of the running program; 0: none runs.
+std::atomic<pid_t> program_group{0};
+static_assert(std::atomic<pid_t>::is_always_lock_free);
+
+/// Handler: ends the program, and this process as if it had no handler, which SA_RESETHAND has removed.
+void end_with_program(int signal) {
+  const pid_t group = program_group;
+  if (group > 0) ::kill(-group, SIGKILL);
+  ::raise(signal);
+}
+
+/// While it lives, signals that end this process end the program, too: in its group neither a terminal nor a launcher
+/// reaches it. A signal that this process ignores stays ignored. For the main thread; all others block signals.
+class ProgramEnder {
+ public:
+  /// Holds signals back until there is a program.
+  ProgramEnder() {
+    struct sigaction own {};
+    own.sa_handler = end_with_program;
+    own.sa_flags = static_cast<int>(SA_RESETHAND);
+    ::sigemptyset(&own.sa_mask);
+    for (const int signal : kEndingSignals) ::sigaddset(&own.sa_mask, signal);
+    ::pthread_sigmask(SIG_BLOCK, &own.sa_mask, &mask_);
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+      ::sigaction(kEndingSignals[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler != SIG_IGN) ::sigaction(kEndingSignals[i], &own, nullptr);
+    }
+  }
+  ~ProgramEnder() {
+    program_group = 0;
+    for (std::size_t i = 0; i < before_.size(); ++i) ::sigaction(kEndingSignals[i], &before_[i], nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  ProgramEnder(const ProgramEnder&) = delete;
+  ProgramEnder& operator=(const ProgramEnder&) = delete;
+
+  void started(pid_t group) {
+    program_group = group;
+    ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+  }
+
+ private:
+  std::array<struct sigaction, kEndingSignals.size()> before_{};
+  sigset_t mask_{};
+};
 
 std::vector<std::string> environment_of(const PhaseProcess& process, const JobPlace& place, Rank rank) {
   std::vector<std::string> variables = rank_environment(own_environment(), place, rank);
@@ -69,8 +119,9 @@ bool has_ended(const Child& child) {
   return !known || info.si_pid != 0;
 }
 
-/// Waits for the child and copies its output. Kills it when another rank has given up, or at the deadline; not even
-/// then does it wait for a process that the kernel holds, or for one that left the group with the child's output.
+/// Waits for the child and copies its output. Kills its group when it has ended, when another rank has given up, or at
+/// the deadline; not even then does it wait for a process that the kernel holds, or for one that left the group with
+/// the child's output.
 Result<int> wait_for(const Child& child, TuneRanks& ranks, std::ofstream& log) {
   const auto deadline = after(Seconds(ranks.patience_s()));
   auto last = Clock::time_point::max();
@@ -82,14 +133,15 @@ Result<int> wait_for(const Child& child, TuneRanks& ranks, std::ofstream& log) {
       if (stream.fd >= 0 && !pass_on(stream.fd, log)) stream.fd = -1;
     }
     ended = has_ended(child);
-    late = late || Clock::now() > deadline;
-    if (!late && ranks.failure()) continue;
+    late = late || (!ended && Clock::now() > deadline);
+    if (!ended && !late && ranks.failure()) continue;
     ::kill(-child.pid, SIGKILL);
-    if (last == Clock::time_point::max()) last = after(kLastWords);
+    if (last == Clock::time_point::max()) last = after(ended ? kLeftOutput : kLastWords);
     if (Clock::now() > last) break;
   }
   int status = SIGKILL;
   if (ended) {
+    program_group = 0;  // from here on its number may be another's
     while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
     }
   }
@@ -107,8 +159,10 @@ Status give_up(TuneRanks& ranks, const Status& cause) {
 Status run(TuneRanks& ranks, const PhaseProcess& process, const std::vector<std::string>& variables) {
   std::ofstream log(process.log, std::ios::trunc);
   if (!log) return give_up(ranks, unavailable(process.log + " cannot be written: " + std::strerror(errno)));
+  ProgramEnder ender;
   const Result<Child> child = start_child(process.program, variables);
   if (!child) return give_up(ranks, child.status());
+  ender.started(child->pid);
   const Result<int> code = wait_for(*child, ranks, log);
   log.close();
   if (const Status failure = ranks.failure(); !failure) return failure;

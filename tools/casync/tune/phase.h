@@ -18,7 +18,9 @@ struct PhaseProcess {
   std::string log;                   ///< file for stdout and stderr
 };
 
-/// Runs the process on every rank at once, at a place of their own, and waits for all of them. Collective.
+/// Runs the process on every rank at once, at a place of their own, and waits for all of them. Collective. To be called
+/// by the main thread. Processes that it leaves in its group end with it, and all do with this process if SIGINT,
+/// SIGTERM or SIGHUP ends that.
 /// A rank whose process fails ends those of the others. Unavailable: names the rank, the exit code and the last lines
 /// of its log. Timeout: the process ran longer than the ranks' patience. Otherwise errors as TuneRanks and start_child.
 Status run_phase(TuneRanks& ranks, const PhaseProcess& process);

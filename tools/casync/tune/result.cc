@@ -10,6 +10,7 @@
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_file.h"
 #include "casync/planner/search/payload_bits.h"
+#include "runtime/session/agreement.h"
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/formatted.h"
 #include "tools/casync/measurement/numbers.h"
@@ -60,6 +61,13 @@ Status add_losses(TunedWay& way, const Training& training, Losses& losses, const
   return Status::ok();
 }
 
+/// The codec as a trace has it: of a program it says what that is and not where it lies. Errors as parse_codec_choice.
+Result<CodecChoice> as_traced(const std::string& codec) {
+  const Result<CodecChoice> choice = parse_codec_choice(codec);
+  CASYNC_RETURN_IF_ERROR(choice.status());
+  return parse_codec_choice(runtime::identity_of(*choice));
+}
+
 /// One run of a way.
 Result<TunedWay> measured_run(const std::string& name, const std::string& folder, const std::string& codec) {
   const Result<TraceFolder> traces = read_trace_folder(folder);
@@ -69,11 +77,10 @@ Result<TunedWay> measured_run(const std::string& name, const std::string& folder
     return invalid_argument(folder + ": the program ended after " + numbers["traced_steps"].dump() +
                             " steps, expected " + std::to_string(kFewestSteps) + " at least");
   }
+  const Result<CodecChoice> expected = as_traced(codec);
   for (const TracedGradient& gradient : traces->traces.front().gradients) {
     const Result<CodecChoice> used = parse_codec_choice(gradient.codec);
-    if (codec.empty() || !used) continue;
-    const Result<CodecChoice> expected = parse_codec_choice(codec);
-    if (expected && used->name != expected->name) {
+    if (expected && used && used->name != expected->name) {
       return invalid_argument("gradient " + gradient.name + " used codec " + used->name + " and not " + codec +
                               ": the program names its codec or plan itself; leave both out while it is tuned");
     }

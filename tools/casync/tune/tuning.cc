@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/tune/tuning.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
+#include "casync/model/codec_choice.h"
 #include "casync/planner/model_file.h"
+#include "casync/planner/plan_library.h"
+#include "tools/casync/codec_facts.h"
+#include "tools/casync/input_files.h"
+#include "tools/casync/planning/inputs.h"
 #include "tools/casync/planning/overlap.h"
 #include "tools/casync/planning/unequal.h"
 #include "tools/casync/tune/choice.h"
+#include "tools/casync/tune/folder.h"
 #include "tools/casync/tune/phase.h"
 #include "tools/casync/tune/result.h"
 
@@ -23,35 +28,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kAgain = ".again";
+constexpr const char* kProfileFile = "profile.txtpb";
+constexpr const char* kProfilePart = "profile.part";
 
 TuneGoal goal_of(const TuneOptions& options) { return options.goal == "step" ? TuneGoal::kStep : TuneGoal::kLoss; }
-
-/// The identity of the phases in the folder: another program, goal, number of steps or of ranks starts anew, and so do
-/// other codecs where the plan depends on them.
-std::string identity_of(const TuneOptions& options, int ranks) {
-  nlohmann::ordered_json json{
-      {"ranks", ranks}, {"steps", options.steps}, {"goal", options.goal}, {"program", options.program}};
-  if (goal_of(options) == TuneGoal::kStep) json["codecs"] = options.codecs;
-  return json.dump();
-}
-
-/// Replaces the file at once: whoever reads it finds the old text or the new one.
-Status write_whole(const std::string& path, const std::string& text) {
-  const std::string part = path + ".part" + std::to_string(::getpid());  // ranks of one machine write at once
-  {
-    std::ofstream file(part, std::ios::binary);
-    file << text;
-    if (!file.flush()) return unavailable(part + " cannot be written");
-  }
-  std::error_code error;
-  fs::rename(part, path, error);
-  return error ? unavailable(path + " cannot be written: " + error.message()) : Status::ok();
-}
-
-std::string text_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::vector<std::string> split(const std::string& names) {
   std::vector<std::string> parts;
@@ -74,7 +54,8 @@ class Tuning {
     for (const std::string& codec : options_.codecs) CASYNC_RETURN_IF_ERROR(train(codec));
     CASYNC_RETURN_IF_ERROR(train_again());
     CASYNC_RETURN_IF_ERROR(choose());
-    return ranks_.rank() == 0 ? summarize() : Status::ok();
+    if (ranks_.rank() == 0) CASYNC_RETURN_IF_ERROR(summarize());
+    return ranks_.meet("reported");  // a report may take longer than ranks that close wait for each other
   }
 
  private:
@@ -83,39 +64,92 @@ class Tuning {
     return path(phase + ".rank" + std::to_string(ranks_.rank()) + ".log");
   }
 
-  /// The folder, on each machine. Rank 0 decides if results in it can be kept.
+  /// The folder, on each machine. Rank 0 decides if results in it can be kept. Once all ranks have refused nothing, it
+  /// removes those of another call.
   Status prepare() {
     std::error_code error;
     fs::create_directories(options_.directory, error);
     if (error) return unavailable(options_.directory + " cannot be made: " + error.message());
-    const std::string mine = identity_of(options_, ranks_.ranks());
-    std::string known;
-    std::ifstream file(path("tune.json"));
-    std::getline(file, known);
-    const Result<std::string> keep = ranks_.from_rank_0("kept", !options_.fresh && known == mine ? "yes" : "no");
-    CASYNC_RETURN_IF_ERROR(keep.status());
-    if (*keep == "yes") return Status::ok();
-    if (ranks_.rank() == 0) {
-      for (const char* name : {"record", "profile.txtpb", "planned.txtpb", "plan.txtpb", "report.html"}) {
-        fs::remove_all(path(name), error);
-      }
-      for (const std::string& way : all_ways()) {
-        fs::remove_all(path(way), error);
-        fs::remove_all(path(way + kAgain), error);
-      }
-      std::ofstream(path("tune.json")) << mine << "\n";
+    if (ranks_.rank() == 0) CASYNC_RETURN_IF_ERROR(read_inputs());
+    CASYNC_RETURN_IF_ERROR(ranks_.meet("inputs"));
+    for (const std::string& codec : options_.codecs) {
+      const Result<std::string> name = file_name_of(codec);
+      CASYNC_RETURN_IF_ERROR(name.status());
+      folders_[codec] = *name;
     }
-    return ranks_.meet("prepared");
+    profile_is_here_ = fs::equivalent(options_.profile, path(kProfileFile), error);
+    Result<TuneRecord> record = read_tune_record(options_.directory);
+    CASYNC_RETURN_IF_ERROR(record.status());
+    const std::set<std::string> names = outputs();
+    CASYNC_RETURN_IF_ERROR(check_own(options_.directory, *record, names));
+    const std::string mine = identity();
+    const bool known = !options_.fresh && record->identity == mine;
+    const Result<std::string> keep = ranks_.from_rank_0("kept", known ? "yes" : "no");
+    CASYNC_RETURN_IF_ERROR(keep.status());
+    if (*keep == "no" && ranks_.rank() == 0) CASYNC_RETURN_IF_ERROR(clear(*record));
+    record->identity = mine;
+    record->made.insert(names.begin(), names.end());
+    return spread(kTuneRecord, text_of(*record));
+  }
+
+  /// Refuses on rank 0 what a later phase would, and reads the profile.
+  Status read_inputs() {
+    for (const std::string& codec : options_.codecs) {
+      const Result<CodecChoice> choice = parse_codec_choice(codec);
+      CASYNC_RETURN_IF_ERROR(choice.status());
+      CASYNC_RETURN_IF_ERROR(facts_of(*choice).status());
+    }
+    if (options_.profile.empty()) return Status::ok();
+    CASYNC_RETURN_IF_ERROR(read_profile_input(options_.profile).status());
+    const Result<std::string> text = text_of_input("profile file", options_.profile);
+    CASYNC_RETURN_IF_ERROR(text.status());
+    profile_ = *text;
+    return Status::ok();
+  }
+
+  /// Names in the folder that this call writes, besides logs.
+  std::set<std::string> outputs() const {
+    std::set<std::string> names = {"record", kProfilePart, "planned.txtpb", "plan.txtpb", "report.html"};
+    if (!profile_is_here_) names.insert(kProfileFile);
+    for (const std::string& way : all_ways()) {
+      names.insert(folder_of(way));
+      names.insert(folder_of(way) + kAgain);
+    }
+    return names;
+  }
+
+  /// The identity of the phases in the folder, on rank 0: another program, goal, profile, device, number of steps or of
+  /// ranks starts anew, and so do other codecs where the plan depends on them.
+  std::string identity() const {
+    nlohmann::ordered_json json{
+        {"ranks", ranks_.ranks()}, {"steps", options_.steps}, {"goal", options_.goal}, {"program", options_.program}};
+    json["profile"] = digest_of_file(profile_);
+    json["device"] = options_.device;
+    if (goal_of(options_) == TuneGoal::kStep) {
+      for (const std::string& codec : options_.codecs) json["codecs"].push_back(folder_of(codec));
+    }
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  }
+
+  /// Removes what earlier calls made, but for the profile if this call is given that one. A call that is interrupted
+  /// meanwhile leaves results of no call.
+  Status clear(TuneRecord& record) const {
+    record.identity.clear();
+    CASYNC_RETURN_IF_ERROR(write_whole(path(kTuneRecord), text_of(record)));
+    std::set<std::string> names = record.made;
+    if (profile_is_here_) names.erase(kProfileFile);
+    return remove_names(options_.directory, names);
   }
 
   /// True on all ranks if rank 0 has this phase's result from an earlier, interrupted call.
-  Result<bool> is_done(const std::string& phase, const std::string& result) {
+  Result<bool> is_done(const std::string& phase, const std::string& result,
+                       const char* kept = " (kept from an earlier call)") {
     ++phase_;
     const Result<std::string> found = ranks_.from_rank_0(phase, fs::exists(result) ? "yes" : "no");
     CASYNC_RETURN_IF_ERROR(found.status());
     if (ranks_.rank() == 0) {
       std::fprintf(stderr, "casync tune: %d of %zu: %s%s\n", phase_, phases_, phase.c_str(),
-                   *found == "yes" ? " (kept from an earlier call)" : "");
+                   *found == "yes" ? kept : "");
     }
     return *found == "yes";
   }
@@ -127,6 +161,12 @@ class Tuning {
     return {"CASYNC_CODEC=" + way};
   }
 
+  /// The name of a way's files.
+  const std::string& folder_of(const std::string& way) const {
+    const auto found = folders_.find(way);
+    return found == folders_.end() ? way : found->second;
+  }
+
   std::vector<std::string> all_ways() const {
     std::vector<std::string> ways = {kUncompressed, kPlanned};
     ways.insert(ways.end(), options_.codecs.begin(), options_.codecs.end());
@@ -134,7 +174,7 @@ class Tuning {
   }
 
   Status train(const std::string& way, const std::string& run = "") {
-    const std::string folder = way + run;
+    const std::string folder = folder_of(way) + run;
     const std::string phase = "training, " + way + (run.empty() ? "" : " again");
     const Result<bool> done = is_done(phase, path(folder) + "/rank0.trace.json");
     CASYNC_RETURN_IF_ERROR(done.status());
@@ -169,8 +209,8 @@ class Tuning {
   Result<std::vector<TunedWay>> measured(const std::vector<std::string>& again) const {
     std::vector<TunedWay> ways;
     for (const std::string& name : all_ways()) {
-      std::vector<std::string> folders = {path(name)};
-      if (std::find(again.begin(), again.end(), name) != again.end()) folders.push_back(path(name + kAgain));
+      std::vector<std::string> folders = {path(folder_of(name))};
+      if (std::find(again.begin(), again.end(), name) != again.end()) folders.push_back(folders.front() + kAgain);
       const std::string codec = name == kUncompressed ? "none" : name == kPlanned ? "" : name;
       Result<TunedWay> way = measured_way(name, folders, codec);
       CASYNC_RETURN_IF_ERROR(way.status());
@@ -181,26 +221,27 @@ class Tuning {
   }
 
   Status profile() {
-    const Result<bool> done = is_done("profile of codecs and links", path("profile.txtpb"));
+    const Result<bool> done = profile_is_here_
+                                  ? is_done("profile of codecs and links", path(kProfileFile), " (as given)")
+                                  : is_done("profile of codecs and links", path(kProfileFile));
     CASYNC_RETURN_IF_ERROR(done.status());
     if (*done) return Status::ok();
     if (!options_.profile.empty()) return take_profile();
-    const std::string part = path("profile.part");
+    const std::string part = path(kProfilePart);
     std::vector<std::string> command = {own_path(), "profile", "--quick", "-o", part};
     if (!options_.device.empty()) command.insert(command.end(), {"--device", options_.device});
     CASYNC_RETURN_IF_ERROR(run_phase(
         ranks_,
         {"profile", command, {}, {"CASYNC_PLAN", "CASYNC_CODEC", "CASYNC_RECORD", "CASYNC_TRACE"}, log_of("profile")}));
     // A profile that was cut short is never taken for a whole one.
-    if (ranks_.rank() == 0) fs::rename(part, path("profile.txtpb"));
+    if (ranks_.rank() == 0) fs::rename(part, path(kProfileFile));
     return Status::ok();
   }
 
   Status take_profile() {
     if (ranks_.rank() == 0) {
-      std::error_code error;
-      fs::copy_file(options_.profile, path("profile.txtpb"), error);
-      if (error) ranks_.give_up(invalid_argument(options_.profile + " cannot be copied: " + error.message()));
+      const Status written = write_whole(path(kProfileFile), profile_);
+      if (!written) ranks_.give_up(written);
     }
     return ranks_.meet("profile");
   }
@@ -257,7 +298,7 @@ class Tuning {
   /// plan.
   Status make_plan() {
     std::vector<std::string> program = {own_path(), "plan", "--goal", options_.goal, "-o", path("planned.txtpb")};
-    program.insert(program.end(), {"--profile", path("profile.txtpb"), "--model", path("record/model.txtpb")});
+    program.insert(program.end(), {"--profile", path(kProfileFile), "--model", path("record/model.txtpb")});
     program.insert(program.end(), {"--gradients", path("record/gradients.safetensors")});
     program.insert(program.end(), {"-n", std::to_string(ranks_.ranks()), "--nodes", std::to_string(ranks_.nodes())});
     if (goal_of(options_) == TuneGoal::kStep) program.insert(program.end(), {"--codecs", joined(options_.codecs)});
@@ -268,13 +309,13 @@ class Tuning {
   /// prediction next to a plan's if this machine has the traces of all ranks.
   Status make_report() {
     const std::string shown = chosen_ == kUncompressed ? kPlanned : chosen_;
-    std::vector<std::string> program = {own_path(),          "report", path(shown),        "--beside",
+    std::vector<std::string> program = {own_path(),          "report", path(folder_of(shown)), "--beside",
                                         path(kUncompressed), "-o",     path("report.html")};
     bool all = shown == kPlanned;
     for (Rank rank = 0; rank < ranks_.ranks(); ++rank) {
       all = all && fs::exists(path(kPlanned) + "/rank" + std::to_string(rank) + ".trace.json");
     }
-    if (all) program.insert(program.end(), {"--profile", path("profile.txtpb")});
+    if (all) program.insert(program.end(), {"--profile", path(kProfileFile)});
     return run_to_end(ranks_, {"report", std::move(program), {}, {}, log_of("report")});
   }
 
@@ -300,11 +341,14 @@ class Tuning {
 
   const TuneOptions& options_;
   TuneRanks& ranks_;
+  std::map<std::string, std::string> folders_;  ///< of each codec's training
+  bool profile_is_here_ = false;                ///< the given profile is the folder's own
   int phase_ = 0;
   std::size_t phases_ = 4 + options_.codecs.size();
   std::vector<std::string> again_;  ///< ways with a second run
   // Empty on ranks other than 0.
   std::vector<TunedWay> ways_;
+  std::string profile_;  ///< the given one's text
   std::string chosen_, gain_;
 };
 
