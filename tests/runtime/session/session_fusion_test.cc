@@ -73,7 +73,7 @@ TEST_CASE("session: with a coordinator of links the same bytes arrive") {
 }
 
 TEST_CASE("session: with a coordinator of links ranks may go on in any order, though large messages wait for places") {
-  const std::string transport = GENERATE("ucx:tcp", "ucx:shm");
+  const std::string transport = GENERATE("loopback", "ucx:tcp", "ucx:shm");
   const Elements elements = GENERATE(Elements{300}, Elements{600'000});
   CAPTURE(transport, elements);
   const std::string complaints = wait_in_turn("coordinated: true", elements, transport);
