@@ -9,7 +9,8 @@
 namespace casync::runtime {
 namespace {
 
-// When the coordinator says nothing for so long, a rank sends without its leave: that is slow, and never a hang.
+// When the coordinator says nothing for so long, or what it gave leave for does not leave (the peer may be waiting for
+// what is behind that), a rank sends without its leave: that is slow, and never a hang.
 constexpr std::chrono::milliseconds kWithoutLeave{20};
 
 constexpr Rank kCoordinator = 0;
@@ -49,9 +50,8 @@ void CoordinatedSends::allow(Rank peer) {
 
 void CoordinatedSends::want(Rank peer, Clock::time_point now) {
   Leave& one = leave(peer);
-  if (one.wanted) return;
-  one.wanted = true;
-  one.wanted_since = now;
+  if (std::exchange(one.wanted, true)) return;
+  one.waits_since = now;
   Bytes bytes = 0;
   sends_.for_each(peer, [&](const ReadyTask& ready) { bytes += handover_.bytes_of(ready); });
   bytes = std::max<Bytes>(bytes, 1);
@@ -82,7 +82,7 @@ bool CoordinatedSends::flush() {
   grant(now);
   sends_.keep_listed([&](Rank peer) {
     any |= flush(peer, now);
-    return !sends_.is_empty(peer) || leave(peer).wanted || leave(peer).granted;
+    return !sends_.is_empty(peer);
   });
   grant(now);
   return any;
@@ -91,21 +91,23 @@ bool CoordinatedSends::flush() {
 /// Hands over everything that is ready for a peer, or asks for leave. Returns true if something was.
 bool CoordinatedSends::flush(Rank peer, Clock::time_point now) {
   Leave& one = leave(peer);
-  const bool late = one.wanted && now >= one.wanted_since + kWithoutLeave;
-  const bool empty = sends_.is_empty(peer);
-  if (!empty && (one.granted || late)) {
-    one.in_grant = one.in_grant || one.granted;
-    while (!sends_.is_empty(peer)) handover_.hand_over(peer, now);
-    one.granted = one.wanted = false;
-    return true;
-  }
-  if (!empty && !one.in_grant) {
-    want(peer, now);
-  } else if (empty && std::exchange(one.granted, false)) {
+  const bool granted = std::exchange(one.granted, false);
+  if (granted) {
     one.wanted = false;
     one.in_grant = true;
-    if (handover_.is_idle(peer)) end_grant(peer);  // nothing is left to be sent
   }
+  if (sends_.is_empty(peer)) {
+    one.waits = false;
+    if (granted && handover_.is_idle(peer)) end_grant(peer);  // nothing is left to be sent
+    return false;
+  }
+  if (granted || (one.waits && now >= one.waits_since + kWithoutLeave)) {
+    while (!sends_.is_empty(peer)) handover_.hand_over(peer, now);
+    one.waits = false;
+    return true;
+  }
+  if (!std::exchange(one.waits, true)) one.waits_since = now;
+  if (!one.in_grant) want(peer, now);
   return false;
 }
 
@@ -127,7 +129,8 @@ Clock::time_point CoordinatedSends::due() const {
   Clock::time_point due = coordinator_ == nullptr ? Clock::time_point::max() : coordinator_->next_due();
   for (const Rank peer : sends_.listed()) {
     const Leave& one = leave(peer);
-    due = std::min(due, one.granted ? Clock::time_point{} : one.wanted_since + kWithoutLeave);
+    const bool sleeps = one.waits && !one.granted;
+    due = std::min(due, sleeps ? one.waits_since + kWithoutLeave : Clock::time_point{});
   }
   return due;
 }

@@ -14,7 +14,8 @@
 namespace casync::runtime {
 
 /// Sends by leave of the coordinator (LinkCoordinator), which runs on rank 0's progress thread: wants, grants and ends
-/// are messages without a payload. The progress thread's.
+/// are messages without a payload. Leave must not become an order between ranks: what has waited for too long goes
+/// without it. The progress thread's.
 class CoordinatedSends {
  public:
   /// Borrows all of these.
@@ -32,10 +33,11 @@ class CoordinatedSends {
  private:
   /// The coordinator's leave to send to a peer.
   struct Leave {
-    bool wanted = false;    ///< the coordinator has been asked
-    bool granted = false;   ///< the coordinator has said yes
+    bool wanted = false;    ///< the coordinator has been asked, and has not answered
+    bool granted = false;   ///< the coordinator has said yes, and nothing has been sent since
     bool in_grant = false;  ///< some of the granted bytes have not left
-    Clock::time_point wanted_since{};
+    bool waits = false;     ///< sends are ready, and wait for leave or for the end of the last one
+    Clock::time_point waits_since{};
   };
 
   const Leave& leave(Rank peer) const { return leaves_[static_cast<std::size_t>(peer)]; }

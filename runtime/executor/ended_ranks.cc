@@ -7,7 +7,7 @@ namespace casync::runtime {
 
 bool EndedRanks::end(Rank rank, std::uint32_t steps) {
   if (has_ended(rank)) return false;
-  ended_at_[static_cast<std::size_t>(rank)] = steps;
+  ended_at_[static_cast<std::size_t>(rank)] = std::min(steps, kNotEnded - 1);  // the word may say any number
   count_.fetch_add(1);
   return true;
 }

@@ -54,7 +54,7 @@ void JobEnd::peer_left(Rank peer, const std::string& last_words) {
   Result<Farewell> farewell = decode_farewell(last_words);
   if (!farewell) {
     const Status status = farewell.status();
-    return parts_.executor->failures().fail(Status(status.code(), named(peer) + ": " + status.message()));
+    return end_here(Status(status.code(), named(peer) + ": " + status.message()));
   }
   const Status why = peer_failure(named(peer) + " left the job: its session was closed");
   // With gossip a peer may be steps ahead when it leaves, and the executor knows which steps it has completed.

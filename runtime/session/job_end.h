@@ -33,7 +33,7 @@ class JobEnd {
   void end_here(const Status& cause);
   /// The connection to a peer broke, or what it sent is wrong.
   void peer_broke(Rank peer, const Status& status);
-  /// A peer said goodbye, with a Farewell.
+  /// A peer said goodbye, with a Farewell; anything else ends the job.
   void peer_left(Rank peer, const std::string& last_words);
 
  private:

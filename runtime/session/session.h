@@ -194,9 +194,10 @@ class Session {
   virtual SessionStats stats() const = 0;
 
   /// Residuals and counters as of the last committed step. Not while a step is under way, nor after a gradient that has
-  /// one buffer for its residual was submitted in it (InvalidArgument). Of asynchronous ranks also what they have not
-  /// been told, and only where that is the same for all ranks: ahead of the first step, and between a consensus and the
-  /// next submission (InvalidArgument). The same for load_state().
+  /// one buffer for its residual, or copies of parameters that the step changes (gossip with codecs), was submitted in
+  /// it (InvalidArgument). Of asynchronous ranks also what they have not been told, and only where that is the same for
+  /// all ranks: ahead of the first step, and between a consensus and the next submission (InvalidArgument). The same
+  /// for load_state().
   virtual Result<SessionState> state() const = 0;
   /// Goes on from `state`, earlier or later than this session's step; gradients that it does not name begin without a
   /// residual, and those declared later find theirs. On every rank, or on none: the next submit compares the steps, and

@@ -20,7 +20,8 @@ bool is_residual(const GradientRun& run) {
   return !run.rounds && run.related.neighbourhoods() == 0 && run.kept.is_residual();
 }
 
-/// Returns true if the step under way changes the state that the last one left.
+/// Returns true if the step under way changes the residual that the last one left. Gossip's copies are none: a step
+/// that is not finite harms no copy.
 bool changes_in_place(const GradientRun& run) {
   return run.step.keeps() && run.kept.memory() == ResidualMemory::kOneBuffer && run.kept.floats() > 0;
 }
@@ -101,13 +102,16 @@ Status SessionStates::begin_anew() {
   return Status::ok();
 }
 
-/// InvalidArgument: the step under way has changed a state in place.
+/// InvalidArgument: the step under way has changed a state in place, and perhaps not on all ranks.
 Status SessionStates::check_committed() const {
+  const bool changes_copies = tables_.step.exchanged() == Exchanged::kParameters;
   for (std::size_t i = 0; i < tables_.gradients.size(); ++i) {
     const GradientRun* const run = tables_.gradients.run(i);
     if (!tables_.submissions.in_step(i) || run == nullptr) continue;
-    if (!changes_in_place(*run)) continue;
-    return invalid_argument("gradient " + run->spec.name + " keeps its residual in one buffer, which step " +
+    const bool copies = changes_copies && run->kept.is_in_place();
+    if (!copies && !changes_in_place(*run)) continue;
+    return invalid_argument("gradient " + run->spec.name + " keeps " +
+                            (copies ? "copies of parameters" : "its residual in one buffer") + ", which step " +
                             std::to_string(tables_.step.number()) + " has changed: " +
                             (parts_.executor->failures().failing()
                                  ? "the step has failed, so go on from an earlier state"

@@ -87,6 +87,69 @@ TEST_CASE("coordinated sends: a rank that hears nothing sends without leave, and
   CHECK(words[0].hop == kEndHop);
 }
 
+TEST_CASE("coordinated sends: sends that wait behind granted bytes go without leave, and their leave ends with all") {
+  CoordinatedSide side(1);
+  side.waiting.add(2, 100);
+  CHECK_FALSE(side.sends.flush());
+  side.sends.take(0, CoordinatedSide::word(kGrantHop, 2));
+  CHECK(side.sends.flush());
+  CHECK(side.words().size() == 1);
+  side.waiting.add(2, 50);  // rank 2 may need it to take the first one
+  const Clock::time_point before = Clock::now();
+  CHECK_FALSE(side.sends.flush());
+  CHECK(side.words().empty());
+  const Clock::time_point due = side.sends.due();
+  CHECK(due > before);  // until then nothing can be done
+  CHECK(due < before + std::chrono::seconds(10));
+  std::this_thread::sleep_until(due);
+  CHECK(side.sends.flush());
+  CHECK(side.waiting.left() == std::vector<std::uint64_t>{1});
+  CHECK(side.sends.due() == Clock::time_point::max());
+  side.waiting.handover.sent(2, 50, Clock::now());
+  side.sends.sent(2);
+  CHECK(side.words().empty());
+  side.waiting.handover.sent(2, 100, Clock::now());
+  side.sends.sent(2);
+  const std::vector<MessageKey> words = side.words();
+  REQUIRE(words.size() == 1);
+  CHECK(words[0].hop == kEndHop);
+}
+
+TEST_CASE("coordinated sends: the coordinator is asked again once granted bytes have left") {
+  CoordinatedSide side(1);
+  side.waiting.add(2, 100);
+  CHECK_FALSE(side.sends.flush());
+  side.sends.take(0, CoordinatedSide::word(kGrantHop, 2));
+  CHECK(side.sends.flush());
+  side.waiting.add(2, 50);
+  side.words();
+  side.waiting.handover.sent(2, 100, Clock::now());
+  side.sends.sent(2);
+  CHECK_FALSE(side.sends.flush());
+  const std::vector<MessageKey> words = side.words();
+  REQUIRE(words.size() == 2);
+  CHECK(words[0].hop == kEndHop);
+  CHECK(words[1].hop == kWantHop);
+  CHECK(words[1].gradient == 50);
+}
+
+TEST_CASE("coordinated sends: a rank that has sent without leave asks no second time ahead of the answer") {
+  CoordinatedSide side(1);
+  side.waiting.add(2, 100);
+  CHECK_FALSE(side.sends.flush());
+  std::this_thread::sleep_until(side.sends.due());
+  CHECK(side.sends.flush());
+  CHECK(side.words().size() == 1);
+  side.waiting.add(2, 50);
+  const Clock::time_point before = Clock::now();
+  CHECK_FALSE(side.sends.flush());
+  CHECK(side.words().empty());
+  CHECK(side.sends.due() > before);
+  side.sends.take(0, CoordinatedSide::word(kGrantHop, 2));
+  CHECK(side.sends.flush());
+  CHECK(side.waiting.left() == std::vector<std::uint64_t>{1});
+}
+
 TEST_CASE("coordinated sends: rank 0 gives leave to one sender to a rank at a time, itself included") {
   CoordinatedSide side(0);
   side.sends.take(1, CoordinatedSide::word(kWantHop, 2, LinkCoordinator::kBulk));

@@ -24,3 +24,14 @@ TEST_CASE("ended ranks: each ends once, and takes no part in the steps from ther
   CHECK(ended.are_all());
   CHECK(ended.first_without(0) == 2);
 }
+
+TEST_CASE("ended ranks: one that says the largest number of steps has ended all the same, and counts once") {
+  EndedRanks ended(2);
+  CHECK(ended.end(1, ~0u));
+  CHECK(ended.has_ended(1));
+  CHECK_FALSE(ended.end(1, ~0u));
+  CHECK(ended.others() == "rank 0 has");
+  CHECK_FALSE(ended.are_all());
+  CHECK(ended.end(0, 4));
+  CHECK(ended.are_all());
+}

@@ -85,7 +85,9 @@ TEST_CASE("job end: a goodbye is known here, and ends the job only if it is none
   }
   SECTION("none") {
     session.job_end.peer_left(1, "?");
-    CHECK_THAT(session.job_end.failure().text(), Catch::StartsWith("DataLoss: rank 1 (node1, pid 101): "));
+    const std::string text = session.job_end.failure().text();
+    CHECK_THAT(text, Catch::StartsWith("DataLoss: rank 1 (node1, pid 101): "));
+    CHECK(session.group->told().causes == Texts{text});
     CHECK(test::first_gone(session.gone) == "OK");
   }
 }

@@ -14,6 +14,7 @@
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/mixed_training.h"
 #include "tests/runtime/session/plan_file.h"
+#include "tests/runtime/session/waits_in_turn.h"
 #include "tests/runtime/session/wrapped_transport.h"
 #include "tests/support/ranks.h"
 
@@ -101,46 +102,6 @@ std::string overtake(Bytes credit, std::vector<Bytes>& sent) {
   return complaints;
 }
 
-/// Each rank submits its gradients in an order of its own, and waits for one, then submits the next; rank 0 submits
-/// all first. Returns "" if all results are right.
-std::string wait_in_turn(Bytes credit, Elements elements, const std::string& transport) {
-  const PlanFile plan("credit_bytes: " + std::to_string(credit));
-  return with_sessions(
-      2, by(plan),
-      [&](Session& session, RankContext& context) -> std::string {
-        constexpr int kGradients = 4;
-        std::vector<GradientId> ids;
-        for (int i = 0; i < kGradients; ++i) {
-          const Result<GradientId> id = declare(session, "g" + std::to_string(i), elements);
-          if (!id) return id.status().text();
-          ids.push_back(*id);
-        }
-        for (unsigned step = 0; step < 3; ++step) {
-          std::vector<std::vector<float>> values;
-          std::vector<Handle> handles(kGradients);
-          const auto submit = [&](std::size_t i) {
-            const Submission one{ids[i], view_of(values[i])};
-            return session.submit({&one, 1}, {&handles[i], 1});
-          };
-          for (unsigned i = 0; i < kGradients; ++i) {
-            values.push_back(contribution(context.rank, elements, 10 * step + i));
-            const Status status = context.rank == 0 ? submit(i) : Status::ok();
-            if (!status) return status.text();
-          }
-          for (std::size_t i = kGradients; i-- > 0;) {  // the last one first
-            if (context.rank == 1) {
-              if (const Status status = submit(i); !status) return status.text();
-            }
-            if (const Status status = session.wait(handles[i], -1); !status) return status.text();
-            if (values[i] != average(2, elements, 10 * step + static_cast<unsigned>(i))) return "not the mean";
-          }
-          if (const Result<StepResult> done = session.step(); !done) return done.status().text();
-        }
-        return "";
-      },
-      transport);
-}
-
 /// Trains four ranks on two nodes. `last`: rank 0's gradients at the end.
 std::string train(const std::string& plan_text, const std::string& transport, std::vector<float>& last) {
   const PlanFile plan(plan_text);
@@ -172,7 +133,7 @@ TEST_CASE("session: a message that waits for its place gives its credit back, so
   const std::string transport = GENERATE("loopback", "ucx:tcp", "ucx:shm");
   const Elements elements = GENERATE(Elements{300}, Elements{50'000}, Elements{600'000});
   CAPTURE(transport, elements);
-  const std::string complaints = wait_in_turn(1, elements, transport);
+  const std::string complaints = wait_in_turn("credit_bytes: 1", elements, transport);
   if (!is_skipped(complaints)) CHECK(complaints == "");
 }
 

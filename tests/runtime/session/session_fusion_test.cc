@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small messages over a real transport: how many wire messages they make.
+// Small messages over a real transport: how many wire messages they make. Links with a coordinator.
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -10,6 +10,7 @@
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/mixed_training.h"
 #include "tests/runtime/session/plan_file.h"
+#include "tests/runtime/session/waits_in_turn.h"
 #include "tests/support/ranks.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -69,6 +70,18 @@ TEST_CASE("session: with a coordinator of links the same bytes arrive") {
   REQUIRE(complaints == "");
   REQUIRE(train(true, with) == "");
   CHECK(with == without);
+}
+
+TEST_CASE("session: with a coordinator of links ranks may go on in any order, though large messages wait for places") {
+  const std::string transport = GENERATE("loopback", "ucx:tcp", "ucx:shm");
+  const Elements elements = GENERATE(Elements{300}, Elements{600'000});
+  CAPTURE(transport, elements);
+  const std::string complaints = wait_in_turn("coordinated: true", elements, transport);
+  if (complaints.find("Unimplemented") != std::string::npos) {
+    WARN("[SKIP] " << complaints);
+    return;
+  }
+  CHECK(complaints == "");
 }
 
 TEST_CASE("session: 256 gradients of 8 KiB travel in wire messages as large as the plan lets them be") {

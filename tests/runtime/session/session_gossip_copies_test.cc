@@ -3,8 +3,10 @@
 // The copies of gossip with codecs that lose: in states, after a consensus, with parameters that are not finite; and
 // what is refused.
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <map>
+#include <thread>
 
 #include "casync/strategies/strategy.h"
 #include "runtime/session/difference_gossip.h"
@@ -37,6 +39,15 @@ bool copies_agree(const std::vector<SessionState>& states, std::size_t elements)
     }
   }
   return known.size() == states.size();
+}
+
+/// The state after a gradient's result is there, which comes a moment ahead of its end.
+Result<SessionState> state_within(Session& session) {
+  while (true) {
+    Result<SessionState> state = session.state();
+    if (state || state.status().message().find("a step is under way") == std::string::npos) return state;
+    std::this_thread::yield();
+  }
 }
 
 }  // namespace
@@ -125,6 +136,52 @@ TEST_CASE("gossip of differences: gradients and a consensus are exact, and a con
       for (const auto& [member, copy] : copies_in(states[rank], kRanks, kElements)) CHECK(copy == agreed[0]);
     }
   }
+}
+
+TEST_CASE("gossip of differences: a step that changes copies has no state within it, also if it has failed") {
+  constexpr std::size_t kElements = 1000, kRanks = 3;
+  const std::string plan = R"(gossip { neighbours: ring from_step: 1 } default { codec { name: "int8" } })";
+  const std::string changed = "gradient weight keeps copies of parameters, which step ";
+  std::string complaint;  // of rank 0's last state
+  std::atomic<std::size_t> complete = 0;
+  std::atomic<bool> failed = false;
+  const Clock::time_point until = after(Seconds(60));
+  const std::string complaints = with_plan(kRanks, plan, [&](Session& session, RankContext& context) -> std::string {
+    const Result<GradientId> id = declare(session, "weight", kElements);
+    if (!id) return id.status().text();
+    Floats values = contribution(context.rank, kElements, 0);
+    for (std::uint32_t i = 0; i < 3; ++i) {  // gradients, parameters, a consensus
+      const Result<SessionState> before = session.state();
+      if (!before) return before.status().text();
+      if (i == 2) {
+        if (const Status begun = session.begin_consensus(); !begun) return begun.text();
+      }
+      static_cast<void>(session.exchanged());
+      if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
+      const Result<SessionState> within = state_within(session);
+      if (i == 0 && (!within || within->gradients.at("weight").residual != before->gradients.at("weight").residual)) {
+        return "within gradients: " + within.status().text();
+      }
+      const std::string wanted = changed + std::to_string(i) + " has changed: end the step, then take the state";
+      if (i > 0 && (within || within.status().message() != wanted)) return "within: " + within.status().text();
+      if (const Result<StepResult> done = session.step(); !done) return done.status().text();
+    }
+    static_cast<void>(session.exchanged());
+    if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
+    ++complete;
+    if (context.rank == 0) {
+      while (complete < kRanks && Clock::now() < until) std::this_thread::yield();
+      session.abort("enough");
+      complaint = session.state().status().message();
+      failed = true;
+    }
+    while (!failed && Clock::now() < until) std::this_thread::yield();
+    return "at the end";
+  });
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    CHECK(complaints.find("rank " + std::to_string(rank) + ": at the end\n") != std::string::npos);
+  }
+  CHECK(complaint == changed + "3 has changed: the step has failed, so go on from an earlier state");
 }
 
 TEST_CASE("gossip of differences: parameters that are not finite are told to their rank alone, and harm no copy") {
