@@ -13,7 +13,9 @@ namespace casync {
 /// PlanError as parse_plan; InvalidArgument: no such file, or over 16 MiB; Unavailable: the module is missing.
 Result<Plan> read_plan_file(const std::string& path);
 
-/// The plan as text that reads back to the same plan, through the same module. Unavailable: it is missing.
-Result<std::string> text_of_plan(const Plan& plan);
+/// The plan as text for the file `path`, through the same module; "": for a file in any folder. It reads back to the
+/// same plan wherever the reader runs: codecs' files in the folder of `path`, or below it, are named as seen from
+/// there, so that a folder moves as a whole, and all others from the root. Unavailable: the module is missing.
+Result<std::string> text_of_plan(const Plan& plan, const std::string& path = "");
 
 }  // namespace casync

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import sys
 
@@ -11,8 +12,8 @@ from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
 QUICK = ["-n", "3", "-w", "1", "-b", "4K", "-e", "64K", "-f", "4"]
 
 
-def all_reduce(*options):
-    result = casync("bench", "all_reduce", *QUICK, "--json", *options, timeout=120)
+def all_reduce(*options, env=None):
+    result = casync("bench", "all_reduce", *QUICK, "--json", *options, timeout=120, env=env)
     ends_with(0, result, f"bench all_reduce {options}")
     rows = json.loads(result.stdout)["rows"]
     claim([row["size_bytes"] for row in rows] == [4096, 16384, 65536], "a row per size", rows)
@@ -62,6 +63,16 @@ def test_lossy_codecs_equal_their_graphs_carried_out_locally():
         rows = all_reduce("-r", "3", "--codec", codec)
         claim(all(0 < row["nmse"] < error for row in rows), "an error, as large as the codec's", rows)
         claim(all(row["codec"].startswith(codec.split(":")[0]) and row["ratio"] > 2 for row in rows), "smaller", rows)
+
+
+def test_a_codec_of_a_file_goes_over_any_strategy():
+    here = os.path.dirname(os.path.abspath(__file__))
+    file = os.path.relpath(os.path.join(here, "../../examples/02_write_a_codec/int3.cll"))
+    with temporary_folder() as folder:
+        for strategy in ([], ["--strategy", "ring"]):
+            rows = all_reduce("-r", "2", "--codec", file + ":block=64", *strategy, env={"CASYNC_CACHE_DIR": f"{folder}/cache"})
+            claim(all(row["codec"] == file + ":block=64" and 0 < row["nmse"] < 0.5 for row in rows), "name and error", rows)
+            claim(all(row["strategy"] == (strategy or ["ps"])[-1] for row in rows), "as asked", rows)
 
 
 MODEL = """version: 1

@@ -55,6 +55,47 @@ def test_explain_stays_within_rules_and_marks_a_plan_that_does_not():
         claim("casync plan --plan" in open_plan.stderr, "what makes one", open_plan.stderr)
 
 
+def test_the_step_of_a_given_plan_is_that_plans():
+    with temporary_folder() as folder:
+        files = Files(folder)
+
+        def step(*options):
+            result = casync("explain", *files.inputs, "-n", 4, "--codecs", "int4", "--json", *options)
+            ends_with(0, result, f"explain {options}")
+            return json.loads(result.stdout)["step"]
+
+        searched = step()
+        claim(searched["compress"], "the planner compresses here", searched)
+        for text, mode, compresses in (
+                ("", "", False),
+                ('default { codec { name: "int8" } strategy: ring }', "", True),
+                ('default { codec { name: "int8" } }\nstaleness: 2', "staleness: 2", True),
+                ("local_sgd { every: 4 from_step: 9 }", "local_sgd { every: 4 from_step: 9 }", False),
+                ('gossip { neighbours: ring gamma: 0.5 }\ndefault { codec { name: "int8" } }',
+                 "gossip { neighbours: ring gamma: 0.5 }", True),
+                ("asynchronous { bound: 3 first: 2 }", "asynchronous { bound: 3 first: 2 }", False),
+        ):
+            with open(files.plan, "w") as file:
+                file.write(f"version: 1\n{text}\n")
+            simulated = casync("simulate", *files.inputs, "-n", 4, "--plan", files.plan, "--json")
+            ends_with(0, simulated, "simulate")
+            step_ms = json.loads(simulated.stdout)["step_ms"]
+            found = step("--plan", files.plan)
+            claim(abs(found["planned_ms"] / step_ms - 1) < 1e-9, "its step, and not the planner's", text, found, step_ms)
+            claim(abs(found["uncompressed_ms"] / searched["uncompressed_ms"] - 1) < 1e-9, "over the same", found, searched)
+            claim((found["mode"], found["compress"], found["modes"]) == (mode, compresses, []), "as it is", text, found)
+            lines = casync("explain", *files.inputs, "-n", 4, "--codecs", "int4", "--plan", files.plan).stdout.splitlines()
+            claim(lines[0] == f"compress: {'yes' if compresses else 'no'}", "the first line", lines)
+            claim((f"with this plan and {mode}" if mode else "with this plan") in lines[1], "the second", lines)
+        with open(files.plan, "w") as file:
+            file.write('version: 1\ncoordinated: true\ndefault { max_error: 0.03 }\n')
+        refused = casync("explain", *files.inputs, "-n", 4, "--plan", files.plan)
+        ends_with(3, refused, "rules are no plan")
+        claim(f"{files.plan}: gradient `large.weight`: its codec is left to the planner" in refused.stderr, "who",
+              refused.stderr)
+        claim(f"{files.plan}: coordinated: predicted without" in refused.stderr, "what is not known", refused.stderr)
+
+
 def test_crossover_as_table_and_picture():
     with temporary_folder() as folder:
         files = Files(folder)

@@ -166,6 +166,11 @@ def test_modes_are_proposed_and_taken_only_if_they_are_allowed():
         claim(abs(json.loads(simulated.stdout)["step_ms"] / found["step_ms"] - 1) < 1e-9, "as simulated", simulated.stdout)
         whole = json.loads(casync("explain", *files.inputs, "-n", 4, "--codecs", "int8", "--allow-modes", "--json").stdout)
         claim(whole["step"]["mode"] == best["mode"], "explain takes it, too", whole["step"])
+        name, value = re.fullmatch("(local_sgd|staleness)\\D+(\\d+)\\D*", best["mode"]).groups()
+        asked = json.loads(casync(*inputs, "--" + name.replace("_", "-"), value, "--json").stdout)
+        claim(asked["mode"] == best["mode"] and abs(asked["step_ms"] - found["step_ms"]) < 1e-9, "the same plan", asked)
+        for key in ("uncompressed_ms", "gain", "steps"):
+            claim(abs(asked[key] / found[key] - 1) < 1e-9, f"over an exchange in every step, too: {key}", asked, found)
 
 
 def test_a_mode_that_was_asked_for_stays_and_one_without_a_loss_is_refused():
@@ -175,6 +180,11 @@ def test_a_mode_that_was_asked_for_stays_and_one_without_a_loss_is_refused():
         asked = json.loads(casync(*inputs, "--local-sgd", 16, "--json").stdout)
         claim("no training has measured how many steps local_sgd { every: 16 } takes" in asked["plan"], "said", asked["plan"])
         claim(asked["modes"] == [], "a mode that was asked for stays", asked["modes"])
+        bulk = json.loads(casync(*inputs, "--json").stdout)
+        late = json.loads(casync(*inputs, "--staleness", 1, "--json").stdout)
+        for other in (asked, late):
+            claim(abs(other["uncompressed_ms"] / bulk["uncompressed_ms"] - 1) < 1e-9, "over an exchange in every step",
+                  other["uncompressed_ms"], bulk["uncompressed_ms"])
         step = json.loads(casync(*inputs, "--goal", "step", "--json").stdout)
         claim(step["modes"] == [], "no loss, no weighing", step["modes"])
         fast = Files(folder, "1e13")

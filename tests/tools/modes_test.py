@@ -79,6 +79,14 @@ def test_such_plans_are_checked_and_none_is_searched():
             claim(f"no plan is searched for `{name}`: no training has measured" in searched.stderr, "why", searched.stderr)
 
 
+def is_refused(files, plan, *culprits):
+    """By the prediction, and by the check ahead of any."""
+    for command in (["simulate", *files.inputs, "--plan", plan], ["plan", "--check", plan, "--model", files.model]):
+        refused = casync(*command, "-n", 4)
+        ends_with(3, refused, command)
+        claim(all(culprit in refused.stderr for culprit in culprits), "named", [command, refused.stderr])
+
+
 def test_modes_that_no_session_takes_are_refused_by_name():
     with temporary_folder() as folder:
         files = Files(folder)
@@ -86,16 +94,35 @@ def test_modes_that_no_session_takes_are_refused_by_name():
                 ("version: 1\nasynchronous { }\ndefault { strategy: ring }\n", ("large.weight", "strategy `ring`")),
                 ('version: 1\nasynchronous { }\ndefault { codec { name: "powersgd" } }\n', ("large.weight", "powersgd")),
                 ("version: 1\nasynchronous { first: 5 }\n", ("first: 5", "4 ranks contribute")),
+                ('version: 1\nasynchronous { }\ndefault { codec { name: "int8" } warm_up_steps: 5 }\n',
+                 ("large.weight", "warm_up_steps")),
                 ('version: 1\ngossip { neighbours: pairs }\ndefault { codec { name: "int8" } }\n', ("pairs", "int8")),
+                ('version: 1\ngossip { neighbours: ring }\ndefault { codec { name: "int8" } second_hop { name: "int4" } }\n',
+                 ("large.weight", "second_hop `int4`")),
         ):
-            refused = casync("simulate", *files.inputs, "-n", 4, "--plan", write(folder, text))
-            ends_with(3, refused, text)
-            claim(all(culprit in refused.stderr for culprit in culprits), "named", [text, refused.stderr])
+            is_refused(files, write(folder, text), *culprits)
+        first = write(folder, "version: 1\nasynchronous { first: 5 }\n")
+        ends_with(0, casync("plan", "--check", first, "--model", files.model), "of a job that may have five ranks")
+        many = casync("plan", "--check", write(folder, PAIRS), "--model", files.model, "-n", 65)
+        ends_with(3, many, "more ranks than pairs are drawn of")
+        claim("up to 64 ranks" in many.stderr, "how many", many.stderr)
         with open(files.model, "a") as file:
             file.write("slow { rank: 4 factor: 2 }\n")
         refused = casync("simulate", *files.inputs, "-n", 4, "--plan", write(folder, ASYNCHRONOUS))
         ends_with(3, refused, "a rank that there is not")
         claim("slow rank 4, and there are 4 ranks" in refused.stderr, "named", refused.stderr)
+        ends_with(0, casync("plan", "--check", write(folder, ASYNCHRONOUS), "--model", files.model, "-n", 4), "of the model")
+
+
+def test_a_scattered_gradient_is_for_steps_that_all_ranks_exchange_in():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        with open(files.model, "a") as file:
+            file.write('gradient { name: "shard" shape: [1000] scattered: true ready_seconds: 0.01 need_seconds: 0 }\n')
+        for mode in ("local_sgd { every: 4 }", "staleness: 1", "gossip { neighbours: ring }", "asynchronous { }"):
+            is_refused(files, write(folder, f"version: 1\n{mode}\n"), "gradient shard is scattered")
+        plain = casync("plan", "--check", write(folder, "version: 1\n"), "--model", files.model, "-n", 4)
+        ends_with(0, plain, "without a mode")
 
 
 run_all(globals())

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 from command import casync, claim, ends_with, run_all, temporary_folder
 from planner_files import SIGNS, Files, write_gradients
@@ -172,6 +173,95 @@ def test_recorded_gradients_decide_what_is_within_a_budget():
         broken = casync("plan", *files.inputs, "-n", 4, "--gradients", odd)
         ends_with(3, broken, "a file that was cut off")
         claim("odd: tensor `large.weigth`: data_offsets are [0,65536]" in broken.stderr, "named", broken.stderr)
+
+
+def rules_of(folder, text):
+    path = os.path.join(folder, "rules.txtpb")
+    with open(path, "w") as file:
+        file.write("version: 1\n" + text)
+    return path
+
+
+def test_a_codec_that_rules_fix_is_no_part_of_the_uncompressed_step():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        free = json.loads(casync("plan", *files.inputs, "-n", 4, "--json").stdout)
+        for text in ('default { codec { name: "int8" } }\n', 'rule { match: "large.*" second_hop { name: "int8" } }\n'):
+            rules = rules_of(folder, text)
+            made = casync("plan", *files.inputs, "-n", 4, "--plan", rules, "--json")
+            ends_with(0, made, "plan --plan")
+            found = json.loads(made.stdout)
+            claim(abs(found["uncompressed_ms"] / free["uncompressed_ms"] - 1) < 1e-9, "as without rules", text, found, free)
+            claim(found["gain"] > 1.2, "and the gain is over that", text, found["gain"])
+            explained = casync("explain", *files.inputs, "-n", 4, "--rules", rules, "--json")
+            ends_with(0, explained, "explain --rules")
+            step = json.loads(explained.stdout)["step"]
+            claim(abs(step["uncompressed_ms"] / free["uncompressed_ms"] - 1) < 1e-9, "explain says the same", step, free)
+
+
+def test_a_codec_of_a_file_is_found_from_the_plan_that_is_written():
+    example = Path(__file__).resolve().parents[2] / "examples/02_write_a_codec/int3.cll"
+    with temporary_folder() as folder:
+        files, cache = Files(folder), {"CASYNC_CACHE_DIR": os.path.join(folder, "cache")}
+        # As seen from where the command runs, which is neither the plan's folder nor the root.
+        plans, other = (os.path.relpath(os.path.join(folder, name)) for name in ("plans", "other"))
+        os.mkdir(plans)
+        os.mkdir(other)
+        mine = os.path.join(plans, "mine.cll")
+        Path(mine).write_text(example.read_text())
+        rules = rules_of(plans, 'default { codec { file: "mine.cll" param { key: "block" value: 64 } } }\n')
+        whole = os.path.normpath(os.path.abspath(mine))
+
+        def written(path, *options):
+            made = casync("plan", *files.inputs, "-n", 4, *options, "-o", path, env=cache, timeout=120)
+            ends_with(0, made, f"plan {options}")
+            checked = casync("plan", "--check", path, "--model", files.model, env=cache, timeout=120)
+            ends_with(0, checked, f"plan --check {path}")
+            ends_with(0, casync("simulate", *files.inputs, "-n", 4, "--plan", path, env=cache), f"simulate {path}")
+            return re.findall('file: "([^"]*)"', Path(path).read_text())
+
+        beside = written(os.path.join(plans, "plan.txtpb"), "--plan", rules)
+        claim(beside and set(beside) == {"./mine.cll"}, "in the plan's folder: they move together", beside)
+        elsewhere = written(os.path.join(other, "plan.txtpb"), "--plan", rules)
+        claim(elsewhere and set(elsewhere) == {whole}, "elsewhere: from the root", elsewhere, whole)
+        named = written(os.path.join(other, "named.txtpb"), "--codecs", mine)
+        claim(named and set(named) == {whole}, "of the command line", named, whole)
+        printed = casync("plan", *files.inputs, "-n", 4, "--plan", rules, env=cache, timeout=120)
+        ends_with(0, printed, "plan to stdout")
+        claim(f'file: "{whole}"' in printed.stdout, "for a file in any folder", printed.stdout)
+
+
+def test_local_sgd_is_refused_beside_a_warm_up_that_compresses():
+    text = ('default { codec { name: "dgc" param { key: "ratio" value: 0.001 } } warm_up_steps: 2000 '
+            'warm_up_from { key: "ratio" value: 0.25 } }\n')
+    with temporary_folder() as folder:
+        files, rules = Files(folder), rules_of(folder, text)
+        refused = casync("plan", *files.inputs, "-n", 4, "--plan", rules, "--local-sgd", 8, "-o", files.plan)
+        ends_with(3, refused, "the plan would be refused by every reader")
+        claim("rules.txtpb: gradient `large.weight`: warm_up_from beside --local-sgd" in refused.stderr, "named",
+              refused.stderr)
+        claim(not os.path.exists(files.plan), "and is not written")
+        for options in ([], ["--staleness", 1]):
+            ends_with(0, casync("plan", *files.inputs, "-n", 4, "--plan", rules, *options, "-o", files.plan), f"plan {options}")
+            ends_with(0, casync("plan", "--check", files.plan, "--model", files.model), "plan --check")
+
+
+def test_the_coordinator_of_links_stays_in_a_plan_and_predictions_say_that_they_lack_it():
+    said = "coordinated: predicted without the coordinator of links"
+    with temporary_folder() as folder:
+        files = Files(folder)
+        rules = rules_of(folder, 'coordinated: true\ndefault { allow { name: "int8" } }\n')
+        for options in ([], ["--entries"]):
+            made = casync("plan", *files.inputs, "-n", 4, "--plan", rules, *options, "-o", files.plan)
+            ends_with(0, made, "plan --plan")
+            claim("coordinated: true" in Path(files.plan).read_text(), "kept", Path(files.plan).read_text())
+            claim(f"{rules}: {said}" in made.stderr, "said", made.stderr)
+        for command in (["simulate"], ["explain"], ["explain", "large.weight"]):
+            predicted = casync(*command, *files.inputs, "-n", 4, "--plan", files.plan)
+            ends_with(0, predicted, command)
+            claim(said in predicted.stderr, "said", command, predicted.stderr)
+        without = rules_of(folder, 'default { allow { name: "int8" } }\n')
+        claim(said not in casync("plan", *files.inputs, "-n", 4, "--plan", without).stderr, "of others not")
 
 
 run_all(globals())

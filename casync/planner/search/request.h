@@ -57,6 +57,7 @@ struct PlanRequest {
   SyncMode mode;                    ///< written into the plan; steps are predicted for it
   std::uint32_t warm_up_steps = 0;  ///< written into the plan; the steps after them are what is planned
   std::uint64_t seed = 0;           ///< as Plan::seed
+  bool coordinated = false;         ///< as Plan::coordinated: written into the plan, and predicted as if it were not
   std::optional<double> max_error;  ///< largest loss of a gradient on each hop, if no limits set it
   std::vector<Limits> limits;       ///< by position in training.gradients; empty: all codecs, and nothing is fixed
   /// Additional steps to the same loss, as a share, if every gradient has this pair of codecs: one above

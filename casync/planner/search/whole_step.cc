@@ -32,6 +32,23 @@ PlanRequest without_codecs(PlanRequest request) {
   return request;
 }
 
+/// Returns true if the reference plans called plain compress nothing and exchange in every step.
+bool leaves_plain(const PlanRequest& request) {
+  const auto compresses_by = [](const std::optional<CodecChoice>& fixed) { return fixed && fixed->name != "none"; };
+  return request.mode == SyncMode{} &&
+         std::none_of(request.limits.begin(), request.limits.end(), [&](const Limits& limits) {
+           return compresses_by(limits.codec) || compresses_by(limits.second_hop);
+         });
+}
+
+std::optional<double> shortest_plain_s(const PlanReport& report) {
+  std::optional<double> shortest;
+  for (const PlanReport::Compared& other : report.compared) {
+    if (other.name.starts_with("plain, ")) shortest = std::min(shortest.value_or(other.step_s), other.step_s);
+  }
+  return shortest;
+}
+
 PlanRequest without_latency(PlanRequest request) {
   request.profile.between.latency_s = request.profile.inside.latency_s = 0;
   return request;
@@ -159,6 +176,16 @@ Status find_bandwidths(const PlanRequest& request, const PlanRequest& plain, Who
 Result<std::optional<double>> compression_pays_below(const PlanRequest& request) {
   const PlanRequest plain = without_codecs(request);
   return largest(kHalvings, [&](double bandwidth) { return pays_at(request, plain, bandwidth); });
+}
+
+Result<double> uncompressed_step_s(const PlanRequest& request, const PlanReport& report) {
+  const std::optional<double> compared = leaves_plain(request) ? shortest_plain_s(report) : std::nullopt;
+  if (compared) return *compared;
+  PlanRequest plain = without_codecs(request);
+  plain.mode = {};
+  const Result<PlanReport> without = find_plan(plain);
+  if (!without) return without.status();
+  return shortest_plain_s(*without).value_or(without->simulation.step_s);
 }
 
 Result<WholeStep> whole_step(const PlanRequest& request) {

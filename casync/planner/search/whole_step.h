@@ -35,4 +35,9 @@ Result<WholeStep> whole_step(const PlanRequest& request);
 /// Errors as find_plan().
 Result<std::optional<double>> compression_pays_below(const PlanRequest& request);
 
+/// Seconds of a step that compresses nothing and exchanges all of it, by the best of the reference plans called plain:
+/// those in `report`, which find_plan() made for `request`. If it has none, or if the request has a mode or fixes
+/// codecs, which hold for these plans as well, they are made anew without. Errors as find_plan().
+Result<double> uncompressed_step_s(const PlanRequest& request, const PlanReport& report);
+
 }  // namespace casync

@@ -11,6 +11,7 @@ Plan written_plan(const PlanRequest& request, const PlannedStep& step, const std
   plan.fusion_bytes = step.fusion_bytes;
   plan.mode = request.mode;
   plan.seed = request.seed;
+  plan.coordinated = request.coordinated;
   for (std::size_t g = 0; g < step.decisions.size(); ++g) {
     const Decision& decision = step.decisions[g];
     Entry entry{request.training.gradients[g].spec.name, {}};

@@ -48,6 +48,39 @@ TEST_CASE("plan file: is read through the module, with the path in each message"
   CHECK(status.message().starts_with(bad + ":2:1: unknown field `sede`"));
 }
 
+TEST_CASE("plan file: codecs' files are named as seen from the plan's folder, or from the root outside of it") {
+  const LibraryFolder found(CASYNC_PLANIO_DIR);
+  const Folder folder;
+  const std::string inside = (folder.path() / "codecs/mine.cll").string(), beside = (folder.path() / "a.pse").string();
+  Plan plan;
+  plan.defaults.codec = CodecChoice{inside, {{"block", 64}}};
+  plan.defaults.second_hop = CodecChoice{"./theirs.cll", {}};
+  Choice joined, built_in;
+  joined.codec = CodecChoice{beside + "+" + inside, {}};
+  built_in.codec = CodecChoice{"int8", {}};
+  plan.rules.push_back({"*.bias", joined});
+  plan.gradients.push_back({"head", built_in});
+  const std::string path = (folder.path() / "plan.txtpb").string();
+  const std::string theirs = (fs::current_path() / "theirs.cll").string();
+  const Result<std::string> own = text_of_plan(plan, path), any = text_of_plan(plan);
+  REQUIRE(own.status().text() == "OK");
+  REQUIRE(any.status().text() == "OK");
+  for (const std::string& name : {std::string("codecs/mine.cll"), theirs, std::string("./a.pse+codecs/mine.cll")}) {
+    CHECK(own->find("file: \"" + name + "\"") != std::string::npos);
+  }
+  for (const std::string& name : {inside, theirs, beside + "+" + inside}) {
+    CHECK(any->find("file: \"" + name + "\"") != std::string::npos);
+  }
+  CHECK(own->find("name: \"int8\"") != std::string::npos);
+  for (const std::string& text : {*own, *any}) {
+    const Result<Plan> again = read_plan_file(folder.write("plan.txtpb", text));
+    REQUIRE(again.status().text() == "OK");
+    CHECK(again->defaults.codec == plan.defaults.codec);
+    CHECK(again->defaults.second_hop->name == theirs);
+    CHECK(again->rules[0].choice.codec == plan.rules[0].choice.codec);
+  }
+}
+
 TEST_CASE("plan file: anything but a readable file of at most 16 MiB is refused by name") {
   const LibraryFolder found(CASYNC_PLANIO_DIR);
   const Folder folder;

@@ -42,16 +42,6 @@ struct BenchPlan {
   PrivateDirectory directory;
 };
 
-std::string codec_entry(const CodecChoice& codec) {
-  std::string text = "codec { name: \"" + codec.name + "\"";
-  for (const auto& [name, value] : codec.parameters) {
-    char number[32];
-    std::snprintf(number, sizeof(number), "%.9g", value);
-    text += " param { key: \"" + name + "\" value: " + number + " }";
-  }
-  return text + " }";
-}
-
 /// Only a plan file can name a strategy, so --strategy writes one.
 Result<BenchPlan> make_plan(const AllReduceOptions& options) {
   BenchPlan bench;
@@ -62,8 +52,11 @@ Result<BenchPlan> make_plan(const AllReduceOptions& options) {
     CASYNC_RETURN_IF_ERROR(directory.status());
     bench.directory = std::move(*directory);
     bench.file = bench.directory.path() + "/plan.txtpb";
-    std::ofstream(bench.file) << "version: 1\ndefault { " << codec_entry(options.codec) << " "
-                              << "strategy: " << name_of(*options.strategy) << " }\n";
+    bench.plan.defaults.strategy = options.strategy;
+    const Result<std::string> text = text_of_plan(bench.plan, bench.file);
+    CASYNC_RETURN_IF_ERROR(text.status());
+    std::ofstream(bench.file) << *text;
+    return bench;
   }
   if (bench.file.empty()) return bench;
   Result<Plan> plan = read_plan_file(bench.file);

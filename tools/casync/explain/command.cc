@@ -9,6 +9,7 @@
 #include "casync/planner/decide.h"
 #include "casync/planner/search/alternatives.h"
 #include "casync/planner/search/bandwidth.h"
+#include "casync/planner/search/limits.h"
 #include "casync/planner/search/measured.h"
 #include "casync/planner/search/payload_bits.h"
 #include "casync/planner/search/reasons.h"
@@ -27,6 +28,7 @@
 #include "tools/casync/planning/inputs.h"
 #include "tools/casync/planning/kept_memory.h"
 #include "tools/casync/planning/unequal.h"
+#include "tools/casync/scenario/scenario.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {
@@ -56,6 +58,10 @@ Status settle_world(ExplainOptions& options, const Plan& plan) {
   if (inputs.nodes == 0) inputs.nodes = inputs.ranks;
   if (inputs.nodes <= inputs.ranks) return Status::ok();
   return invalid_argument(std::to_string(inputs.nodes) + " nodes for " + std::to_string(inputs.ranks) + " ranks");
+}
+
+Status in_file(const std::string& path, const Status& status) {
+  return Status(status.code(), path + ": " + status.message());
 }
 
 /// Adds the plan's codecs to those judged by their loss, even if the planner would not consider them.
@@ -141,20 +147,24 @@ std::string pays_up_to(const std::optional<double>& below) {
   return text_of_bandwidth(*below) + (*below >= kFastestBandwidth ? " and above" : "");
 }
 
-/// Explains the whole step, as `casync plan` does.
-Status explain_step(const ExplainOptions& options, const PlanRequest& asked, Json& json) {
+/// Explains the whole step: of the plan that is given, else of the one that `casync plan` finds (null).
+Status explain_step(const ExplainOptions& options, const PlanRequest& asked, const Plan* plan, Json& json) {
   if (asked.training.gradients.empty()) return Status::ok();
-  const Result<Decided> decided = decided_plan(options.inputs, asked);
-  if (!decided) return decided.status();
+  const Result<Decided> decided = plan == nullptr ? decided_plan(options.inputs, asked) : given_plan(*plan, asked);
+  if (!decided) return plan == nullptr ? decided.status() : in_file(options.plan, decided.status());
   const PlanRequest& request = decided->request;
   const PlanReport* const report = &decided->report;
   const Gain& gain = decided->gain;
   const std::vector<std::string> assumed = assumed_codecs(request.profile, report->step);
-  const Result<std::optional<double>> below = compression_pays_below(request);
+  PlanRequest searched = request;
+  const bool is_searched = check_searched_mode(request.mode).is_ok();
+  if (!is_searched) searched.mode = {};
+  const Result<std::optional<double>> below = compression_pays_below(searched);
   if (!below) return below.status();
   std::vector<GradientSpec> gradients;
   for (const TrainedGradient& gradient : request.training.gradients) gradients.push_back(gradient.spec);
-  const auto kept = kept_memory(written_plan(request, report->step, ""), gradients, request.topology.ranks);
+  const auto kept =
+      kept_memory(plan == nullptr ? written_plan(request, report->step, "") : *plan, gradients, request.topology.ranks);
   if (!kept) return kept.status();
   CodecShares shares;
   for (std::size_t g = 0; g < report->step.decisions.size(); ++g) {
@@ -189,16 +199,16 @@ Status explain_step(const ExplainOptions& options, const PlanRequest& asked, Jso
     }
     for (const std::string& line : text_of_better(*decided)) std::printf("%s\n", line.c_str());
   }
-  std::printf("the slowest link has %s; %s\n", text_of_bandwidth(bandwidth_of(request)).c_str(),
-              where_it_pays(*below).c_str());
+  std::printf("the slowest link has %s; %s%s\n", text_of_bandwidth(bandwidth_of(request)).c_str(),
+              where_it_pays(*below).c_str(), is_searched ? "" : ", if all ranks exchange with all in every step");
   if (!assumed.empty()) std::printf("%s\n", text_of_assumed(assumed).c_str());
   std::printf("\n");
   return Status::ok();
 }
 
-Status explain_crossover(const ExplainOptions& options, const PlanRequest& request) {
+Status explain_crossover(const ExplainOptions& options, const PlanRequest& request, const Plan* plan) {
   Json whole;
-  CASYNC_RETURN_IF_ERROR(explain_step(options, request, whole));
+  CASYNC_RETURN_IF_ERROR(explain_step(options, request, plan, whole));
   const Result<Crossover> table = crossover(request, kTableBandwidths, kTableSizes);
   if (!table) return table.status();
   const std::string title = "the fastest way to synchronize one gradient alone, " +
@@ -272,23 +282,20 @@ Status explain(ExplainOptions options) {
     std::fprintf(stderr, "casync explain: the plan was made from another profile than %s\n",
                  options.inputs.profile.c_str());
   }
+  if (plan->coordinated) std::fprintf(stderr, "casync explain: %s: %s\n", options.plan.c_str(), kUncoordinated);
   if (options.whole_step) return explain_terms(options, request);
-  if (options.gradient.empty()) return explain_crossover(options, request);
+  if (options.gradient.empty()) return explain_crossover(options, request, options.plan.empty() ? nullptr : &*plan);
   if (request.mode == SyncMode{}) request.mode = plan->mode;
   request.seed = plan->seed;
-  PlannedStep step{options.plan, {}, plan->fusion_bytes};
+  const Result<PlannedStep> step = step_of(*plan, request);
+  if (!step) return in_file(options.plan, step.status());
   std::vector<GradientSpec> explained;
   for (const TrainedGradient& gradient : request.training.gradients) {
-    const Status decided = check_decided(*plan, gradient.spec.name);
-    if (!decided) {
-      return Status(decided.code(), options.plan + ": gradient `" + gradient.spec.name + "`: " + decided.message());
-    }
-    step.decisions.push_back(decide(*plan, gradient.spec, request.topology.ranks, payload_bits(request.facts_of)));
     if (gradient.spec.name == options.gradient) explained.push_back(gradient.spec);
   }
   const Result<KeptMemory> kept = kept_memory(*plan, explained, request.topology.ranks);
   if (!kept) return kept.status();
-  return explain_gradient(options, request, step, *kept);
+  return explain_gradient(options, request, *step, *kept);
 }
 
 int run(const ExplainOptions& options) {
@@ -308,7 +315,8 @@ void add_explain(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("explain", "Why a gradient is decided so, and where compression pays");
   CLI::Option* gradient =
       command->add_option("gradient", options->gradient, "Its alternatives (default: from where on compression pays)");
-  command->add_option("--plan", options->plan, "The plan (default: nothing is encoded)");
+  command->add_option("--plan", options->plan,
+                      "The plan (default: for a gradient one that encodes nothing, for the step the planner's)");
   add_plan_inputs(*command, options->inputs);
   CLI::Option* whole = command->add_flag("--whole-step", options->whole_step,
                                          "A step by its terms with and without compression, beside a closed form");

@@ -17,6 +17,7 @@
 #include "casync/strategies/strategy.h"
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
+#include "tools/casync/plan/mode_check.h"
 #include "tools/casync/planning/codec_shares.h"
 #include "tools/casync/planning/kept_memory.h"
 #include "tools/casync/scenario/scenario.h"
@@ -60,6 +61,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
   const auto named = [&](const Status& status) { return Status(status.code(), path + ": " + status.message()); };
   const Status codecs = check_codecs(*plan);
   if (!codecs) return named(codecs);
+  const bool ranks_are_known = ranks > 0 || plan->world.ranks;
   if (ranks == 0) ranks = plan->world.ranks.value_or(2);
   if (nodes == 0) nodes = plan->world.nodes.value_or(ranks);
   if (nodes > ranks)
@@ -79,9 +81,15 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
     const Result<GroupedTraining> whole = grouped(*plan, *training);
     if (!whole) return named(whole.status());
     const Topology topology = place(ranks, nodes);
+    Scenario scenario;
+    scenario.topology = topology;
+    scenario.training = whole->training;
+    scenario.mode = plan->mode;
+    scenario.facts_of = facts_of;
     std::vector<GradientSpec> gradients;
     for (const TrainedGradient& gradient : whole->training.gradients) {
       gradients.push_back(gradient.spec);
+      Decision decision = decide(*plan, gradient.spec, ranks, payload_bits(facts_of));
       const CodecLimits limits = codec_limits(*plan, gradient.spec.name);
       if (limits.is_open) {
         const std::string open = text_of(limits);
@@ -89,9 +97,9 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
         report["gradients"].push_back({{"name", gradient.spec.name}, {"decision", open}});
         ++left_open;
         shares.add("left to the planner", gradient.spec);
+        scenario.decisions.push_back(in_own_type(decision, gradient.spec.dtype));
         continue;
       }
-      Decision decision = decide(*plan, gradient.spec, ranks, payload_bits(facts_of));
       const Status servers = check_servers(decision.servers, decision.strategy, ranks);
       if (!servers) return named(Status(servers.code(), "gradient `" + gradient.spec.name + "`: " + servers.message()));
       const auto rounds = rounds_of(decision, gradient.spec, ranks, {}, facts_of);
@@ -106,10 +114,12 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
       if (const Status memory = kept.add(decision, *rounds, gradient.spec); !memory) {
         return named(Status(memory.code(), "gradient `" + gradient.spec.name + "`: " + memory.message()));
       }
+      scenario.decisions.push_back(in_own_type(decision, gradient.spec.dtype));
       lines += "  " + gradient.spec.name + "  " + text_of(decision) + "\n";
       shares.add(codecs_of(decision), gradient.spec);
       report["gradients"].push_back({{"name", gradient.spec.name}, {"decision", text_of(decision)}});
     }
+    if (const Status able = check_mode(std::move(scenario), ranks_are_known); !able) return named(able);
     odd = remarks(*plan, gradients, topology);
     for (const std::string& group : whole->absent) odd.push_back("group `" + group + "` has none of these gradients");
     if (left_open > 0) {

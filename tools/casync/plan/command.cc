@@ -161,7 +161,7 @@ Status make_plan(const PlanOptions& options) {
   const StepParts& parts = report->simulation.parts;
   plan.predicted = Prediction{rounded(report->simulation.step_s), rounded(parts.training_s), rounded(parts.encode_s),
                               rounded(parts.merge_s), rounded(parts.decode_s)};
-  const Result<std::string> bare = text_of_plan(plan);
+  const Result<std::string> bare = text_of_plan(plan, options.output);
   if (!bare) return bare.status();
   std::vector<std::string> head{text_of(decided->gain), head_line(request, *report)};
   for (const std::string& line : more_about(*decided)) head.push_back(line);
@@ -220,7 +220,7 @@ Status make_method(const PlanOptions& options) {
   if (options.nodes_are_assumed) method->plan.world.nodes.reset();
   method->plan.predicted = Prediction{rounded(made->step_s), rounded(parts.training_s), rounded(parts.encode_s),
                                       rounded(parts.merge_s), rounded(parts.decode_s)};
-  const Result<std::string> bare = text_of_plan(method->plan);
+  const Result<std::string> bare = text_of_plan(method->plan, options.output);
   if (!bare) return bare.status();
   const std::string what = method->name + ": " + method->detail;
   const std::string step = text_of_seconds(made->step_s) + " a step predicted for " + of_what(request);

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/planning/decided.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <utility>
 
+#include "casync/planner/decide.h"
 #include "casync/planner/loss_table.h"
+#include "casync/planner/search/evaluator.h"
+#include "casync/planner/search/payload_bits.h"
 #include "casync/planner/search/reasons.h"
+#include "casync/planner/search/whole_step.h"
+#include "casync/simulator/simulate_within.h"
+#include "tools/casync/scenario/scenario.h"
 
 namespace casync::tools {
 namespace {
@@ -29,6 +37,11 @@ double part_left(const Decided& decided, const ModePlan& plan) {
   return plan.cost_s() / (decided.gain.steps * decided.gain.planned_s);
 }
 
+std::string text_of_asynchronous(const Asynchronous& mode) {
+  return "asynchronous {" + (mode.bound ? fmt::format(" bound: {}", *mode.bound) : "") +
+         (mode.first > 1 ? fmt::format(" first: {}", mode.first) : "") + " }";
+}
+
 const char* what_changes(const SyncMode& mode) {
   return mode.is_local() ? "parameters of ranks then differ within a round" : "results are then applied late";
 }
@@ -38,27 +51,66 @@ const char* what_changes(const SyncMode& mode) {
 Result<Decided> decided_plan(const PlanInputs& inputs, PlanRequest request) {
   Result<PlanReport> report = find_plan(request);
   if (!report) return report.status();
+  const Result<double> uncompressed_s = uncompressed_step_s(request, *report);
+  if (!uncompressed_s) return uncompressed_s.status();
   Result<std::vector<ModePlan>> better = better_modes(request, *report, trained_offers());
   if (!better) return better.status();
   Decided decided{std::move(request), std::move(*report), {}, {}, {}};
-  const double uncompressed_s = gain_of(decided.report).uncompressed_s;
   if (inputs.allow_modes && !better->empty()) {
     decided.request.mode = better->front().mode;
     decided.report = std::move(better->front().report);
   } else {
     decided.better = std::move(*better);
   }
-  decided.gain = gain_of(decided.report);
-  decided.gain.uncompressed_s = uncompressed_s;
+  decided.gain = gain_of(decided.report, *uncompressed_s);
+  add_mode(decided.request.mode, decided.gain);
+  return decided;
+}
+
+Result<PlannedStep> step_of(const Plan& plan, const PlanRequest& request) {
+  PlannedStep step{"given", {}, plan.fusion_bytes};
+  for (const TrainedGradient& gradient : request.training.gradients) {
+    const GradientSpec& spec = gradient.spec;
+    const Status decided = check_decided(plan, spec.name);
+    if (!decided) return Status(decided.code(), "gradient `" + spec.name + "`: " + decided.message());
+    step.decisions.push_back(decide(plan, spec, request.topology.ranks, payload_bits(request.facts_of)));
+  }
+  return step;
+}
+
+Result<Decided> given_plan(const Plan& plan, PlanRequest request) {
+  if (request.mode == SyncMode{}) request.mode = plan.mode;
+  request.seed = plan.seed;
+  Result<PlannedStep> step = step_of(plan, request);
+  if (!step) return step.status();
+  Result<Scenario> scenario = scenario_of(request.profile, request.training, plan, request.topology);
+  if (!scenario) return scenario.status();
+  scenario->mode = request.mode;
+  Result<Simulation> simulation = simulate_within(kAffordableTasks, *scenario, {});
+  if (!simulation) return simulation.status();
+  PlanReport report;
+  report.steps = Evaluator(request).steps(*step);
+  report.step = std::move(*step);
+  report.all_ranks = simulation->by != SimulatedBy::kOneRank;
+  report.simulation = std::move(*simulation);
+  const Result<double> uncompressed_s = uncompressed_step_s(request, report);
+  if (!uncompressed_s) return uncompressed_s.status();
+  Decided decided{std::move(request), std::move(report), {}, {}, {}};
+  decided.gain = gain_of(decided.report, *uncompressed_s);
   add_mode(decided.request.mode, decided.gain);
   return decided;
 }
 
 std::string text_of(const SyncMode& mode) {
   if (mode.staleness > 0) return "staleness: " + std::to_string(mode.staleness);
+  if (mode.is_asynchronous()) return text_of_asynchronous(*mode.asynchronous);
   if (!mode.is_local()) return "";
-  const std::string from = mode.from_step > 0 ? " from_step: " + std::to_string(mode.from_step) : "";
-  return "local_sgd { every: " + std::to_string(mode.every) + from + " }";
+  const std::string from = mode.from_step > 0 ? fmt::format(" from_step: {}", mode.from_step) : "";
+  if (!mode.is_gossip()) return fmt::format("local_sgd {{ every: {}{} }}", mode.every, from);
+  const std::string every = mode.every > 1 ? fmt::format(" every: {}", mode.every) : "";
+  const std::string gamma = mode.gamma > 0 ? fmt::format(" gamma: {}", mode.gamma) : "";
+  const char* const neighbours = mode.neighbours == Neighbours::kRing ? "ring" : "pairs";
+  return fmt::format("gossip {{ neighbours: {}{}{}{} }}", neighbours, every, from, gamma);
 }
 
 std::vector<std::string> text_of_better(const Decided& decided) {

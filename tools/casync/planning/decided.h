@@ -16,7 +16,7 @@ namespace casync::tools {
 struct Decided {
   PlanRequest request;  ///< with the mode of the plan
   PlanReport report;
-  Gain gain;                             ///< over the best uncompressed plan of the mode that was asked for
+  Gain gain;                             ///< over the best uncompressed plan that exchanges in every step
   std::vector<ModePlan> better;          ///< than the plan, the best first: not allowed, so not taken
   std::vector<PublishedMethod> methods;  ///< next to it; filled in by its caller
 };
@@ -24,6 +24,14 @@ struct Decided {
 /// Finds the plan. With inputs.allow_modes the best mode of those that trainings have measured is taken if it is better
 /// than an exchange in every step. Errors as find_plan().
 Result<Decided> decided_plan(const PlanInputs& inputs, PlanRequest request);
+
+/// The same for a plan that there is, which has neither groups nor a credit: in its own mode, unless the request has
+/// one. Nothing else is searched or proposed, and its step is that of `casync simulate`. Errors as step_of(),
+/// simulate_within() and find_plan().
+Result<Decided> given_plan(const Plan& plan, PlanRequest request);
+
+/// The plan's decisions for the request's gradients. PlanError, naming the gradient: it leaves one to the planner.
+Result<PlannedStep> step_of(const Plan& plan, const PlanRequest& request);
 
 /// "local_sgd { every: 4 }", as plan files have it; "" if every step exchanges and waits.
 std::string text_of(const SyncMode& mode);

@@ -10,18 +10,13 @@
 
 namespace casync::tools {
 
-Gain gain_of(const PlanReport& report) {
+Gain gain_of(const PlanReport& report, double uncompressed_s) {
   Gain gain;
-  gain.planned_s = gain.uncompressed_s = report.simulation.step_s;
+  gain.uncompressed_s = uncompressed_s;
+  gain.planned_s = report.simulation.step_s;
   const auto& decisions = report.step.decisions;
   gain.steps = report.steps;
   gain.compresses = std::any_of(decisions.begin(), decisions.end(), compresses);
-  bool first = true;
-  for (const PlanReport::Compared& other : report.compared) {
-    if (!other.name.starts_with("plain, ")) continue;
-    gain.uncompressed_s = first ? other.step_s : std::min(gain.uncompressed_s, other.step_s);
-    first = false;
-  }
   return gain;
 }
 

@@ -11,7 +11,7 @@ namespace casync::tools {
 
 /// A step without compression, and one by the plan, as predicted.
 struct Gain {
-  double uncompressed_s = 0;  ///< of the best uncompressed plan that was compared
+  double uncompressed_s = 0;  ///< with an exchange in every step: uncompressed_step_s()
   double planned_s = 0;
   bool compresses = false;      ///< the plan compresses a gradient
   double steps = 1;             ///< to the same loss, as a multiple of those without compression
@@ -20,7 +20,7 @@ struct Gain {
 
   double times() const { return uncompressed_s / planned_s; }
 };
-Gain gain_of(const PlanReport& report);
+Gain gain_of(const PlanReport& report, double uncompressed_s);
 
 /// "1.75 x: 488 ms a step uncompressed, 279 ms with this plan (predicted)"; with a mode "with this plan and
 /// local_sgd { every: 4 }". The first line of `casync plan` and `casync explain`.

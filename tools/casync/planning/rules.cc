@@ -10,6 +10,7 @@
 #include "casync/planner/plan_file.h"
 #include "casync/planner/search/limits.h"
 #include "tools/casync/planning/offers.h"
+#include "tools/casync/scenario/scenario.h"
 
 namespace casync::tools {
 namespace {
@@ -88,6 +89,18 @@ bool has_small_vectors(const Training& training) {
                      [](const TrainedGradient& gradient) { return is_small_vector(gradient.spec); });
 }
 
+/// PlanError, naming the gradient: the plan would be one that its reader refuses (check_warm_up in plan_io.cc). Rules
+/// that have both are refused when they are read, so local SGD is the command line's.
+Status check_local_warm_up(const PlanRequest& request) {
+  if (!request.mode.is_local()) return Status::ok();
+  for (std::size_t g = 0; g < request.limits.size(); ++g) {
+    if (!request.limits[g].warm_up_from) continue;
+    return plan_error("gradient `" + request.training.gradients[g].spec.name +
+                      "`: warm_up_from beside --local-sgd, expected one of the two");
+  }
+  return Status::ok();
+}
+
 Status take_rules(const PlanInputs& inputs, const Plan& rules, Losses& losses, ReadInputs& read) {
   PlanRequest& request = read.request;
   std::vector<GradientSpec> gradients;
@@ -107,8 +120,10 @@ Status take_rules(const PlanInputs& inputs, const Plan& rules, Losses& losses, R
   leave_small_vectors(rules, request);
   request.codecs = std::move(offers->codecs);
   request.seed = rules.seed;
+  request.coordinated = rules.coordinated;
+  if (rules.coordinated) read.remarks.push_back(inputs.rules + ": " + kUncoordinated);
   if (request.mode == SyncMode{}) request.mode = rules.mode;
-  return Status::ok();
+  return check_local_warm_up(request);
 }
 
 /// One budget or one list for all: limits only where a budget means something else for each gradient, or where some are

@@ -55,6 +55,7 @@ Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
     if (!decided) return named(Status(decided.code(), "gradient `" + gradient.name + "`: " + decided.message()));
   }
   for (const std::string& sentence : remarks(*plan, gradients, topology)) remark(sentence);
+  if (plan->coordinated) remark(kUncoordinated);
   for (const std::string& group : whole->absent) remark("group `" + group + "` has none of these gradients");
   return scenario_of(std::move(*profile), *training, *plan, std::move(topology));
 }

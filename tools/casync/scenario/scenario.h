@@ -14,6 +14,10 @@ struct ScenarioFiles {
   std::string plan;  ///< "": nothing is encoded
 };
 
+/// A remark on a prediction for a plan with `coordinated`.
+inline constexpr const char* kUncoordinated =
+    "coordinated: predicted without the coordinator of links, which the simulator does not know";
+
 /// Ranks fill nodes one after the other, as launchers place them.
 Topology place(int ranks, int nodes);
 
