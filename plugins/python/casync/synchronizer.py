@@ -38,8 +38,13 @@ def check_choice(plan: str | os.PathLike[str] | None, codec: str | os.PathLike[s
         raise errors.InvalidArgument(f"plan {plan} is not there")
     if plan is not None:
         _library.call("casync_plan_check", _library.c_text("the plan's path", plan))
-    if isinstance(codec, str) and not os.path.splitext(codec.split("+")[0])[1]:
+    if isinstance(codec, str) and not _is_file(codec):
         Codec(codec)
+
+
+def _is_file(codec: str) -> bool:
+    """As base/codec_file.h says of a name, behind which parameters may stand."""
+    return "/" in codec or codec.split(":")[0].endswith((".cll", ".pse"))
 
 
 _log = logging.getLogger("casync")
