@@ -95,6 +95,8 @@ class Synchronizer:
     def __init__(self, **options: Any) -> None:
         self.session = Session(**options)
         self.rank, self.size = self.session.rank, self.session.size
+        # The session's ranks as the whole job numbers them. A process group may have some of them only.
+        self.members: list[int] = getattr(options.get("store"), "members", None) or list(range(self.size))
         greeting.greet(self.session, options.get("plan"), options.get("codec"))
         self.last_step: StepResult | None = None  # the StepResult of the last step that ended
         self._under_way = Step()
