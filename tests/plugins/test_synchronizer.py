@@ -12,7 +12,7 @@ import pytest
 import ranks
 
 from casync import errors, exchange
-from casync.synchronizer import NonFinite, Step, Synchronizer
+from casync.synchronizer import NonFinite, Step, Synchronizer, check_choice
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "plugins/python/casync"
 FRAMEWORKS = [file.parent for file in PACKAGE.glob("*/__init__.py")]  # a folder each
@@ -206,6 +206,21 @@ def test_nobody_trains_uncompressed_without_being_told():
     assert "no codec was chosen" in ranks.outcomes(__file__, "greeted", 1)[0].stderr
     assert "no codec" not in ranks.outcomes(__file__, "greeted", 1, env={"CASYNC_CODEC": "none"})[0].stderr
     assert "CaSync" not in ranks.outcomes(__file__, "greeted", 1, env={"CASYNC_LOG_LEVEL": "off"})[0].stderr
+
+
+@pytest.mark.parametrize("by_environment", [False, True])
+def test_a_codec_that_cannot_be_is_refused_ahead_of_a_session(by_environment, monkeypatch):
+    def check(codec):
+        monkeypatch.setenv("CASYNC_CODEC", codec if by_environment else "")
+        check_choice(None, None if by_environment else codec)
+
+    for codec in ("tpok", "tpok:ratio=0.1"):
+        with pytest.raises(errors.InvalidArgument, match="no codec is called `tpok`"):
+            check(codec)
+    with pytest.raises(errors.InvalidArgument, match="parameter `ratio` is 1.5"):
+        check("topk:ratio=1.5")
+    for codec in ("topk:ratio=0.1", "none", "mine.cll:ratio=0.1", "encode.pse+decode.pse", "folder.1/mine:block=64"):
+        check(codec)  # files are compiled when the session opens
 
 
 def test_frameworks_use_only_public_parts_of_the_session():

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Residuals in torch's distributed checkpoints: a resumed run gives the same bytes, another number of ranks loses nothing."""
 
+import hashlib
+import json
+import types
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -8,9 +12,14 @@ import ranks  # noqa: E402
 import small_net  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
+from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
+from torch.distributed.fsdp import fully_shard  # noqa: E402
 
 import casync.torch  # noqa: E402
-from casync import errors  # noqa: E402
+from casync import errors, reshard  # noqa: E402
+from casync.torch import saved  # noqa: E402
+
+SHARDS = 2  # of a node
 
 
 def train_and_save(rank, folder, codec):
@@ -69,6 +78,112 @@ def test_other_numbers_of_ranks_load_states_of_their_size(tmp_path):
         for state in states:
             assert state["ranks"] == size
             assert all(one["residual"].abs().sum() > 0 for one in state["gradients"].values())
+
+
+class Sharded:
+    """A net whose shards stay inside of nodes, and what trains it."""
+
+    def __init__(self, nodes):
+        torch.set_num_threads(1)
+        dist.init_process_group("gloo")
+        self.mesh = init_device_mesh("cpu", (nodes, SHARDS), mesh_dim_names=("nodes", "shards"))
+        torch.manual_seed(0)
+        self.net = torch.nn.Sequential(torch.nn.Linear(40, 50), torch.nn.ReLU(), torch.nn.Linear(50, 30))
+        for layer in (self.net[0], self.net[2]):
+            fully_shard(layer, mesh=self.mesh["shards"])
+        fully_shard(self.net, mesh=self.mesh["shards"])
+        self.state = casync.torch.State(codec="onebit", process_group=self.mesh.get_group("nodes"))
+        casync.torch.fsdp_all_reduce_hook(self.state).install(self.net)
+        self._optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def train(self, rank, steps):
+        for step in steps:
+            small_net.step_once(self.net, self._optimizer, rank, step)
+
+    def fingerprint(self):
+        parts = [parameter.detach().to_local().numpy().tobytes() for parameter in self.net.parameters()]
+        return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def train_and_save_shards(rank, folder):
+    """The hash of this rank's shard after six steps, and its residuals after three, when a checkpoint is saved."""
+    sharded = Sharded(nodes=2)
+    sharded.train(rank, range(3))
+    parts = {"net": sharded.net.state_dict(), "casync": casync.torch.residuals(sharded.state)}
+    dcp.save(parts, checkpoint_id=folder)
+    state = saved.to_arrays(sharded.state.state_dict())
+    sharded.train(rank, range(3, 6))
+    sharded.state.close()
+    return sharded.fingerprint(), state
+
+
+def load_and_train_shards(rank, folder):
+    sharded = Sharded(nodes=2)
+    parts = {"net": sharded.net.state_dict()}
+    dcp.load(parts, checkpoint_id=folder)
+    sharded.net.load_state_dict(parts["net"])
+    casync.torch.load_residuals(sharded.state, folder)
+    sharded.train(rank, range(3, 6))
+    sharded.state.close()
+    return sharded.fingerprint()
+
+
+def load_shards_of_one_node(rank, folder):
+    sharded = Sharded(nodes=1)
+    casync.torch.load_residuals(sharded.state, folder, process_group=sharded.mesh.get_group("nodes"))
+    return saved.to_arrays(sharded.state.state_dict())
+
+
+def test_each_shard_of_several_gets_its_own_residuals_back(tmp_path):
+    folder = str(tmp_path)
+    whole = ranks.values(__file__, "train_and_save_shards", 2 * SHARDS, torch=True, folder=folder)
+    states = [state for _, state in whole]
+    assert [state["rank"] for state in states] == [0, 0, 1, 1]
+    assert any(
+        (states[0]["gradients"][name]["residual"] != states[1]["gradients"][name]["residual"]).any()
+        for name in states[0]["gradients"]
+    )  # so the test would notice
+    resumed = ranks.values(__file__, "load_and_train_shards", 2 * SHARDS, torch=True, folder=folder)
+    assert resumed == [digest for digest, _ in whole]
+    of_one_node = ranks.values(__file__, "load_shards_of_one_node", SHARDS, torch=True, folder=folder)
+    for shard, state in enumerate(of_one_node):
+        wanted = reshard.reshard(states[shard::SHARDS], 0, 1)
+        assert (state["ranks"], state["rank"]) == (1, 0)
+        assert state["gradients"].keys() == wanted["gradients"].keys() == {"0", "2"}
+        for name, gradient in wanted["gradients"].items():
+            assert (state["gradients"][name]["residual"] == gradient["residual"]).all()
+
+
+class Owner:
+    """Has a session of the ranks `members`."""
+
+    def __init__(self, members, rank):
+        self._synchronizer = types.SimpleNamespace(members=members, rank=rank)
+
+    def load_state_dict(self, state):
+        self.residual = state["gradients"]["w"]["residual"].tolist()
+
+
+def save_part(rank, size, **more):
+    """The residuals of one rank as a checkpoint has them."""
+    place = f"{rank}/gradients/w/residual"
+    gradient = {"codec": "onebit", "residual": {"tensor": place}, "owned": [[0, 2]]}
+    state = {"step": 3, "ranks": size, "rank": rank, "gradients": {"w": gradient}, **more}
+    return {f"{rank}/state": json.dumps(state), place: torch.full((4,), float(rank))}
+
+
+def test_checkpoints_of_earlier_versions_load_into_a_group_of_all_ranks(tmp_path):
+    parts = {**save_part(0, 2), **save_part(1, 2)}  # without the members of the group
+    dcp.save({"casync": parts}, checkpoint_id=str(tmp_path), no_dist=True)
+    owner = Owner([0, 1], rank=1)
+    casync.torch.load_residuals(owner, str(tmp_path))
+    assert owner.residual == [1.0] * 4
+
+
+def test_a_group_that_did_not_save_is_refused(tmp_path):
+    dcp.save({"casync": save_part(0, 1, members=[0])}, checkpoint_id=str(tmp_path), no_dist=True)
+    with pytest.raises(errors.InvalidArgument, match=r"that begin with ranks \[0\], and this rank's begins with 1:"):
+        casync.torch.load_residuals(Owner([1, 3], rank=0), str(tmp_path))
 
 
 def test_a_checkpoint_without_residuals_is_refused(tmp_path):

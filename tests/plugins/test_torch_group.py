@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 import ranks  # noqa: E402
 import small_net  # noqa: E402
 import torch.distributed as dist  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 import casync.torch  # noqa: E402
 from casync import errors  # noqa: E402
@@ -220,6 +221,39 @@ def overlap(rank):
 
 def test_a_backward_pass_goes_on_while_its_gradients_travel():
     assert ranks.values(__file__, "overlap", 2, torch=True)[0] == [True]
+
+
+def two_models(rank):
+    """The largest gradients of two equal models, which have passes of their own; the second one's are all zero."""
+    begin()
+    first, second = [DistributedDataParallel(torch.nn.Linear(40, 30)) for _ in range(2)]
+    x = torch.randn(4, 40, generator=torch.Generator().manual_seed(rank))
+    first(x).square().mean().backward()
+    (second(x) * 0).sum().backward()
+    return [max(parameter.grad.abs().max().item() for parameter in model.parameters()) for model in (first, second)]
+
+
+def test_two_models_of_one_shape_do_not_get_what_the_other_has_not_sent():
+    for first, second in ranks.values(__file__, "two_models", 2, torch=True, env={"CASYNC_CODEC": "topk:ratio=0.1"}):
+        assert first > 0 and second == 0
+
+
+def two_programs(rank, apart):
+    """Collectives of equal sizes in two passes: the largest result of zeros after something else was not all sent."""
+    begin()
+    group = dist.new_group(backend="casync") if apart else None
+    first, second = torch.arange(1000.0), torch.zeros(1000)
+    in_backward(lambda: dist.all_reduce(first))
+    in_backward(lambda: dist.all_reduce(second, group=group))
+    return second.abs().max().item()
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_collectives_of_one_size_share_what_was_not_sent_unless_each_has_a_group(apart):
+    for largest in ranks.values(
+        __file__, "two_programs", 2, torch=True, env={"CASYNC_CODEC": "topk:ratio=0.1"}, apart=apart
+    ):
+        assert (largest == 0) == apart
 
 
 def shards(rank):

@@ -36,10 +36,13 @@ os.register_at_fork(after_in_child=_leak_servers)
 
 
 class TorchStore:
-    """set and get on a torch.distributed Store, in the shape Session hands to C."""
+    """set and get on a torch.distributed Store, in the shape Session hands to C. `members`: the ranks as the whole job
+    numbers them, where they may be some of it."""
 
-    def __init__(self, store: torch.distributed.Store, rank: int, size: int) -> None:
-        self._store, self.rank, self.size = store, rank, size
+    def __init__(
+        self, store: torch.distributed.Store, rank: int, size: int, members: list[int] | None = None
+    ) -> None:
+        self._store, self.rank, self.size, self.members = store, rank, size, members
 
     def set(self, key: str, value: str | bytes) -> None:
         self._store.set(key, value)
@@ -58,8 +61,10 @@ def find_store(
 
     A process group that is already there is asked first: its store is known to work, and to reach all its ranks.
     """
+    members = None
     if process_group is not None or _process_group_exists():
-        group, store, rank, size = _of_process_group(process_group)
+        group, store, members, rank = _of_process_group(process_group)
+        size = len(members)
     elif any(name in os.environ for name in _CASYNC) or not all(name in os.environ for name in _TORCHRUN):
         return None
     else:
@@ -72,7 +77,7 @@ def find_store(
         group,
         next(_sessions[group]),
     )
-    return TorchStore(torch.distributed.PrefixStore(prefix, store), rank, size)
+    return TorchStore(torch.distributed.PrefixStore(prefix, store), rank, size, members)
 
 
 def environment_says(rank: int, size: int) -> bool:
@@ -90,14 +95,14 @@ def _process_group_exists() -> bool:
 
 def _of_process_group(
     process_group: torch.distributed.ProcessGroup | None
-) -> tuple[str, torch.distributed.Store, int, int]:
+) -> tuple[str, torch.distributed.Store, list[int], int]:
     from torch import distributed
     from torch.distributed import distributed_c10d
 
     group = process_group or distributed.group.WORLD
     store = distributed_c10d._get_default_store()
     # The group's name is unique in the job, so that two groups never read each other's keys.
-    return group.group_name, store, distributed.get_rank(group), distributed.get_world_size(group)
+    return group.group_name, store, distributed.get_process_group_ranks(group), distributed.get_rank(group)
 
 
 def connecting_s(timeout: float | None) -> float:

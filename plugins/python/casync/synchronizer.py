@@ -38,8 +38,13 @@ def check_choice(plan: str | os.PathLike[str] | None, codec: str | os.PathLike[s
         raise errors.InvalidArgument(f"plan {plan} is not there")
     if plan is not None:
         _library.call("casync_plan_check", _library.c_text("the plan's path", plan))
-    if isinstance(codec, str) and not os.path.splitext(codec.split("+")[0])[1]:
+    if isinstance(codec, str) and not _is_file(codec):
         Codec(codec)
+
+
+def _is_file(codec: str) -> bool:
+    """As base/codec_file.h says of a name, behind which parameters may stand."""
+    return "/" in codec or codec.split(":")[0].endswith((".cll", ".pse"))
 
 
 _log = logging.getLogger("casync")
@@ -90,6 +95,8 @@ class Synchronizer:
     def __init__(self, **options: Any) -> None:
         self.session = Session(**options)
         self.rank, self.size = self.session.rank, self.session.size
+        # The session's ranks as the whole job numbers them. A process group may have some of them only.
+        self.members: list[int] = getattr(options.get("store"), "members", None) or list(range(self.size))
         greeting.greet(self.session, options.get("plan"), options.get("codec"))
         self.last_step: StepResult | None = None  # the StepResult of the last step that ended
         self._under_way = Step()

@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 
 def residuals(owner: State | Engine) -> dict[str, Any]:
     """The part of a checkpoint that belongs to this rank; every rank gives its own to dcp.save(). `owner` is a State or
-    `optimizer.casync`. A flat dictionary: one JSON text, and each tensor under the rank and its place in the state."""
+    `optimizer.casync`. A flat dictionary: one JSON text, and each tensor under the rank and its place in the state. The
+    rank is that in the whole job, because several process groups may save into one checkpoint."""
     state = owner.state_dict()
     if not state:
         return {}
+    members, rank = _place(owner)
     tensors = {}
-    text = json.dumps(_without_tensors(state, str(state["rank"]), tensors))
-    return {f"{state['rank']}/state": text, **tensors}
+    text = json.dumps({**_without_tensors(state, str(members[rank]), tensors), "members": members})
+    return {f"{members[rank]}/state": text, **tensors}
 
 
 def load_residuals(
@@ -44,21 +46,54 @@ def load_residuals(
     storage_reader: dcp.StorageReader | None = None,
     process_group: dist.ProcessGroup | None = None,
 ) -> None:
-    """Loads into `owner` the residuals that residuals() saved under `key`. Ranks are those of `process_group`; when the
-    job that saved had another number of them, residuals are shared out (casync.reshard). Every rank reads the files by
-    itself. InvalidArgument: the checkpoint has no residuals under `key`, or those of some ranks are missing."""
+    """Loads into `owner` the residuals that residuals() saved under `key`. Ranks are those of `process_group` (None: of
+    the owner's); they get what the group with the same first rank has saved. When that had another number of ranks,
+    residuals are shared out (casync.reshard). Every rank reads the files by itself. InvalidArgument: the checkpoint has
+    no residuals under `key`, or none of such a group, or those of some ranks are missing."""
     reader = storage_reader or dcp.FileSystemReader(checkpoint_id)
     stored = {
         name: entry for name, entry in reader.read_metadata().state_dict_metadata.items() if name.startswith(f"{key}.")
     }
     if not stored:
         raise errors.InvalidArgument(f"the checkpoint {checkpoint_id} has no residuals under {key!r}")
-    loaded = {name: _empty(entry) for name, entry in stored.items()}
-    dcp.load(loaded, storage_reader=reader, checkpoint_id=checkpoint_id, no_dist=True)
-    states = [
-        _with_tensors(json.loads(text), f"{key}.", loaded) for name, text in loaded.items() if name.endswith("/state")
-    ]
-    owner.load_state_dict(_of_this_rank(states, dist.get_rank(process_group), dist.get_world_size(process_group)))
+
+    def read(entries: dict[str, Any]) -> dict[str, Any]:
+        loaded = {name: _empty(entry) for name, entry in entries.items()}
+        if loaded:
+            dcp.load(loaded, storage_reader=reader, checkpoint_id=checkpoint_id, no_dist=True)
+        return loaded
+
+    texts = read({name: entry for name, entry in stored.items() if not _is_tensor(entry)})
+    members, rank = _place(owner, process_group)
+    parts = _of_group({name.removesuffix("state"): json.loads(text) for name, text in texts.items()}, members[0])
+    tensors = read(
+        {name: entry for name, entry in stored.items() if _is_tensor(entry) and name.startswith(tuple(parts))}
+    )
+    states = [_with_tensors(state, f"{key}.", tensors) for state in parts.values()]
+    owner.load_state_dict(_of_this_rank(states, rank, len(members)))
+
+
+def _place(owner: State | Engine, group: dist.ProcessGroup | None = None) -> tuple[list[int], int]:
+    """The ranks of `group` (None: of the owner's session) as the whole job numbers them, and this rank's place."""
+    if group is None and owner._synchronizer is not None:
+        return owner._synchronizer.members, owner._synchronizer.rank
+    group = group or owner.process_group  # of a State: an Engine has a session from the start
+    return dist.get_process_group_ranks(group), dist.get_rank(group)
+
+
+def _of_group(parts: dict[str, dict[str, Any]], first: int) -> dict[str, dict[str, Any]]:
+    """The states of the group that begins with the rank `first`, by the place of each in the checkpoint."""
+    groups: dict[int, dict[str, dict[str, Any]]] = {}
+    for place, state in parts.items():
+        members = state.pop("members", [0])  # earlier versions saved those of a group of all ranks
+        groups.setdefault(members[0], {})[place] = state
+    if first not in groups:
+        raise errors.InvalidArgument(
+            f"the checkpoint has residuals of process groups that begin with ranks {sorted(groups)}, and this rank's "
+            f"begins with {first}: a group may have more or fewer ranks than when it was saved, but has to begin with "
+            "the same one; leave load_residuals() out to begin residuals anew"
+        )
+    return groups[first]
 
 
 def _of_this_rank(states: list[dict[str, Any]], rank: int, size: int) -> dict[str, Any]:
@@ -70,8 +105,12 @@ def _of_this_rank(states: list[dict[str, Any]], rank: int, size: int) -> dict[st
     return state
 
 
+def _is_tensor(entry: Any) -> bool:
+    return hasattr(entry, "size")
+
+
 def _empty(entry: Any) -> Any:
-    if not hasattr(entry, "size"):
+    if not _is_tensor(entry):
         return ""  # a text, which the loader puts here
     return torch.empty(entry.size, dtype=entry.properties.dtype)
 

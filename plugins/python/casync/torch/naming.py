@@ -19,12 +19,16 @@ _DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "
 
 def find_ddp(state: object) -> DistributedDataParallel | None:
     """The DDP module that `state` was registered with, or None. DDP does not tell its hooks, but keeps them."""
-    for candidate in gc.get_objects():
-        # Not isinstance(), which asks each object for its __class__: some warn when they are asked anything.
-        if issubclass(type(candidate), DistributedDataParallel):
-            if any(held is state for _, held in getattr(candidate, "_comm_hooks", ())):
-                return candidate
+    for candidate in ddp_modules():
+        if any(held is state for _, held in getattr(candidate, "_comm_hooks", ())):
+            return candidate
     return None
+
+
+def ddp_modules() -> list[DistributedDataParallel]:
+    """All of this process, also those whose constructor has failed."""
+    # Not isinstance(), which asks each object for its __class__: some warn when they are asked anything.
+    return [one for one in gc.get_objects() if issubclass(type(one), DistributedDataParallel)]
 
 
 def trained_parameters(

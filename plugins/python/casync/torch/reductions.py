@@ -15,6 +15,7 @@ from casync import errors
 from casync.torch import naming, shards
 from casync.torch.collective import CollectiveWork, Order, name_failure
 from casync.torch.lane import wait
+from casync.torch.models import Models
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,7 @@ class Reductions:
         self._ordinal = 0  # of the next gradient in this backward pass
         self._number = 0  # of the last gradient in all of them
         self._works: list[CollectiveWork] = []  # of this pass
+        self._models = Models()
 
     def takes(self, tensor: torch.Tensor, op: Any) -> bool:
         """Returns true if it is a gradient. Joins the backward pass under way, if there is one. Unavailable: a gradient
@@ -117,9 +119,12 @@ class Reductions:
 
     def _name(self, kind: str, tensor: torch.Tensor) -> tuple[str, str]:
         """A backward pass makes the same collectives in each step, so its place is a gradient's name; its size, because
-        DDP forms other buckets after the first step."""
+        DDP forms other buckets after the first step; and its model, because each has passes of its own."""
         dtype = naming.dtype_name(tensor, "a tensor")
         name = f"{kind} {self._ordinal} of {tensor.numel()} {dtype}"
+        model = self._models.number()
+        if model > 0:
+            name += f" of model {model}"
         self._ordinal += 1
         self._number += 1
         return name, dtype
@@ -156,6 +161,7 @@ class Reductions:
     def _end(self) -> None:
         """Ends a backward pass, on its thread."""
         self._ordinal = 0
+        self._models.end_pass()
         works, self._works = self._works, []
         if self._synchronizer is None:
             return

@@ -138,6 +138,11 @@ class State:
         self.last_step = self._local.consensus()
         return self.last_step
 
+    @property
+    def process_group(self) -> torch.distributed.ProcessGroup | None:
+        """The group whose ranks are in the session: the one that was given, else the DDP module's. None: all ranks."""
+        return self._group_with(naming.find_ddp(self))
+
     def stats(self) -> dict[str, Any]:
         """The session's counters, with synchronizing_s (first gradient submitted to last averaged, summed over steps)
         and waiting_s (the part of it for which backward() waited at its end)."""
@@ -190,11 +195,8 @@ class State:
     def _open(self, buffer: torch.Tensor, parameters: list[torch.Tensor]) -> None:
         ddp = naming.find_ddp(self)
         trained = naming.trained_parameters(ddp, self._named_parameters)
-        group = self._process_group
-        if group is None and ddp is not None:
-            group = ddp.process_group
         self._device = self._device or buffer.device
-        synchronizer = self._join(group)
+        synchronizer = self._join(self._group_with(ddp))
         # A compressing wrapper around the hook changes every bucket's dtype, so the first bucket tells for all.
         wrapped = buffer.dtype != parameters[0].dtype
         # A model's parameters are in the order of its forward pass, so the first are needed soonest in the next.
@@ -205,6 +207,11 @@ class State:
         self._synchronizer, self._completer, self._trained = synchronizer, Completer(synchronizer), trained
         if self._to_load:
             self._load(self._to_load)
+
+    def _group_with(
+        self, ddp: torch.nn.parallel.DistributedDataParallel | None
+    ) -> torch.distributed.ProcessGroup | None:
+        return ddp.process_group if self._process_group is None and ddp is not None else self._process_group
 
     def _join(self, group: torch.distributed.ProcessGroup | None) -> Synchronizer:
         device = None if self._device is None else str(self._device)
