@@ -22,12 +22,16 @@ class GroupOnHost final : public GroupMemory {
     bytes_ = bytes;
     return Status::ok();
   }
+  void begin_step() override {
+    are_copied_ = false;
+    in_place_ = nullptr;
+    left_.clear();
+  }
   Status take(std::size_t member, const Submission& submission) override {
     taken_[member] = submission.data;
     return Status::ok();
   }
   Status gather(std::size_t member, Bytes offset) override {
-    if (is_sent_) begin_step();
     const View from = taken_[member];
     if (from.size == 0) return Status::ok();
     if (lies_in_place(from, offset)) {
@@ -42,10 +46,10 @@ class GroupOnHost final : public GroupMemory {
     copy_in(member, offset);
     return Status::ok();
   }
-  Submission submission(GradientId id) override {
-    is_sent_ = true;
-    return {id, memory()};
+  void take_back(std::size_t member) override {
+    std::erase_if(left_, [&](const Left& one) { return one.member == member; });
   }
+  Submission submission(GradientId id) override { return {id, memory()}; }
   Status hand_over(std::size_t member, Bytes offset) override {
     const View to = taken_[member];
     if (!are_copied_ || to.size == 0) return Status::ok();
@@ -68,11 +72,6 @@ class GroupOnHost final : public GroupMemory {
     Bytes offset = 0;
   };
 
-  void begin_step() {
-    is_sent_ = are_copied_ = false;
-    in_place_ = nullptr;
-    left_.clear();
-  }
   /// Returns true if the member lies where the others of this step say that it should.
   bool lies_in_place(View member, Bytes offset) {
     if (are_copied_) return false;
@@ -97,7 +96,6 @@ class GroupOnHost final : public GroupMemory {
   std::vector<Left> left_;         ///< of the step, as all below
   std::byte* in_place_ = nullptr;  ///< the memory of the whole, if all members lie in it
   bool are_copied_ = false;
-  bool is_sent_ = false;
 };
 
 /// All copies are in one stream, which is the one that writes the group's memory.

@@ -25,10 +25,14 @@ class GroupMemory {
   /// Allocates the memory, once.
   virtual Status allocate(Bytes bytes) = 0;
 
+  /// A step begins: nothing of it has been gathered.
+  virtual void begin_step() {}
   /// Takes a member's submission, whose memory holds its gradient and is to hold its result.
   virtual Status take(std::size_t member, const Submission& submission) = 0;
-  /// Begins to copy the gradient that was taken to `offset`. The first one behind submission() begins a step.
+  /// Begins to copy the gradient that was taken to `offset`. Once more for a member that was taken back.
   virtual Status gather(std::size_t member, Bytes offset) = 0;
+  /// The submission that was taken last has been refused: its memory is the program's.
+  virtual void take_back(std::size_t) {}
   /// The submission of the whole: it comes behind what was gathered.
   virtual Submission submission(GradientId id) = 0;
   /// Begins to copy the result at `offset` to the member's memory.

@@ -34,12 +34,19 @@ void copy_arrays(const float* from, Elements from_stride, float* to, Elements to
   for (std::size_t i = 0; i < arrays; ++i) std::copy_n(from + i * from_stride, count, to + i * to_stride);
 }
 
+/// Appends the floats of `from` that come after the first `count`.
+void append_from(const std::vector<float>& from, Elements count, std::vector<float>& to) {
+  to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(count), from.end());
+}
+
+/// The first member's part has, in addition, the floats of the whole that are no array.
 GradientState part_of(const GradientSpec& group, std::size_t member, const GradientState& whole) {
   const auto [first, count] = place_in_group(group, member);
   const Elements all = group.elements();
   const std::size_t arrays = all == 0 ? 0 : whole.residual.size() / all;
   GradientState part{label_of(group, member) + whole.codec, std::vector<float>(arrays * count), {}, whole.is_residual};
   copy_arrays(whole.residual.data() + first, all, part.residual.data(), count, count, arrays);
+  if (member == 0) append_from(whole.residual, arrays * all, part.residual);
   for (const GradientState::Range& owned : whole.owned) {
     const Elements from = std::max(owned.first, first);
     const Elements to = std::min(owned.first + owned.count, first + count);
@@ -67,7 +74,7 @@ Result<std::vector<const GradientState*>> parts_of(const GradientSpec& group, co
       return refusal(group, i, "the state is of " + part.codec + ", here it is " + label.substr(0, label.size() - 2));
     }
     if (const Elements count = place_in_group(group, i).count;
-        count == 0 ? !part.residual.empty() : part.residual.size() % count != 0) {
+        i > 0 && (count == 0 ? !part.residual.empty() : part.residual.size() % count != 0)) {
       return refusal(
           group, i,
           "a state of " + std::to_string(part.residual.size()) + " elements, it has " + std::to_string(count));
@@ -77,24 +84,33 @@ Result<std::vector<const GradientState*>> parts_of(const GradientSpec& group, co
   return parts;
 }
 
+/// The number of arrays that the parts are of, by the last one with elements: the first one has more than its arrays.
+std::size_t arrays_of(const GradientSpec& group, const std::vector<const GradientState*>& parts) {
+  for (std::size_t i = parts.size(); i-- > 0;) {
+    if (const Elements count = place_in_group(group, i).count; count > 0) return parts[i]->residual.size() / count;
+  }
+  return 0;
+}
+
 Result<GradientState> whole_of(const GradientSpec& group, const std::vector<const GradientState*>& parts) {
   const auto codec_of = [&](std::size_t i) { return parts[i]->codec.substr(label_of(group, i).size()); };
   const Elements all = group.elements();
+  const std::size_t arrays = arrays_of(group, parts);
   GradientState whole{codec_of(0), {}, {}, parts[0]->is_residual};
-  std::size_t arrays = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto [first, count] = place_in_group(group, i);
-    if (count == 0) continue;
-    const std::size_t own = parts[i]->residual.size() / count;
-    if (whole.residual.empty() && own > 0) {
-      arrays = own;
-      whole.residual.resize(arrays * all);
-    }
-    if (own != arrays || codec_of(i) != whole.codec) {
+    const Elements in_arrays = arrays * place_in_group(group, i).count;
+    const std::size_t own = parts[i]->residual.size();
+    const bool fits = i > 0 ? own == in_arrays : own >= in_arrays && (all == 0 || own - in_arrays < all);
+    if (!fits || codec_of(i) != whole.codec) {
       return refusal(group, i, "its state does not belong to those of the others in group " + group.name);
     }
+  }
+  whole.residual.resize(arrays * all);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto [first, count] = place_in_group(group, i);
     copy_arrays(parts[i]->residual.data(), count, whole.residual.data() + first, all, count, arrays);
   }
+  append_from(parts[0]->residual, arrays * place_in_group(group, 0).count, whole.residual);
   return whole;
 }
 

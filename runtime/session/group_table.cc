@@ -91,25 +91,42 @@ Result<std::optional<Submission>> GroupTable::take(const Submission& submission,
   return leaves;
 }
 
+void GroupTable::take_back(std::span<const Submission> submissions) {
+  for (const Submission& one : submissions) {
+    const GroupedGradient& gradient = at(one.gradient);
+    if (gradient.group != nullptr) gradient.group->take_back(gradient.place);
+  }
+}
+
 void GroupTable::submitted(GradientId gradient, std::uint32_t step) {
   const GroupedGradient& own = at(gradient);
   if (own.group != nullptr) own.group->submitted(own.place, step);
 }
 
 Status GroupTable::close_open(std::uint32_t step, std::vector<Submission>* whole) {
+  Status failed;
   for (const std::unique_ptr<SentGroup>& group : groups_) {
-    if (group->id() || group->submissions().count_in(step) == 0) continue;
-    CASYNC_RETURN_IF_ERROR(close(*group));
+    if (group->has_left(step) || group->submissions().count_in(step) == 0) continue;
+    if (!group->id()) {
+      const Status closed = close(*group);
+      if (failed.is_ok()) failed = closed;
+      if (!closed) continue;
+    }
     if (group->is_whole(step)) whole->push_back(group->submission());
   }
-  return Status::ok();
+  return failed;
+}
+
+void GroupTable::left(std::uint32_t step) {
+  for (const std::unique_ptr<SentGroup>& group : groups_) {
+    if (group->id() && group->is_whole(step)) group->left(step);
+  }
 }
 
 Status GroupTable::check_whole(std::uint32_t step, const char* then) const {
   for (const std::unique_ptr<SentGroup>& group : groups_) {
     if (group->submissions().count_in(step) == 0 || group->is_whole(step)) continue;
-    return invalid_argument("step " + std::to_string(step) + ": group `" + group->members().name() +
-                            "` has not been submitted without " + group->missing(step) + then);
+    return group->incomplete(step, then);
   }
   return Status::ok();
 }

@@ -26,8 +26,8 @@ struct GroupedGradient {
   SentGroup* group = nullptr;
   std::size_t place = 0;
 
-  /// Returns true if the wrapped session has its submission of `step`, or gets it now.
-  bool has_left(std::uint32_t step) const { return own || (group->id() && group->is_whole(step)); }
+  /// Returns true if the wrapped session has its submission of `step`.
+  bool has_left(std::uint32_t step) const { return own || group->has_left(step); }
   /// The wrapped session's handle of a submission that has left.
   Handle inner(Handle handle) const;
 };
@@ -59,10 +59,15 @@ class GroupTable {
   /// Takes one of them, and returns what leaves for the wrapped session with it: itself, or the group that it
   /// completes.
   Result<std::optional<Submission>> take(const Submission& submission, std::uint32_t step);
+  /// The wrapped session has refused a call, which was taken: nothing of it was submitted.
+  void take_back(std::span<const Submission> submissions);
   /// Notes that a gradient has been submitted in `step`.
   void submitted(GradientId gradient, std::uint32_t step);
-  /// Closes the groups that the submissions of `step` have left open, and puts those that are whole into `whole`.
+  /// Closes the groups that the submissions of `step` have left open, and puts those that are whole, and have not left,
+  /// into `whole`. The first failure to close one; the others are there all the same.
   Status close_open(std::uint32_t step, std::vector<Submission>* whole);
+  /// The wrapped session has taken all that close_open() gave.
+  void left(std::uint32_t step);
   /// InvalidArgument: some members of a group have been submitted in `step`, and others have not. `then` ends its text.
   Status check_whole(std::uint32_t step, const char* then) const;
 

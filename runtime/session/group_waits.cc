@@ -21,6 +21,15 @@ constexpr std::chrono::milliseconds kLook{100};
 // Interval at which such a wait is logged, unless a tenth of the session's time limit is shorter.
 constexpr Seconds kStall{30};
 
+/// Timeout: the group of a handle has not left.
+Status not_left(const GroupedGradient& gradient, Handle handle) {
+  const SentGroup& group = *gradient.group;
+  const std::string missing = group.missing(step_of(handle));
+  return timeout_error(fmt::format("gradient {}, step {}: group {} has not left{}{}",
+                                   group.members().spec_of(gradient.place).name, step_of(handle),
+                                   group.members().name(), missing.empty() ? "" : " without ", missing));
+}
+
 }  // namespace
 
 bool GroupWaits::close() { return !std::exchange(closed_, true); }
@@ -36,33 +45,44 @@ Result<bool> GroupWaits::hands_over(const GroupedGradient& gradient, Handle hand
   return group.has_result(gradient.place, step);
 }
 
+/// Notes that somebody waits for a group that has not left, and logs it now and then. Returns when that ends the job.
+/// Under the lock.
+Clock::time_point GroupWaits::note_delay(const GroupedGradient& gradient, Handle handle, Clock::time_point now) const {
+  GroupDelay& delay = gradient.group->delay();
+  const Clock::time_point since = delay.waited_since(step_of(handle), now);
+  if (delay.is_to_be_said(now, std::min(kStall, Seconds(timeout_s_ / 10)))) {
+    log().warn("rank {}: {}", session_.rank(), not_left(gradient, handle).message());
+  }
+  return since + std::chrono::duration_cast<Clock::duration>(Seconds(timeout_s_));
+}
+
+/// The reason that a group, which has not left, does not leave in `step`: nothing more is submitted there. Under the
+/// lock.
+Status GroupWaits::no_more(const SentGroup& group, std::uint32_t step) const {
+  if (group.is_whole(step) && !step_.started().is_ok()) return step_.started();
+  return group.incomplete(step, GroupTable::kHowToGoOn);
+}
+
 /// Waits until the group has left. Timeout; the failure of the job.
 Status GroupWaits::wait_until_whole(const GroupedGradient& gradient, Handle handle, double timeout_s) {
   const bool own = timeout_s >= 0 && timeout_s < timeout_s_;
-  const Clock::time_point deadline = after(Seconds(own ? timeout_s : timeout_s_));
+  const std::uint32_t step = step_of(handle);
   const SentGroup& group = *gradient.group;
-  const auto may_go_on = [&] {
-    return group.is_handed_over(gradient.place, step_of(handle)) || gradient.has_left(step_of(handle));
-  };
-  Clock::time_point warned = Clock::now();
-  const Seconds stall = std::min(kStall, Seconds(timeout_s_ / 10));
+  const auto may_go_on = [&] { return group.is_handed_over(gradient.place, step) || gradient.has_left(step); };
   std::unique_lock lock(lock_.mutex);
+  if (may_go_on()) return Status::ok();
+  const Clock::time_point last = note_delay(gradient, handle, Clock::now());
+  const Clock::time_point deadline = own ? std::min(last, after(Seconds(timeout_s))) : last;
   while (!lock_.changed->wait_until(lock, std::min(deadline, after(kLook)), may_go_on)) {
     if (closed_) return aborted("the session was closed");
-    if (step_.has_all_of(step_of(handle))) return table_.check_whole(step_of(handle), GroupTable::kHowToGoOn);
-    const std::string late = "gradient " + group.members().spec_of(gradient.place).name + ", step " +
-                             std::to_string(step_of(handle)) + ": group " + group.members().name() +
-                             " has not left without " + group.missing(step_of(handle));
+    if (step_.has_all_of(step)) return no_more(group, step);
+    static_cast<void>(note_delay(gradient, handle, Clock::now()));
+    const Status late = not_left(gradient, handle);
     lock.unlock();
     CASYNC_RETURN_IF_ERROR(session_.submit({}, {}));
-    if (Clock::now() - warned > stall) {
-      warned = Clock::now();
-      log().warn("rank {}: {}", session_.rank(), late);
-    }
-    if (Clock::now() >= deadline) {
-      if (!own) session_.abort(late);
-      return timeout_error(late);
-    }
+    const Clock::time_point now = Clock::now();
+    if (now >= last) return end_with(session_, late);
+    if (now >= deadline) return late;
     lock.lock();
   }
   return Status::ok();
@@ -148,6 +168,7 @@ Status GroupWaits::look(std::span<const Handle> handles, Looked* looked, std::ve
   looked->waiting.clear();
   looked->wholes.clear();
   looked->copies = false;
+  looked->late = looked->no_more = Status::ok();
   for (const Handle handle : handles) {
     const Result<const GroupedGradient*> known = table_.of(handle);
     if (!known) return known.status();
@@ -161,9 +182,21 @@ Status GroupWaits::look(std::span<const Handle> handles, Looked* looked, std::ve
     } else if (gradient.has_left(step_of(handle))) {
       looked->waiting.push_back(handle);
       looked->wholes.push_back(gradient.inner(handle));
+    } else {
+      look_at_delay(gradient, handle, looked);
     }
   }
   return Status::ok();
+}
+
+/// The same for a handle whose group has not left.
+void GroupWaits::look_at_delay(const GroupedGradient& gradient, Handle handle, Looked* looked) const {
+  if (step_.has_all_of(step_of(handle))) {
+    if (looked->no_more.is_ok()) looked->no_more = no_more(*gradient.group, step_of(handle));
+    return;
+  }
+  const Clock::time_point now = Clock::now();
+  if (now >= note_delay(gradient, handle, now) && looked->late.is_ok()) looked->late = not_left(gradient, handle);
 }
 
 Status GroupWaits::wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
@@ -175,11 +208,16 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, const std::atomic<b
     CASYNC_RETURN_IF_ERROR(look(handles, &looked, done));
     if (!done->empty()) return Status::ok();
     if (closed_) return aborted("the session was closed");
+    if (!looked.late) {
+      lock.unlock();
+      return end_with(session_, looked.late);
+    }
     if (looked.copies) {  // the caller looks again
       SessionLock::pause(lock);
       return Status::ok();
     }
     if (looked.wholes.empty()) {  // the caller looks again when a group has started
+      if (!looked.no_more) return looked.no_more;
       lock_.changed->wait_until(lock, after(kLook), [&] { return interrupted.load(); });
       lock.unlock();
       return session_.submit({}, {});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -44,10 +45,14 @@ class GroupWaits {
   struct Looked {
     std::vector<Handle> waiting, wholes;  ///< handles whose submissions have left; the wrapped session's of these
     bool copies = false;                  ///< a device copies some result
+    Status late, no_more;                 ///< a group that has not left by the session's limit; and never does
   };
 
   Result<bool> hands_over(const GroupedGradient& gradient, Handle handle) const;
   Status look(std::span<const Handle> handles, Looked* looked, std::vector<Handle>* done);
+  void look_at_delay(const GroupedGradient& gradient, Handle handle, Looked* looked) const;
+  Clock::time_point note_delay(const GroupedGradient& gradient, Handle handle, Clock::time_point now) const;
+  Status no_more(const SentGroup& group, std::uint32_t step) const;
   Status wait_for(Handle handle, double timeout_s, Waiter waiter);
   Status wait_until_whole(const GroupedGradient& gradient, Handle handle, double timeout_s);
   Status take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock);

@@ -83,8 +83,13 @@ Status GroupedSession::submit(std::span<const Submission> submissions, std::span
   std::lock_guard one_at_a_time(submit_mutex_);
   CASYNC_RETURN_IF_ERROR(gather(submissions));
   started_.resize(starts_.size());
-  CASYNC_RETURN_IF_ERROR(session_->submit(starts_, started_));  // also with none: it says if the job has failed
+  const Status sent = session_->submit(starts_, started_);  // also with none: it says if the job has failed
   std::lock_guard lock(lock_.mutex);
+  if (!sent) {
+    table_.take_back(submissions);
+    return sent;
+  }
+  if (!submissions.empty()) step_.submits();
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     handles[i] = handle_of(step_.number(), submissions[i].gradient);
     table_.submitted(submissions[i].gradient, step_.number());
@@ -95,16 +100,18 @@ Status GroupedSession::submit(std::span<const Submission> submissions, std::span
 
 Status GroupedSession::start_open_groups() {
   starts_.clear();
+  Status closed;
   {
     std::lock_guard lock(lock_.mutex);
-    CASYNC_RETURN_IF_ERROR(table_.close_open(step_.number(), &starts_));
+    closed = table_.close_open(step_.number(), &starts_);
   }
-  if (starts_.empty()) return Status::ok();
+  if (starts_.empty()) return closed;
   started_.resize(starts_.size());
   CASYNC_RETURN_IF_ERROR(session_->submit(starts_, started_));
   std::lock_guard lock(lock_.mutex);
+  table_.left(step_.number());
   lock_.changed->notify_all();
-  return Status::ok();
+  return closed;
 }
 
 Status GroupedSession::wait(Handle handle, double timeout_s, Waiter waiter) {
@@ -136,10 +143,10 @@ Status GroupedSession::begin_consensus() {
 void GroupedSession::end_submissions() {
   if (forked()) return;
   std::lock_guard one_at_a_time(submit_mutex_);
-  static_cast<void>(start_open_groups());  // step() says it again
+  Status started = start_open_groups();  // waits say it, and step() again
   session_->end_submissions();
   std::lock_guard lock(lock_.mutex);
-  step_.end_submissions();
+  step_.end_submissions(std::move(started));
 }
 
 Result<StepResult> GroupedSession::step() {
@@ -149,10 +156,14 @@ Result<StepResult> GroupedSession::step() {
     std::lock_guard lock(lock_.mutex);
     record_->computed();
   }
-  CASYNC_RETURN_IF_ERROR(start_open_groups());
+  Status started = start_open_groups();
   {
     std::lock_guard lock(lock_.mutex);
-    CASYNC_RETURN_IF_ERROR(table_.check_whole(step_.number(), GroupTable::kHowToGoOn));
+    if (started) started = table_.check_whole(step_.number(), GroupTable::kHowToGoOn);
+    if (!started) {
+      step_.end_submissions(started);
+      return started;
+    }
   }
   Result<StepResult> result = session_->step();
   if (!result) return result;

@@ -38,13 +38,15 @@ class GroupedSession final : public WrappingSession {
   Result<GradientId> declare(const GradientSpec& gradient) override;
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
   /// Timeout, besides: the group's other members have not all been submitted; names the first. InvalidArgument: and no
-  /// more are, by end_submissions().
+  /// more are, by end_submissions(). Or the reason that this could not send the group. wait_any() says the same, once
+  /// all others have ended.
   Status wait(Handle handle, double timeout_s, Waiter waiter) override;
   bool done(Handle handle) const override { return !forked() && waits_.done(handle); }
   Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
                   std::vector<Handle>* done) override;
   Status note_exposed(Handle handle, double seconds) override;
-  /// InvalidArgument, besides: of a group only some members have been submitted; the step goes on.
+  /// InvalidArgument, besides: of a group only some members have been submitted; the step goes on, and waits for these
+  /// end as after end_submissions().
   Result<StepResult> step() override;
   SessionStats stats() const override { return session_->stats(); }
   Result<SessionState> state() const override;
@@ -55,7 +57,8 @@ class GroupedSession final : public WrappingSession {
  private:
   // Under submit_mutex_. They put into starts_ what leaves for the wrapped session.
   Status gather(std::span<const Submission> submissions);
-  /// Closes the groups that a step's submissions have left open, and starts those that are whole.
+  /// Closes the groups that a step's submissions have left open, and starts those that are whole. Errors: as declare()
+  /// and submit(); the groups that can go have gone.
   Status start_open_groups();
 
   std::mutex submit_mutex_;  ///< one at a time submits, ends a step or loads a state; taken ahead of lock_

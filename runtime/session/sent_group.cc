@@ -38,7 +38,7 @@ Status SentGroup::close(GradientId id) {
   id_ = id;
   members_.close();
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (!handed_over_[i]) CASYNC_RETURN_IF_ERROR(memory_->gather(i, members_.offset_of(i)));
+    if (!handed_over_[i] || taken_[i]) CASYNC_RETURN_IF_ERROR(memory_->gather(i, members_.offset_of(i)));
   }
   return Status::ok();
 }
@@ -53,16 +53,26 @@ Status SentGroup::check(std::size_t place, const Submission& submission, std::ui
 Result<bool> SentGroup::gather(std::size_t place, const Submission& submission, std::uint32_t step,
                                std::uint64_t call) {
   const std::size_t there = submissions_.join(step, call);
-  if (there == 1) not_finite_in_place_.clear();
+  if (there == 1) {
+    not_finite_in_place_.clear();
+    memory_->begin_step();
+  }
   CASYNC_RETURN_IF_ERROR(memory_->take(place, submission));
+  taken_[place] = true;
   if (!id_) return false;
   CASYNC_RETURN_IF_ERROR(memory_->gather(place, members_.offset_of(place)));
   return there == members_.declared();
 }
 
+void SentGroup::take_back(std::size_t place) {
+  taken_[place] = false;
+  memory_->take_back(place);
+}
+
 void SentGroup::submitted(std::size_t place, std::uint32_t step) {
   submissions_.add(place, step);
-  handed_over_[place] = false;
+  handed_over_[place] = taken_[place] = false;
+  if (id_ && is_whole(step)) left(step);
 }
 
 std::string SentGroup::missing(std::uint32_t step) const {
@@ -74,6 +84,11 @@ std::string SentGroup::missing(std::uint32_t step) const {
     if (count++ == 0) first = "`" + members_.name_at(i) + "`" + (is_declared ? "" : ", which was never declared");
   }
   return count > 1 ? first + " and " + std::to_string(count - 1) + " more" : first;
+}
+
+Status SentGroup::incomplete(std::uint32_t step, const char* then) const {
+  return invalid_argument("step " + std::to_string(step) + ": group `" + members_.name() +
+                          "` has not been submitted without " + missing(step) + then);
 }
 
 Result<bool> SentGroup::has_result(std::size_t place, std::uint32_t step) const {
@@ -123,7 +138,10 @@ Result<std::string> SentGroup::not_finite() const {
 
 void SentGroup::forget() {
   submissions_.forget();
+  delay_.forget();
+  left_steps_ = 0;
   std::fill(handed_over_.begin(), handed_over_.end(), true);
+  std::fill(taken_.begin(), taken_.end(), false);
 }
 
 }  // namespace casync::runtime

@@ -12,6 +12,7 @@
 #include "casync/model/gradient.h"
 #include "casync/model/plan.h"
 #include "runtime/device/device.h"
+#include "runtime/session/group_delay.h"
 #include "runtime/session/group_members.h"
 #include "runtime/session/group_memory.h"
 #include "runtime/session/member_submissions.h"
@@ -32,6 +33,7 @@ class SentGroup {
         members_(group),
         submissions_(members_.size()),
         handed_over_(members_.size(), true),
+        taken_(members_.size(), false),
         memory_(make_group_memory(device, members_.size())) {}
 
   const GroupMembers& members() const { return members_; }
@@ -40,6 +42,7 @@ class SentGroup {
   /// Adds the plan's member at `place`. InvalidArgument: as GroupMembers::check().
   Status declare(std::size_t place, const GradientSpec& gradient);
   /// Takes the group, with the members that are there now, as the session's gradient `id`: no member is added any more.
+  /// Gathers those whose calls came earlier, or are under way.
   Status close(GradientId id);
   /// The group, once it is closed.
   const std::optional<GradientId>& id() const { return id_; }
@@ -50,15 +53,24 @@ class SentGroup {
   /// Copies a member's elements, which the `call`-th submission has, into the group's memory if that is there; returns
   /// true if the group has all members of `step` then. The member's result goes where they were.
   Result<bool> gather(std::size_t place, const Submission& submission, std::uint32_t step, std::uint64_t call);
-  /// Notes that a member has been submitted in `step`.
+  /// The call that gathered the member last has been refused: its memory is the program's.
+  void take_back(std::size_t place);
+  /// The wrapped session has taken the call that submits a member in `step`; with the last member, the group.
   void submitted(std::size_t place, std::uint32_t step);
   /// Returns true if all members have been submitted in `step`.
   bool is_whole(std::uint32_t step) const { return submissions_.count_in(step) == members_.declared(); }
   /// "`c`", or "`c` and 2 more": the members that are missing in `step`, also those that were never declared while the
   /// group may get them.
   std::string missing(std::uint32_t step) const;
+  /// InvalidArgument: members are missing in `step`. `then` ends its text.
+  Status incomplete(std::uint32_t step, const char* then) const;
   /// The submission of all members' elements.
   Submission submission() { return memory_->submission(*id_); }
+  /// The wrapped session has taken that in `step`.
+  void left(std::uint32_t step) { left_steps_ = step + 1; }
+  bool has_left(std::uint32_t step) const { return left_steps_ == step + 1; }
+  /// Waits for the group while it has not left.
+  GroupDelay& delay() { return delay_; }
 
   /// Returns true if the member's submission of `step` has its result, or a device copies it.
   bool is_handed_over(std::size_t place, std::uint32_t step) const {
@@ -83,7 +95,10 @@ class SentGroup {
   GroupMembers members_;
   MemberSubmissions submissions_;
   std::vector<bool> handed_over_;  ///< by place: the result of the last submission, if there is one
+  std::vector<bool> taken_;        ///< by place: by a call that is under way
   std::optional<GradientId> id_;
+  std::uint32_t left_steps_ = 0;  ///< 1 + the last step that it has left in; 0: none
+  GroupDelay delay_;
   std::unique_ptr<GroupMemory> memory_;
   std::string not_finite_in_place_;  ///< as not_finite(), of a step whose results lie where the members do
 };

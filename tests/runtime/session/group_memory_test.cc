@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <numeric>
+#include <vector>
 
 #include "runtime/device/host/host_device.h"
 #include "tests/runtime/session/gradients.h"
@@ -29,6 +31,12 @@ struct Three {
   void gather(std::size_t member, float* from) {
     REQUIRE(group->take(member, {kGroup, {reinterpret_cast<std::byte*>(from), kMember}}));
     REQUIRE(group->gather(member, member * kMember));
+  }
+  /// A step with members that lie one after the other; the first one lies at `first`, if that is not null.
+  void gather_all(Values& all, float* first = nullptr) {
+    group->begin_step();
+    gather(0, first == nullptr ? all.data() : first);
+    for (std::size_t member = 1; member < 3; ++member) gather(member, &all[member * kElements]);
   }
   /// The memory that is sent.
   float* sent() { return reinterpret_cast<float*>(group->submission(kGroup).data.data); }
@@ -80,11 +88,10 @@ TEST_CASE("group memory: each step looks anew at where its members lie") {
   Three it;
   Values first = {1, 2, 3, 4, 5, 6}, second = first, apart = {9, 9};
   for (Values* all : {&first, &second, &first}) {
-    for (std::size_t member = 0; member < 3; ++member) it.gather(member, &(*all)[member * kElements]);
+    it.gather_all(*all);
     CHECK(it.sent() == all->data());
     it.hand_over();
-    it.gather(0, apart.data());
-    for (std::size_t member = 1; member < 3; ++member) it.gather(member, &(*all)[member * kElements]);
+    it.gather_all(*all, apart.data());
     CHECK(it.values() == Values{9, 9, 3, 4, 5, 6});
     it.hand_over();
   }
@@ -102,13 +109,35 @@ TEST_CASE("group memory: all of it can be read if it was copied, and members hav
     std::memcpy(floats.data(), read.data(), read.size());
     return floats;
   };
-  for (std::size_t member = 0; member < 3; ++member) it.gather(member, &all[member * kElements]);
+  it.gather_all(all);
   CHECK(read_all().empty());
   for (std::size_t member = 0; member < 3; ++member) {
     CHECK(it.group->in_place(member).data == reinterpret_cast<std::byte*>(&all[member * kElements]));
   }
-  it.gather(0, apart.data());
-  for (std::size_t member = 1; member < 3; ++member) it.gather(member, &all[member * kElements]);
+  it.gather_all(all, apart.data());
   CHECK(read_all() == Values{9, 9, 3, 4, 5, 6});
   CHECK(it.group->in_place(0).data == nullptr);
+}
+
+TEST_CASE("group memory: a member whose call was refused is gathered once more, and the others stay") {
+  Three it;
+  Values all = {1, 2, 3, 4, 5, 6}, apart = {9, 9};
+  it.gather_all(all, apart.data());
+  CHECK(it.values() == Values{9, 9, 3, 4, 5, 6});
+  it.group->take_back(2);
+  it.gather(2, &all[2 * kElements]);
+  CHECK(it.values() == Values{9, 9, 3, 4, 5, 6});
+}
+
+TEST_CASE("group memory: the memory of a member that was taken back is not looked at") {
+  Three it;
+  it.group->begin_step();
+  {
+    const auto former = std::make_unique<Values>(Values{7, 8});
+    it.gather(1, former->data());
+    it.group->take_back(1);
+  }
+  Values all = {1, 2, 3, 4, 5, 6};
+  for (std::size_t member = 0; member < 3; ++member) it.gather(member, &all[member * kElements]);
+  CHECK(it.sent() == all.data());
 }

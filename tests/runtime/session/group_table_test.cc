@@ -86,10 +86,14 @@ TEST_CASE("group table: at the end of a step's submissions a group has the membe
   REQUIRE(it.table.close_open(0, &whole));
   REQUIRE(whole.size() == 1);
   CHECK(values_of(whole[0]) == Values{3, 4});
-  CHECK(it.table.at(GradientId(0)).has_left(0));
   CHECK_THAT(it.table.declare(spec("a")).status().text(), Catch::Contains("group g has been sent without it"));
+  CHECK_FALSE(it.table.at(GradientId(0)).has_left(0));
   REQUIRE(it.table.close_open(0, &whole));
-  CHECK(whole.size() == 1);  // once
+  CHECK(whole.size() == 2);  // the session has refused it
+  it.table.left(0);
+  CHECK(it.table.at(GradientId(0)).has_left(0));
+  REQUIRE(it.table.close_open(0, &whole));
+  CHECK(whole.size() == 2);  // and then once
 }
 
 TEST_CASE("group table: a handle is known once its member is submitted, and leads to the group's") {
@@ -128,6 +132,24 @@ TEST_CASE("group table: states have the members, and a result that is not finite
   CHECK(other.first_non_finite == "alone");
 }
 
+TEST_CASE("group table: the end of a state that is not so many floats of each element is in the first member's part") {
+  Table it;
+  for (const char* name : {"a", "b"}) it.add(name);
+  for (const Values& all : {Values{}, Values{1, 2, 3}, Values{1, 2, 3, 4, 5}, Values{1, 2, 3, 4, 5, 6, 7, 8, 9}}) {
+    SessionState state;
+    state.gradients["g"] = {"int4", all};
+    it.table.split(state);
+    CHECK(state.gradients.at("b").residual.size() == all.size() / 4 * 2);
+    CHECK(state.gradients.at("a").residual.size() == all.size() / 4 * 2 + all.size() % 4);
+    const Result<SessionState> joined = it.table.join(state);
+    REQUIRE(joined);
+    CHECK(joined->gradients.at("g").residual == all);
+    state.gradients.at("a").residual.resize(all.size() / 4 * 2 + 4);
+    CHECK_THAT(it.table.join(state).status().text(),
+               Catch::Contains("gradient a: its state does not belong to those of the others in group g"));
+  }
+}
+
 TEST_CASE("group table: a state of members that are not declared is refused") {
   Table it;
   SessionState state;
@@ -145,11 +167,16 @@ TEST_CASE("grouped step: a consensus and the end of the submissions are of one s
   step.begin_consensus();
   CHECK(step.check_exchange().is_ok());
   CHECK(step.exchanged() == Exchanged::kParameters);
-  step.end_submissions();
+  step.end_submissions(plan_error("no such codec"));
+  CHECK(step.started().text() == "PlanError: no such codec");
   CHECK(step.has_all_of(0));
   CHECK_FALSE(step.has_all_of(1));
+  step.submits();
+  CHECK_FALSE(step.has_all_of(0));
+  step.end_submissions(plan_error("no such codec"));
   step.end();
   CHECK(step.number() == 1);
+  CHECK(step.started().is_ok());
   CHECK_FALSE(step.has_all_of(1));
   CHECK(step.exchanged() == Exchanged::kDifferences);
   CHECK(step.check_exchange().is_ok());

@@ -5,6 +5,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <span>
+
+#include "base/clock.h"
 #include "runtime/session/handles.h"
 #include "tests/runtime/session/group_parts.h"
 #include "tests/runtime/session/hanging_device.h"
@@ -30,9 +33,12 @@ struct Waiting : Table {
   Status wait(double timeout_s) { return waits.wait(of_a, timeout_s, Waiter::kProgram); }
   /// "done" or "waits", and the status if that is not OK.
   std::string wait_any(bool interrupted = false) {
+    return wait_any_of({&of_a, 1}, interrupted);
+  }
+  std::string wait_any_of(std::span<const Handle> handles, bool interrupted = false) {
     const std::atomic<bool> is_interrupted{interrupted};
     std::vector<Handle> done;
-    const Status status = waits.wait_any({&of_a, 1}, is_interrupted, &done);
+    const Status status = waits.wait_any(handles, is_interrupted, &done);
     return (done.empty() ? "waits" : "done") + (status ? "" : ", " + status.text());
   }
 
@@ -41,6 +47,7 @@ struct Waiting : Table {
   GroupWaits waits{session, lock, step, table, nullptr, 0.3};
   Values a = {1, 1}, b = {2, 2};
   const Handle of_a = handle_of(0, GradientId(0));
+  const Handle of_alone = handle_of(0, GradientId(1));
   const Handle of_b = handle_of(0, GradientId(2));
   const Handle of_group = handle_of(0, GradientId(1));  ///< the wrapped session's
 };
@@ -61,7 +68,7 @@ TEST_CASE("group waits: a wait for a group that lacks a member says so in time, 
 
 TEST_CASE("group waits: a wait for a member that does not come ends at once") {
   Waiting it;
-  it.step.end_submissions();
+  it.step.end_submissions(Status::ok());
   CHECK_THAT(it.wait(-1).text(), Catch::Contains("InvalidArgument: step 0: group `g` has not been submitted without "
                                                  "`b`: submit it, zeros if it is not used"));
   Waiting failed;
@@ -115,6 +122,51 @@ TEST_CASE("group waits: a device that hangs while it copies a result ends the jo
     CHECK(it.session.aborted_with == all);
     CHECK(held.owns_lock());
   }
+}
+
+TEST_CASE("group waits: a wait in slices has the session's limit, and so have waits for any, from the first one on") {
+  for (const bool for_any : {false, true}) {
+    CAPTURE(for_any);
+    Waiting it;
+    const Clock::time_point latest = after(Seconds(10));
+    std::string said;
+    while (it.session.aborted_with.empty() && Clock::now() < latest) {
+      said = for_any ? it.wait_any() : it.wait(0.01).text();
+    }
+    CHECK(said == (for_any ? "waits, " : "") + std::string("Timeout: ") + kLate);
+    CHECK(it.session.aborted_with == kLate);
+  }
+}
+
+TEST_CASE("group waits: a wait for any says that a group does not leave once nothing else is waited for") {
+  Waiting it;
+  it.step.end_submissions(Status::ok());
+  const Handle both[] = {it.of_a, it.of_alone};
+  CHECK(it.wait_any_of(both) == "waits");
+  CHECK(it.session.asked == std::vector<Handle>{handle_of(0, GradientId(0))});  // the wrapped session's of "alone"
+  CHECK_THAT(it.wait_any(), Catch::Contains("waits, InvalidArgument: step 0: group `g` has not been submitted without "
+                                            "`b`: submit it, zeros if it is not used"));
+  CHECK(it.session.aborted_with.empty());
+}
+
+TEST_CASE("group waits: a group that could not be sent at the end of the submissions says why") {
+  Table all;
+  all.add("a");
+  Values a = {1, 1};
+  all.submit(0, a);
+  SessionLock lock;
+  GroupedStep step{SyncMode{}};
+  GroupWaits waits(all.session, lock, step, all.table, nullptr, 30);
+  const Handle of_a = handle_of(0, GradientId(0));
+  const std::atomic<bool> never{false};
+  std::vector<Handle> done;
+  step.end_submissions(plan_error("no such codec"));
+  CHECK(waits.wait(of_a, -1, Waiter::kProgram).text() == "PlanError: no such codec");
+  CHECK(waits.wait_any({&of_a, 1}, never, &done).text() == "PlanError: no such codec");
+  step.end_submissions(Status::ok());  // and the member came later
+  CHECK_THAT(waits.wait(of_a, -1, Waiter::kProgram).text(),
+             Catch::Contains("InvalidArgument: step 0: group `g` has not been submitted without `b`, which was never "
+                             "declared"));
 }
 
 TEST_CASE("group waits: a wait for any is for groups that have left") {

@@ -65,6 +65,38 @@ TEST_CASE("sent group: submissions come together in its memory, also those from 
   CHECK(values_of(whole) == Values{1, 2, 3, 4});
 }
 
+TEST_CASE("sent group: a member whose call is under way while the group is closed is in it") {
+  Group it;
+  it.declare(1);
+  const Submission one{GradientId(7), view_of(it.a)};
+  REQUIRE(it.group.check(1, one, 0, ++it.calls));
+  CHECK_FALSE(*it.group.gather(1, one, 0, it.calls));
+  it.declare(0);
+  REQUIRE(it.group.close(GradientId(5)));
+  it.group.submitted(1, 0);
+  CHECK_FALSE(it.group.has_left(0));
+  CHECK(it.submit(0, it.b));
+  CHECK(it.group.has_left(0));
+  CHECK(values_of(it.group.submission()) == Values{1, 2, 3, 4});
+}
+
+TEST_CASE("sent group: a call that was refused is made again, and the members of earlier calls stay") {
+  Group it;
+  it.declare(0);
+  it.declare(1);
+  REQUIRE(it.group.close(GradientId(5)));
+  it.submit(1, it.a);
+  Values refused = {8, 9};
+  const Submission one{GradientId(7), view_of(refused)};
+  REQUIRE(it.group.check(0, one, 0, ++it.calls));
+  CHECK(*it.group.gather(0, one, 0, it.calls));
+  CHECK(values_of(it.group.submission()) == Values{8, 9, 3, 4});
+  it.group.take_back(0);
+  CHECK_FALSE(it.group.has_left(0));
+  CHECK(it.submit(0, it.b));
+  CHECK(values_of(it.group.submission()) == Values{1, 2, 3, 4});
+}
+
 TEST_CASE("sent group: each member gets its part of the result, once") {
   Group it;
   it.submit_both();

@@ -36,6 +36,30 @@ std::string consensus(Session& session, Floats& parameters) {
   return step(session, *id, parameters);
 }
 
+/// One step of the group of "weight" and "bias", whose memory is `all`.
+std::string group_step(Session& session, Floats& all) {
+  const Result<GradientId> weight = declare(session, "weight", 2000), bias = declare(session, "bias", 1001);
+  if (!weight || !bias) return weight.status().text() + ", " + bias.status().text();
+  const Bytes of_weight = 2000 * sizeof(float);
+  const View memory = view_of(all);
+  const Submission both[] = {{*weight, memory.slice(0, of_weight)},
+                             {*bias, memory.slice(of_weight, memory.size - of_weight)}};
+  if (const auto handles = session.submit(both); !handles) return handles.status().text();
+  const Result<StepResult> done = session.step();
+  return done ? "" : done.status().text();
+}
+
+/// The same from step `from` to `to`.
+std::string group_steps_of(Session& session, RankContext& context, std::uint32_t from, std::uint32_t to,
+                           std::vector<Floats>* results = nullptr) {
+  for (std::uint32_t i = from; i < to; ++i) {
+    Floats values = contribution(context.rank, 3001, i);
+    if (std::string bad = group_step(session, values); !bad.empty()) return bad;
+    if (results != nullptr) results->push_back(std::move(values));
+  }
+  return "";
+}
+
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
@@ -241,6 +265,38 @@ TEST_CASE("asynchronous: a session goes on from a state as the one that saved it
           return reduce(session, *declare(session, "weight", 3000), values);
         });
     CHECK(contains(other, ", asynchronous"));
+  }
+}
+
+TEST_CASE("asynchronous: a session goes on from a state with a group as the one that saved it") {
+  constexpr int kRanks = 3;
+  for (const char* codec : {"none", "onebit"}) {
+    INFO(codec);
+    const std::string plan =
+        std::string("asynchronous { bound: 0 } group { name: \"g\" gradient: \"weight\" gradient: \"bias\" ") +
+        "partitions: 3 codec { name: \"" + codec + "\" } }";
+    std::vector<SessionState> states(kRanks);
+    std::vector<std::vector<Floats>> went_on(kRanks), restored(kRanks);
+    const std::string saved = with_plan(kRanks, plan, [&](Session& session, RankContext& context) -> std::string {
+      const auto rank = static_cast<std::size_t>(context.rank);
+      if (std::string bad = group_steps_of(session, context, 0, 5); !bad.empty()) return bad;
+      if (const Status begun = session.begin_consensus(); !begun) return begun.text();
+      Floats parameters(3001);
+      if (std::string bad = group_step(session, parameters); !bad.empty()) return bad;
+      Result<SessionState> state = session.state();
+      if (!state) return state.status().text();
+      states[rank] = std::move(*state);
+      return group_steps_of(session, context, 6, 9, &went_on[rank]);
+    });
+    REQUIRE(saved == "");
+    const std::string loaded = with_plan(kRanks, plan, [&](Session& session, RankContext& context) -> std::string {
+      const auto rank = static_cast<std::size_t>(context.rank);
+      if (!declare(session, "weight", 2000) || !declare(session, "bias", 1001)) return "not declared";
+      if (const Status status = session.load_state(states[rank]); !status) return status.text();
+      return group_steps_of(session, context, 6, 9, &restored[rank]);
+    });
+    REQUIRE(loaded == "");
+    CHECK(went_on == restored);
   }
 }
 

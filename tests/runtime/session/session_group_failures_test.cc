@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "runtime/session/completions.h"
 #include "runtime/session/session.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/group_cases.h"
@@ -48,6 +50,96 @@ TEST_CASE("groups: a step with a part of a group is refused and may go on") {
           const Result<StepResult> none = session.step();
           return none ? "" : none.status().text();
         }) == "");
+}
+
+TEST_CASE("groups: a call that was refused for another gradient is made again, and all of the group are reduced") {
+  CHECK(with_group(kGroup + "}", [](Session& session, RankContext& context, Members& members) -> std::string {
+          const Result<GradientId> alone = declare(session, "alone", 5);
+          if (!alone) return alone.status().text();
+          std::vector<float> values = contribution(context.rank, 5, 2);
+          for (const std::size_t i : {0, 1}) {
+            if (const Status sent = members.submit(session, i); !sent) return sent.text();
+          }
+          Submission last[] = {{members.ids[2], view_of(members.values[2])}, {*alone, {view_of(values).data, 16}}};
+          Handle handles[2];
+          std::string bad = expect(session.submit(last, handles),
+                                   "InvalidArgument: gradient alone: 16 bytes, declared with 20");
+          if (!bad.empty()) return bad;
+          last[1].data = view_of(values);
+          if (const Status sent = session.submit(last, handles); !sent) return sent.text();
+          if (const Result<StepResult> done = session.step(); !done) return done.status().text();
+          if (joined(members.values) != average(2, kAll, 1)) return "not the mean";
+          return values == average(2, 5, 2) ? "" : "not the other's mean";
+        }) == "");
+}
+
+TEST_CASE("groups: a program that has not asked for parameters is refused, and may go on once it has") {
+  CHECK(with_group("gossip { neighbours: ring } " + kGroup + "}",
+                   [](Session& session, RankContext&, Members& members) -> std::string {
+                     const std::vector<std::vector<float>> own = members.values;
+                     for (const std::size_t i : {0, 1}) {
+                       if (const Status sent = members.submit(session, i); !sent) return sent.text();
+                     }
+                     const std::string refused = members.submit(session, 2).text();
+                     if (refused.find("this program has not asked") == std::string::npos) return "said " + refused;
+                     if (session.exchanged() != Exchanged::kParameters) return "it exchanges something else";
+                     if (const Status sent = members.submit(session, 2); !sent) return sent.text();
+                     if (const Result<StepResult> done = session.step(); !done) return done.status().text();
+                     for (std::size_t i = 0; i < kNames.size(); ++i) {
+                       if (members.values[i] == own[i]) return kNames[i] + " has no result";
+                     }
+                     return "";
+                   }) == "");
+}
+
+TEST_CASE("groups: a group that cannot be sent at the end of the submissions fails its waits, and the others go") {
+  const PlanFile plan(
+      "group { name: \"bad\" gradient: \"a\" gradient: \"frozen\" codec { name: \"no_such\" } } "
+      "group { name: \"good\" gradient: \"b\" gradient: \"c\" gradient: \"frozen_too\" }");
+  CHECK(with_sessions(2, by(plan), [](Session& session, RankContext& context) -> std::string {
+          const Result<std::vector<GradientId>> ids = declare_members(session);
+          if (!ids) return ids.status().text();
+          Members members{*ids, parts_of(whole(context.rank, 1))};
+          if (const Status sent = members.submit_all(session, 0); !sent) return sent.text();
+          session.end_submissions();
+          for (const std::size_t i : {1, 2}) {
+            if (const Status status = session.wait(members.handles[i], -1); !status) return status.text();
+          }
+          const std::vector<float> all = average(2, kAll, 1);
+          const std::vector<std::vector<float>> means = parts_of(all);
+          if (members.values[1] != means[1] || members.values[2] != means[2]) return "not the mean";
+          for (const Status& status : {session.wait(members.handles[0], -1), session.step().status()}) {
+            if (status.text().find("no codec is called `no_such`") == std::string::npos) return "said " + status.text();
+          }
+          return "";
+        }) == "");
+}
+
+TEST_CASE("groups: a completion of a member whose group is not whole is told once no more comes; the step may go on") {
+  for (const bool by_step : {false, true}) {
+    CAPTURE(by_step);
+    CHECK(with_group(kGroup + "}", [&](Session& session, RankContext&, Members& members) -> std::string {
+            const std::string why = "InvalidArgument: step 0: group `g` has not been submitted without `b` and 1 more";
+            std::string told;
+            Completions completions(session);
+            if (const Status ready = completions.prepare(1); !ready) return ready.text();
+            if (const Status sent = members.submit(session, 0); !sent) return sent.text();
+            completions.add(members.handles[0], [&](Handle, const Status& status) { told = status.text(); });
+            if (by_step) {
+              const std::string refused = session.step().status().text();
+              if (!refused.starts_with(why)) return "the step says " + refused;
+            } else {
+              session.end_submissions();
+            }
+            if (const Status drained = completions.drain(after(Seconds(20))); !drained) return drained.text();
+            if (!told.starts_with(why)) return "told " + told;
+            for (const std::size_t i : {1, 2}) {
+              if (const Status sent = members.submit(session, i); !sent) return sent.text();
+            }
+            const Result<StepResult> done = session.step();
+            return done ? "" : done.status().text();
+          }) == "");
+  }
 }
 
 TEST_CASE("groups: a wait for a member that nobody submits ends the job by its name") {
