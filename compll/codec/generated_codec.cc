@@ -283,7 +283,7 @@ Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& genera
       info.bits_per_element +=
           bits_per_element(section.bits) * static_cast<double>(generated.vector_form.sized(i, vector)) / kMany;
     }
-    return make_vector_form_codec(std::move(info), generated);
+    return make_vector_form_codec(std::move(info), generated, check_statistics);
   }
   return coded_where_asked(std::make_unique<Generated>(std::move(info), generated, check_statistics),
                            codings_of(generated));

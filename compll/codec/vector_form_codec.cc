@@ -12,6 +12,7 @@
 #include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/listed_sum.h"
 #include "compll/codec/merge_whole.h"
+#include "compll/codec/payload.h"
 #include "compll/codec/sections.h"
 #include "compll/codec/thread_workspace.h"
 #include "compll/codec/tile_codec.h"
@@ -128,7 +129,8 @@ class VectorFormFunctions {
 
 class VectorFormCodec final : public Codec, public SectionedPayload, public HeadsCodec {
  public:
-  VectorFormCodec(CodecInfo info, const GeneratedCodec& generated) : functions_(std::move(info), generated) {}
+  VectorFormCodec(CodecInfo info, const GeneratedCodec& generated, StatisticsCheck check_statistics)
+      : functions_(std::move(info), generated), check_statistics_(check_statistics) {}
 
   const CodecInfo& info() const override { return functions_.info(); }
   void prepare_thread() const override {
@@ -136,7 +138,14 @@ class VectorFormCodec final : public Codec, public SectionedPayload, public Head
   }
   Bytes encoded_bound(Elements n) const override { return places(n).size(); }
 
-  Status check(ConstView payload, Elements n) const override { return places(n).check(layout(n), payload); }
+  Status check(ConstView payload, Elements n) const override {
+    const SectionPlaces at = places(n);
+    CASYNC_RETURN_IF_ERROR(at.check(layout(n), payload));
+    if (check_statistics_ == nullptr) return Status::ok();
+    Pointers<const std::byte> sections{};
+    if (n != 0) sections = functions_.pointers(at, payload.data);
+    return check_statistics_(sections.data(), ceil_div(n, info().block), says_finite(payload.data));
+  }
 
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override {
@@ -248,12 +257,15 @@ class VectorFormCodec final : public Codec, public SectionedPayload, public Head
   }
 
   const VectorFormFunctions functions_;
+  const StatisticsCheck check_statistics_;
 };
 
 }  // namespace
 
-std::unique_ptr<Codec> make_vector_form_codec(CodecInfo info, const GeneratedCodec& generated) {
-  return coded_where_asked(std::make_unique<VectorFormCodec>(std::move(info), generated), codings_of(generated));
+std::unique_ptr<Codec> make_vector_form_codec(CodecInfo info, const GeneratedCodec& generated,
+                                              StatisticsCheck check_statistics) {
+  return coded_where_asked(std::make_unique<VectorFormCodec>(std::move(info), generated, check_statistics),
+                           codings_of(generated));
 }
 
 }  // namespace casync::compll

@@ -12,6 +12,7 @@
 #include "compll/codec/registry.h"
 #include "compll/codec/rounds_generated.h"
 #include "compll/codec/rounds_info.h"
+#include "compll/codec/statistics.h"
 #include "compll/interpreter/program_codec.h"
 #include "compll/interpreter/rounds_program.h"
 #include "compll/lang/front_end.h"
@@ -65,9 +66,10 @@ Result<Loaded> loaded_file(const std::string& path, Parameters parameters) {
   return loaded_once(*source, parameters);
 }
 
-Result<std::unique_ptr<Codec>> codec_of(const Loaded& loaded, Parameters parameters) {
+Result<std::unique_ptr<Codec>> codec_of(const Loaded& loaded, Parameters parameters,
+                                        StatisticsCheck check_statistics = nullptr) {
   if (loaded.generated == nullptr) return make_program_codec(loaded.program, parameters);
-  return make_generated_codec(*loaded.generated, parameters, loaded.program->declares.digest);
+  return make_generated_codec(*loaded.generated, parameters, loaded.program->declares.digest, check_statistics);
 }
 
 /// Returns true if a program has rounds, by its text alone: a session asks for each of its gradients.
@@ -88,7 +90,7 @@ Result<std::unique_ptr<Codec>> make_codec(const std::string& name, Parameters pa
     if (source.empty()) return make_built_in_codec(name, parameters);
     const Result<Loaded> loaded = loaded_once(Source(name + ".cll", std::string(source)), parameters);
     if (!loaded) return loaded.status();
-    return codec_of(*loaded, parameters);
+    return codec_of(*loaded, parameters, statistics_check_of(name));
   }
   const Result<Loaded> loaded = loaded_file(name, parameters);
   if (!loaded) return loaded.status();

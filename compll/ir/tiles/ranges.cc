@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 namespace casync::compll {
@@ -79,7 +80,7 @@ Range of_integer(const Graph& graph, const Value& value, const std::vector<Range
     }
     case Op::kShiftRight: {
       if (!is_constant(1)) return {std::min(of[0].least, 0.0), std::max(of[0].most, 0.0)};
-      const int count = static_cast<int>(of[1].least) & 31;
+      const int count = static_cast<int>(static_cast<std::int64_t>(of[1].least) & 31);
       return {std::floor(std::ldexp(of[0].least, -count)), std::floor(std::ldexp(of[0].most, -count))};
     }
     case Op::kConvert: {

@@ -4,6 +4,16 @@
 #include <utility>
 
 namespace casync::compll {
+namespace {
+
+/// Returns true for a conversion that changes no index of an element: these are below 2^31.
+bool keeps_index(const Graph& graph, const Value& value) {
+  if (value.kind != Value::Kind::kCompute || value.op != Op::kConvert) return false;
+  const auto is_wide = [](ScalarType type) { return type == kIntType || type == kUintType; };
+  return is_wide(value.type) && is_wide(graph[value.arguments.front()].type);
+}
+
+}  // namespace
 
 void refuse(Diagnostics& diagnostics, Span at, const std::string& what) {
   diagnostics.add(at, what + ", which cannot be taken apart into tiles");
@@ -179,7 +189,7 @@ ValueId TermLowering::transform(const Term& term) {
 ValueId TermLowering::element(const Term& term) {
   const ValueId array = value_of(*term.arguments[0]);
   ValueId at = value_of(*term.arguments[1]);
-  while (graph_[at].kind == Value::Kind::kCompute && graph_[at].op == Op::kConvert) at = graph_[at].arguments.front();
+  while (keeps_index(graph_, graph_[at])) at = graph_[at].arguments.front();
   const bool own = graph_[at].kind == Value::Kind::kIndex &&
                    graph_[at].domain == domains_.domain_of(term.arguments[0]->type(), term.at);
   if (!own) refuse(diagnostics_, term.at, "an element that is picked by a computed index");

@@ -131,7 +131,8 @@ TermPtr CallChecker::random_whole(const Expression& at, const Call& node, Scalar
   return convert(make_term(Op::kAdd, at.at, real, terms(low(), std::move(part))), type);
 }
 
-/// `random<float>(least, most)` from least to below most: least + u * (most - least), each evaluated once.
+/// `random<float>(least, most)` from least to below most: least + u * (most - least), each evaluated once. The sum may
+/// be rounded up to most where least is not 0.
 TermPtr CallChecker::random_real(const Expression& at, const Call& node, std::uint32_t purpose) {
   TermPtr least = convert(code_.expressions.check_element(*node.arguments[0], "`random`"), kFloatType);
   TermPtr most = convert(code_.expressions.check_element(*node.arguments[1], "`random`"), kFloatType);

@@ -28,7 +28,12 @@ void Control::give_back(CodeChecker& code, Terms values, const Expression& at) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = code.statements.fit(std::move(values[i]), types[i], "the function's result", at.at);
   }
-  then(code, Returned::kAlways, 0, code.variables.keep(std::move(values), "result", at.at), at.at);
+  Control later;
+  later.returned = Returned::kAlways;
+  later.results = code.variables.keep(std::move(values), "result", at.at);
+  later.left = code.variables.values();
+  later.left.resize(outside);
+  then(code, later, at.at);
 }
 
 void Control::join(CodeChecker& code, VariableId condition, const Control& yes, const Control& no, Span at) {
@@ -42,23 +47,32 @@ void Control::join(CodeChecker& code, VariableId condition, const Control& yes, 
     if (branch.returned == Returned::kSometimes) return make_variable(at, branch.when, {kBoolType, {}});
     return make_constant(at, kBoolType, branch.always_returned() ? 1 : 0);
   };
-  std::vector<VariableId> joined = yes.results.empty() ? no.results : yes.results;
-  for (std::size_t i = 0; i < joined.size() && !yes.results.empty() && !no.results.empty(); ++i) {
-    const Type type = code.program.variables[joined[i]].type;
+  Control later;
+  later.results = yes.results.empty() ? no.results : yes.results;
+  for (std::size_t i = 0; i < later.results.size() && !yes.results.empty() && !no.results.empty(); ++i) {
+    const Type type = code.program.variables[later.results[i]].type;
     need_element(code, type, at);
-    joined[i] = chosen(make_variable(at, yes.results[i], type), make_variable(at, no.results[i], type));
+    later.results[i] = chosen(make_variable(at, yes.results[i], type), make_variable(at, no.results[i], type));
+  }
+  if (yes.returned == Returned::kNever) {
+    later.left = no.left;
+  } else if (no.returned == Returned::kNever) {
+    later.left = yes.left;
+  } else {
+    later.left = code.statements.chosen(condition, yes.left, no.left, at, "in each branch");
   }
   const bool always = yes.always_returned() && no.always_returned();
-  const VariableId some = always ? 0 : chosen(whether(yes), whether(no));
-  then(code, always ? Returned::kAlways : Returned::kSometimes, some, joined, at);
+  later.returned = always ? Returned::kAlways : Returned::kSometimes;
+  later.when = always ? 0 : chosen(whether(yes), whether(no));
+  then(code, later, at);
 }
 
-void Control::then(CodeChecker& code, Returned returned_later, VariableId when_later,
-                   const std::vector<VariableId>& results_later, Span at) {
+void Control::then(CodeChecker& code, const Control& later, Span at) {
   if (returned == Returned::kNever) {
-    returned = returned_later;
-    when = when_later;
-    results = results_later;
+    returned = later.returned;
+    when = later.when;
+    results = later.results;
+    left = later.left;
     return;
   }
   const auto before = [&] { return make_variable(at, when, {kBoolType, {}}); };
@@ -66,15 +80,16 @@ void Control::then(CodeChecker& code, Returned returned_later, VariableId when_l
     const Type type = code.program.variables[results[i]].type;
     need_element(code, type, at);
     TermPtr choice =
-        make_select(at, before(), make_variable(at, results[i], type), make_variable(at, results_later[i], type));
+        make_select(at, before(), make_variable(at, results[i], type), make_variable(at, later.results[i], type));
     results[i] = code.variables.keep(terms(std::move(choice)), "result", at).front();
   }
-  if (returned_later == Returned::kSometimes) {
+  left = code.statements.chosen(when, left, later.left, at, "after a `return` in a branch");
+  if (later.returned == Returned::kSometimes) {
     TermPtr either =
-        make_term(Op::kOr, at, {kBoolType, {}}, terms(before(), make_variable(at, when_later, {kBoolType, {}})));
+        make_term(Op::kOr, at, {kBoolType, {}}, terms(before(), make_variable(at, later.when, {kBoolType, {}})));
     when = code.variables.keep(terms(std::move(either)), "returned", at).front();
   }
-  returned = returned_later;
+  returned = later.returned;
 }
 
 }  // namespace casync::compll

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "compll/lang/check/names.h"
+#include "compll/lang/check/variables.h"
 #include "compll/lang/syntax/tree.h"
 #include "compll/lang/terms.h"
 
@@ -17,10 +19,12 @@ struct Control {
   enum class Returned { kNever, kSometimes, kAlways };
 
   std::vector<DeclaredType> types;  ///< of the results
+  std::size_t outside = 0;          ///< slots of variables that are not the function's own
   int conditions = 0;               ///< branches around this place
   Returned returned = Returned::kNever;
   VariableId when = 0;  ///< of kSometimes: a bool
   std::vector<VariableId> results;
+  Variables::Values left;  ///< the values of the variables outside at the `return`
 
   bool always_returned() const { return returned == Returned::kAlways; }
 
@@ -31,8 +35,7 @@ struct Control {
 
  private:
   /// Adds a later return; both, in this order, may have happened.
-  void then(CodeChecker& code, Returned returned_later, VariableId when_later,
-            const std::vector<VariableId>& results_later, Span at);
+  void then(CodeChecker& code, const Control& later, Span at);
 };
 
 }  // namespace casync::compll

@@ -62,6 +62,7 @@ Terms FunctionChecker::run_body(const std::vector<Variable>& parameters, const s
   Control control;
   for (const TypeName& result : results) control.types.push_back(code_.types.type_of(result));
   const std::size_t depth = variables.names().depth(), slots = variables.values().size();
+  control.outside = slots;
   Control* const around = place.control;
   variables.names().enter();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -85,6 +86,7 @@ Terms FunctionChecker::run_body(const std::vector<Variable>& parameters, const s
     throw;
   }
   leave();
+  if (control.always_returned()) variables.values() = control.left;
   const bool nothing = results.size() == 1 && control.types.front().element == kVoidType;
   if (!nothing && !control.always_returned()) {
     code_.refuse(at, quoted + " does not return on every way through it", "end it with `return`, or add the `else`");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -164,6 +165,9 @@ double ParameterChecker::value_of(const ProgramParameter& added, const Parameter
 void ParameterChecker::check_range(const ProgramParameter& added, const Parameter& parameter) const {
   const Span at = parameter.variable.name.at;
   if (!(added.least <= added.most)) code_.refuse(at, "the least value of `" + added.name + "` is above the most");
+  need_held(added, added.least, parameter.least);
+  need_held(added, added.most, parameter.most);
+  for (std::size_t i = 0; i < added.choices.size(); ++i) need_held(added, added.choices[i], parameter.choices[i]);
   if (parameter.step != nullptr && !(added.step > 0)) {
     code_.refuse(parameter.step->at, "a step of " + number_text(added.step), "a step is above zero");
   }
@@ -173,6 +177,17 @@ void ParameterChecker::check_range(const ProgramParameter& added, const Paramete
   for (std::size_t i = 0; i < added.choices.size(); ++i) {
     check_value(added, added.choices[i], parameter.choices[i]->at);
   }
+}
+
+/// Refuses a value that a declaration allows, as `written`, and that an integer type has no room for.
+void ParameterChecker::need_held(const ProgramParameter& parameter, double value, const ExpressionPtr& written) const {
+  if (parameter.type.is_float() || written == nullptr) return;
+  const std::int64_t least = least_of(parameter.type), most = most_of(parameter.type);
+  if (value >= static_cast<double>(least) && value <= static_cast<double>(most)) return;
+  code_.refuse(written->at,
+               "`" + parameter.name + "` may be " + number_text(value) + ", and " + text_of(parameter.type) +
+                   " goes from " + std::to_string(least) + " to " + std::to_string(most),
+               "narrow what its declaration allows, or declare it as a wider type");
 }
 
 void ParameterChecker::check_value(const ProgramParameter& parameter, double value, Span at) const {

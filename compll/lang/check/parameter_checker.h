@@ -34,6 +34,7 @@ class ParameterChecker {
   void need_number(const Parameter& parameter, const DeclaredType& type) const;
   void set_range(ProgramParameter& added, const Parameter& parameter);
   void check_range(const ProgramParameter& added, const Parameter& parameter) const;
+  void need_held(const ProgramParameter& parameter, double value, const ExpressionPtr& written) const;
   void check_value(const ProgramParameter& parameter, double value, Span at) const;
   double value_of(const ProgramParameter& added, const Parameter& parameter) const;
   bool is_parameter(std::string_view name) const;

@@ -162,12 +162,9 @@ TermPtr check_where(const OperatorUse& use) { return places_where(use, use.array
 /// followed by zeros.
 TermPtr check_filter(const OperatorUse& use) {
   TermPtr array = use.array(0);
-  if (use.count() == 3) {
-    TermPtr places = places_where(use, std::move(array));
-    return picked(use, use.array(0), std::move(places));
-  }
-  if (array->op == Op::kRange) return places_where(use, std::move(array));
+  if (use.count() == 2 && array->op == Op::kRange) return places_where(use, std::move(array));
   const Type type = array->type();
+  // Computed once, and used twice: it may draw random numbers, or exchange.
   const VariableId kept = use.code.variables.keep(terms(std::move(array)), "array", use.at.at).front();
   const auto all = [&] { return make_variable(use.at.at, kept, type); };
   TermPtr places = places_where(use, all());

@@ -171,8 +171,9 @@ void StatementChecker::check_node(const Statement& at, const If& node) {
   Control* const around = code_.place.control;
   Control yes_control, no_control;
   const Variables::Values yes = run_branch(node.yes, yes_control), no = run_branch(node.no, no_control);
-  // Assignments of a branch that returned are seen by nobody.
-  choose(condition, yes_control.always_returned() ? no : yes, no_control.always_returned() ? yes : no, at.at);
+  // Behind a branch that returned nobody sees its assignments; the function's caller does (Control::left).
+  code_.variables.values() = chosen(condition, yes_control.always_returned() ? no : yes,
+                                    no_control.always_returned() ? yes : no, at.at, "in each branch");
   if (around != nullptr) around->join(code_, condition, yes_control, no_control, at.at);
 }
 
@@ -184,6 +185,7 @@ Variables::Values StatementChecker::run_branch(const Block& block, Control& cont
   Control* const around = place.control;
   const Variables::Values before = code_.variables.values();
   control.types = around == nullptr ? std::vector<DeclaredType>() : around->types;
+  control.outside = around == nullptr ? 0 : around->outside;
   control.conditions = around == nullptr ? 1 : around->conditions + 1;
   place.control = &control;
   const std::size_t depth = names.depth();
@@ -196,25 +198,23 @@ Variables::Values StatementChecker::run_branch(const Block& block, Control& cont
   return after;
 }
 
-/// values = condition ? yes : no, slot by slot. A value that only one of them has is unknown after the branches.
-void StatementChecker::choose(VariableId condition, const Variables::Values& yes, const Variables::Values& no,
-                              Span at) {
-  Variables& variables = code_.variables;
-  for (std::size_t slot = 0; slot < variables.values().size(); ++slot) {
-    if (yes[slot] == no[slot] || !yes[slot] || !no[slot]) {
-      variables.values()[slot] = yes[slot] == no[slot] ? yes[slot] : std::nullopt;
-      continue;
-    }
+Variables::Values StatementChecker::chosen(VariableId condition, const Variables::Values& yes,
+                                           const Variables::Values& no, Span at, const std::string& where) {
+  Variables::Values values = yes;
+  for (std::size_t slot = 0; slot < values.size(); ++slot) {
+    if (yes[slot] == no[slot]) continue;
+    values[slot].reset();
+    if (!yes[slot] || !no[slot]) continue;
     const std::string name = code_.program.variables[*yes[slot]].name;
     const Type type = code_.program.variables[*yes[slot]].type;
     if (type.is_array()) {
-      code_.refuse(at, "`" + name + "` is another array in each branch", "choose between elements, in a `map`");
+      code_.refuse(at, "`" + name + "` is another array " + where, "choose between elements, in a `map`");
     }
-    TermPtr chosen = make_select(at, make_variable(at, condition, {kBoolType, {}}), make_variable(at, *yes[slot], type),
+    TermPtr either = make_select(at, make_variable(at, condition, {kBoolType, {}}), make_variable(at, *yes[slot], type),
                                  make_variable(at, *no[slot], type));
-    const VariableId kept = variables.keep(terms(std::move(chosen)), name, at).front();
-    variables.values()[slot] = kept;
+    values[slot] = code_.variables.keep(terms(std::move(either)), name, at).front();
   }
+  return values;
 }
 
 void StatementChecker::check_node(const Statement&, const Repeat& node) {

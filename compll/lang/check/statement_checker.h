@@ -25,6 +25,10 @@ class StatementChecker {
   /// The value in its declared type, with the conversions of C: elements to elements, arrays to arrays whose elements
   /// have the same type. `name` names the variable in messages.
   TermPtr fit(TermPtr value, DeclaredType type, const std::string& name, Span at);
+  /// condition ? yes : no, slot by slot. A value that only one of them has is unknown then. Refuses another array in
+  /// each; `where` says in which places of the program the two are.
+  Variables::Values chosen(VariableId condition, const Variables::Values& yes, const Variables::Values& no, Span at,
+                           const std::string& where);
 
  private:
   void check_statement(const Statement& statement);
@@ -38,7 +42,6 @@ class StatementChecker {
   void declare_several(const Declare& node, Terms values, const std::vector<Type>& given);
   void store(const Declared& declared, TermPtr value, Span at);
   Variables::Values run_branch(const Block& block, Control& control);
-  void choose(VariableId condition, const Variables::Values& yes, const Variables::Values& no, Span at);
 
   CodeChecker& code_;
   std::size_t repeats_ = 0;  ///< bodies of `repeat` that were written out

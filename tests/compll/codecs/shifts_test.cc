@@ -239,6 +239,21 @@ TEST_CASE("laq: with a patience of one step every step uploads, and a rank draws
   CHECK(uploads < 60);
 }
 
+TEST_CASE("laq: a gradient that is not finite is uploaded, whatever the rank has told") {
+  const Written written = from_source("laq", {{"lazy", 2}, {"patience", 1000}});
+  const std::vector<float> told = laplace(kElements, 1), last = laplace(kElements, 2);
+  std::vector<float> states(told);
+  states.insert(states.end(), last.begin(), last.end());
+  for (const float value : {kInfinity, -kInfinity, std::nanf("")}) {
+    INFO(value);
+    std::vector<float> x = told;
+    x[7] = value;
+    const Coded coded = encode(*written.codec, x, states, {1, 2, 3, 0});
+    CHECK_FALSE(coded.finite);
+    CHECK_FALSE(std::isfinite(decode(*written.codec, coded, kElements)[7]));
+  }
+}
+
 TEST_CASE("laq: results of constant gradients become their mean") {
   for (const std::size_t count : {1, 2, 4}) {
     INFO(count << " ranks");

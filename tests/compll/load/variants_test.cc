@@ -3,6 +3,8 @@
 // Codecs of the library with values of parameters that types are made of: compiled when they are asked for.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "compll/codec/payload.h"
 #include "compll/codec/registry.h"
@@ -47,6 +49,30 @@ TEST_CASE("variants: a value that is no choice is refused with the choices") {
         "InvalidArgument: codec `minmax`: parameter `bits` is 3, expected a whole number: 1 or 2 or 4 or 8");
   CHECK_THAT(make_codec("minmax", {{{"bit", 2.0}}}).status().text(),
              Catch::Matchers::Contains("has no parameter `bit` (did you mean `bits`?)"));
+}
+
+TEST_CASE("variants: scales and means that no encoder writes are data loss, with blocks of any size") {
+  constexpr Elements kMany = 500;
+  constexpr float kNoEnd = std::numeric_limits<float>::infinity();
+  const std::vector<float> x = gaussian(kMany, 1);
+  for (const auto& [name, block] : {std::pair<const char*, double>{"int8", 48}, {"int4", 48}, {"onebit", 80}}) {
+    const auto codec = codec_of(name, {{"block", block}});
+    INFO(name);
+    const Coded coded = encode(*codec, x);
+    CHECK(codec->check(coded.view(), kMany).text() == "OK");
+    CHECK(codec->check(encode(*codec, {}).view(), 0).text() == "OK");
+    for (const float wrong : {std::nanf(""), kNoEnd, -1.0f}) {
+      Coded broken = coded;
+      std::memcpy(broken.payload.data() + kHeaderBytes + 3 * sizeof wrong, &wrong, sizeof wrong);
+      INFO(wrong);
+      const Status status = codec->check(broken.view(), kMany);
+      CHECK(status.code() == StatusCode::kDataLoss);
+      CHECK_THAT(status.message(), Catch::Contains("block 3"));
+    }
+    std::vector<float> not_finite = x;
+    not_finite[3] = kNoEnd;
+    CHECK(codec->check(encode(*codec, not_finite).view(), kMany).text() == "OK");
+  }
 }
 
 TEST_CASE("variants: payloads of another width are refused") {

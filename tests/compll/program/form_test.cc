@@ -74,6 +74,21 @@ TEST_CASE("form: a reduction by a function that compares doubles, or makes one o
   CHECK(kind_of("max(a, double(b))") == Form::Kind::kVector);
 }
 
+TEST_CASE("form: vector form, where an element is picked by its own index in fewer bits") {
+  const auto form_with = [](const std::string& index) {
+    return forms_of("x", in_encode("g = map(range(g.size), [&](int i) -> float { return g[" + index + "] + 1; });"))
+        .cpu;
+  };
+  for (const char* whole : {"i", "uint(i)", "int(uint(i))"}) CHECK(form_with(whole).kind == Form::Kind::kTiles);
+  for (const char* narrow : {"uint8(i)", "int(uint16(i))", "int31(i)", "int(bool(i))", "float(i)", "uint(float(i))"}) {
+    INFO(narrow);
+    const Form form = form_with(narrow);
+    CHECK(form.kind == Form::Kind::kVector);
+    CHECK(form.reason ==
+          "line 2 has an element that is picked by a computed index, which cannot be taken apart into tiles");
+  }
+}
+
 TEST_CASE("form: rounds, where a program exchanges within a step") {
   const Forms forms = forms_of("powersgd");
   for (const Form& form : {forms.common, forms.cpu, forms.cuda}) {

@@ -18,6 +18,7 @@ namespace casync::compll {
 
 extern "C" const GeneratedCodec* generated_branches();
 extern "C" const GeneratedCodec* generated_conversions();
+extern "C" const GeneratedCodec* generated_narrow_places();
 extern "C" const GeneratedCodec* generated_published();
 extern "C" const GeneratedCodec* generated_several();
 extern "C" const GeneratedCodec* generated_long_turns();
@@ -191,6 +192,20 @@ TEST_CASE("generated: conversions of what no integer holds, and codes of all wid
       check_same_on_every_set(*meaning, **generated, std::vector<float>(n, -0.0f));
     }
   }
+}
+
+TEST_CASE("generated: elements that are picked by their own index in fewer bits") {
+  REQUIRE(generated_narrow_places()->encode.tile == nullptr);
+  const std::unique_ptr<Codec> meaning = from_text("narrow_places", test_program("narrow_places")).codec;
+  const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_narrow_places());
+  REQUIRE(generated.status().text() == "OK");
+  for (const Elements n : {0, 1, 15, 17, 64, 255, 257, 300, 5003}) {
+    INFO(n << " elements");
+    check_same_on_every_set(*meaning, **generated, gaussian(n, 61));
+  }
+  const std::vector<float> values = gaussian(300, 62);
+  const std::vector<float> decoded = decode(**generated, encode(**generated, values), values.size());
+  CHECK(decoded[299] == values[255] + (values[15] + values[63]));
 }
 
 TEST_CASE("generated: blocks that are rotated, next to statistics of smaller and of larger ones") {

@@ -12,6 +12,8 @@
 #include <random>
 
 #include "compll/interpreter/array_operators.h"
+#include "compll/lang/front_end.h"
+#include "compll/lang/terms.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/programs.h"
 
@@ -251,6 +253,39 @@ TEST_CASE("selection: filter hands out the first that hold, and zeros behind the
   const std::vector<float> x = {3, -1, 0.5f, 7, -2};
   CHECK(result_of("filter(x, x.size, [&](float v) -> bool { return v > 1; })", x) == std::vector<float>{3, 7, 0, 0, 0});
   CHECK(result_of("filter(x, x.size, [&](float v) -> bool { return v > 99; })", x) == std::vector<float>(5, 0.0f));
+}
+
+TEST_CASE("selection: filter computes its array once, so that it hands out what its condition has seen") {
+  const std::string decode =
+      "void decode(uint8* compressed, float* gradient) { float* y; extract(compressed, y); gradient = y; }\n";
+  for (const std::string count : {"", "gradient.size, "}) {
+    INFO("count: " << count);
+    const std::string some = "filter(map(gradient, [&](float x) -> float { return x + random<float>(0, 1); }), " +
+                             count + "[&](float x) -> bool { return x > 0.5; })";
+    const std::string text =
+        "void encode(float* gradient, uint8* compressed) {\n"
+        "  float* some = " +
+        some +
+        ";\n"
+        "  float* y = map(range(gradient.size), [&](int i) -> float { return some[i]; });\n"
+        "  compressed = concat(y);\n}\n" +
+        decode;
+    const std::vector<float> given = round_trip(*from_text("drawn", text).codec, std::vector<float>(1000));
+    const auto is_zero = [](float x) { return x == 0; };
+    CHECK(std::count_if(given.begin(), given.end(), is_zero) < 700);
+    CHECK(std::all_of(given.begin(), given.end(), [&](float x) { return is_zero(x) || x > 0.5f; }));
+  }
+}
+
+TEST_CASE("selection: filter of what ranks exchange is one exchange") {
+  const Source source("x.cll",
+                      "void synchronize(float* gradient, float* result) {\n"
+                      "  float* some = filter(exchange(gradient), 10, [&](float x) -> bool { return x > 0.5; });\n"
+                      "  result = map(gradient, [&](float x) -> float { return x + some[0]; });\n}\n");
+  const Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  CHECK(program->rounds == 1);
+  CHECK(exchanges_of(*program).size() == 1);
 }
 
 TEST_CASE("selection: a size is computed from parameters and sizes, and is n where it is more") {

@@ -17,6 +17,17 @@ void lengthen(Curve& curve, double times) {
 
 }  // namespace
 
+void share_out(const std::vector<Curve::Point>& both, std::vector<Curve::Point>& send,
+               std::vector<Curve::Point>& receive) {
+  for (std::size_t i = 0; i < both.size(); ++i) {
+    const double alone = send[i].seconds + receive[i].seconds;
+    if (alone <= 0) continue;
+    const double times = both[i].seconds / alone;
+    send[i].seconds *= times;
+    receive[i].seconds *= times;
+  }
+}
+
 void share_processors(double ranks_of_each, MeasuredProfile& made) {
   if (ranks_of_each <= 1) return;
   Profile& profile = made.profile;

@@ -66,17 +66,6 @@ void add_task_costs(const ProfileOptions& options, MeasuredProfile& made) {
   message("between", options.tiny_between, profile.between);
 }
 
-void share_out(const std::vector<Curve::Point>& both, std::vector<Curve::Point>& send,
-               std::vector<Curve::Point>& receive) {
-  for (std::size_t i = 0; i < both.size(); ++i) {
-    const double alone = send[i].seconds + receive[i].seconds;
-    if (alone <= 0) continue;
-    const double times = both[i].seconds / alone;
-    send[i].seconds *= times;
-    receive[i].seconds *= times;
-  }
-}
-
 Status add_contention(const ProfileOptions& options, std::vector<int> processors, MeasuredProfile& made) {
   ContentionOptions wanted;
   wanted.codecs = options.codecs;
