@@ -110,3 +110,38 @@ def test_the_hook_trains_as_one_process_does():
     for found in ranks.values(__file__, "differences", WORLD, torch=True):
         for name, case in CASES.items():
             assert found[name] <= case.error, (name, found[name])
+
+
+class Writer:
+    """As a SummaryWriter of TensorBoard."""
+
+    def __init__(self):
+        self.scalars = []
+
+    def add_scalar(self, tag, value, step):
+        self.scalars.append((tag, value, step))
+
+
+def told(rank):
+    """Scalars, and seconds: the second node has a loss that is not finite in the last steps."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    mesh = init_device_mesh("cpu", (NODES, SHARDS), mesh_dim_names=("nodes", "shards"))
+    net, writer = Case().sharded(mesh["shards"]), Writer()
+    with contextlib.closing(casync.torch.State(codec="none", process_group=mesh.get_group("nodes"))) as state:
+        casync.torch.fsdp_all_reduce_hook(state).install(net)
+        state.log_to(writer, every=2)
+        for step in range(4):
+            net.zero_grad()
+            (loss_of(net, rank, step) * (float("nan") if rank >= SHARDS and step > 1 else 1.0)).backward()
+        return writer.scalars, state.stats()
+
+
+def test_the_first_rank_of_each_shard_writes_scalars_and_warns_once():
+    for rank, outcome in enumerate(ranks.outcomes(__file__, "told", WORLD, torch=True)):
+        assert outcome.error is None, outcome.stderr
+        scalars, stats = outcome.value
+        finite = [(value, step) for tag, value, step in scalars if tag == "casync/finite"]
+        assert finite == ([(1.0, 2), (0.0, 4)] if rank < SHARDS else [])
+        assert outcome.stderr.count("was not finite on some rank") == (rank < SHARDS), outcome.stderr
+        assert 0 <= stats["waiting_s"] <= stats["synchronizing_s"] and stats["synchronizing_s"] > 0

@@ -224,10 +224,63 @@ def asks_for_a_consensus(rank, plan):
     return errors
 
 
+LEFT_OUT = (0, 1, 3)
+
+
+def leaves_out_one_with_the_optimizer(rank, plan, at):
+    """As GradScaler does it: rank 1, its update `at`. A hash of the parameters after each step, and after the end."""
+    net, optimizer, engine = make("optimizer", plan)
+    hashes = []
+    for step in range(4):
+        optimizer.zero_grad()
+        net(batch(rank, step)).square().mean().backward()
+        if not (rank == 1 and step == at):
+            optimizer.step()
+        hashes.append(small_net.fingerprint(net))
+    engine.close()
+    return [*hashes, small_net.fingerprint(net)]
+
+
+def computes_twice(rank, plan):
+    net, _, engine = make("optimizer", plan)
+    loss = net(batch(rank, 0)).square().mean()
+    loss.backward(retain_graph=True)
+    with pytest.raises(casync.InvalidArgument) as refused:
+        loss.backward()
+    engine.close()
+    return str(refused.value)
+
+
+class Twice(torch.optim.SGD):
+    """Asks its closure twice in a step, as optimizers do that look for a good place."""
+
+    def step(self, closure=None):
+        with torch.enable_grad():
+            closure()
+        return super().step(closure)
+
+
+def calls_its_closure_twice(rank, plan):
+    net, _ = replica()
+    optimizer = casync.torch.DistributedOptimizer(Twice(net.parameters(), lr=0.1), net.named_parameters(), plan=plan)
+
+    def closure():
+        optimizer.zero_grad()
+        net(batch(rank, step)).square().mean().backward()
+
+    for step in range(4):
+        optimizer.step(closure)
+    steps = optimizer.casync.stats()["steps"]
+    optimizer.casync.close()
+    return steps, small_net.fingerprint(net)
+
+
 def go_wrong(rank, plan, gossip_plan):
     dist.init_process_group("gloo")
     outcomes = [case(rank, plan) for case in (runs_away, leaves_out_an_update, is_not_followed, is_wrapped)]
-    return outcomes + [runs_away(rank, gossip_plan), asks_for_a_consensus(rank, plan)]
+    outcomes += [runs_away(rank, gossip_plan), asks_for_a_consensus(rank, plan)]
+    outcomes.append([leaves_out_one_with_the_optimizer(rank, plan, at) for at in LEFT_OUT])
+    return [*outcomes, computes_twice(rank, plan), calls_its_closure_twice(rank, plan)]
 
 
 @pytest.fixture(scope="module")
@@ -266,3 +319,20 @@ def test_a_consensus_is_refused_before_the_first_backward_pass_and_without_gossi
         early, other = of_rank[5]
         assert "no backward pass has run" in early
         assert "a consensus is for a plan with gossip" in other
+
+
+def test_an_update_that_is_left_out_ends_its_step_with_zero_grad_or_with_close(gone_wrong):
+    first, second = (of_rank[6] for of_rank in gone_wrong)
+    for at, ours, others in zip(LEFT_OUT, first, second):  # ranks exchange in steps 1 and 3
+        assert (ours[1] == others[1]) == (at != 1), at
+        assert (ours[3] == others[3]) == (at != 3), at
+        assert ours[4] == others[4], at
+
+
+def test_a_second_backward_pass_of_a_step_without_an_exchange_is_refused(gone_wrong):
+    for of_rank in gone_wrong:
+        assert "was computed again ahead of optimizer.step()" in of_rank[7] and "zero_grad()" in of_rank[7]
+
+
+def test_a_closure_may_be_called_twice_in_a_step_without_an_exchange(gone_wrong):
+    assert gone_wrong[0][8] == gone_wrong[1][8] and gone_wrong[0][8][0] == 4

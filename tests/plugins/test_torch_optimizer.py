@@ -3,6 +3,7 @@
 
 import contextlib
 import copy
+import logging
 import pickle
 
 import pytest
@@ -43,6 +44,30 @@ def sgd(parameters):
     return torch.optim.SGD(parameters, lr=0.1, momentum=0.9, weight_decay=0.01)
 
 
+class Counting(torch.optim.Optimizer):
+    """Keeps a count of its steps in each group, as schedule-free optimizers do, and its steps get smaller."""
+
+    def __init__(self, groups):
+        super().__init__(groups, dict(lr=0.1, k=0))
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            group["k"] += 1
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    parameter.sub_(parameter.grad, alpha=group["lr"] / group["k"])
+
+
+def in_two_groups(parameters):
+    parameters = list(parameters)
+    return Counting([dict(params=parameters[:3]), dict(params=parameters[3:])])
+
+
+def halving(optimizer):
+    return torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+
 CASES = {
     "sgd": {},
     "adamw": dict(optimizer=lambda p: torch.optim.AdamW(p, lr=0.01, eps=1e-3)),
@@ -56,7 +81,10 @@ CASES = {
     "radam": dict(optimizer=lambda p: torch.optim.RAdam(p, lr=0.01, eps=1e-3)),
     "tensor_lr": dict(optimizer=lambda p: torch.optim.AdamW(p, lr=torch.tensor(0.01), eps=1e-3)),
     "groups": dict(optimizer=lambda p: groups_of(list(p))),
-    "scheduler": dict(scheduler=lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.5)),
+    "counting": dict(optimizer=in_two_groups),
+    "scheduler": dict(scheduler=halving),
+    "scheduler_made_first": dict(scheduler=halving, scheduled="ahead of the wrap"),
+    "scheduler_of_the_plain_one": dict(scheduler=halving, scheduled="plain"),
     "clipping": dict(clip=0.05),
     "closure": dict(closure=True),
     "accumulation": dict(passes=3),
@@ -67,6 +95,9 @@ CASES = {
     "zero_in_place": dict(set_to_none=False),
     "zero_after_step": dict(zero_after=True),
     "hooked": dict(step_hooks=True),
+    "hooked_and_loaded": dict(step_hooks=True, load=True),
+    "only_a_part_is_deferred": dict(model=lambda net: net.attention),
+    "nobody_calls_the_model": dict(call=lambda net, *arguments: net.forward(*arguments)),
     "half": dict(dtype=torch.bfloat16, error=3e-2),
 }
 
@@ -80,8 +111,8 @@ def batch(rank, step, dtype):
     return torch.randn(4, 5, 16, generator=generator).to(dtype)
 
 
-def loss_of(net, x, side=True):
-    return net(x, side).square().mean()
+def loss_of(net, x, side=True, call=lambda net, *arguments: net(*arguments)):
+    return call(net, x, side).square().mean()
 
 
 def train(rank, case, distributed, deferred, steps=5):
@@ -91,25 +122,31 @@ def train(rank, case, distributed, deferred, steps=5):
     net = Net().to(dtype)
     for name, parameter in net.named_parameters():
         parameter.requires_grad_(name != case.get("frozen"))
-    optimizer = case.get("optimizer", sgd)(net.parameters())
-    passes = case.get("passes", 1)
+    plain = optimizer = case.get("optimizer", sgd)(net.parameters())
+    passes, model = case.get("passes", 1), case.get("model", lambda net: net)(net)
+    scheduler = case["scheduler"](plain) if case.get("scheduled") == "ahead of the wrap" else None
     if distributed:
         optimizer = casync.torch.DistributedOptimizer(
-            optimizer, net.named_parameters(), model=net if deferred else None,
+            plain, net.named_parameters(), model=model if deferred else None,
             backward_passes_per_step=passes, codec="none",
         )  # fmt: skip
         assert isinstance(optimizer, type(sgd([torch.zeros(1)]))) or "optimizer" in case
-    scheduler = case["scheduler"](optimizer) if "scheduler" in case else None
+    if "scheduler" in case and scheduler is None:
+        scheduler = case["scheduler"](plain if case.get("scheduled") == "plain" else optimizer)
     calls = []
     if case.get("step_hooks"):
         optimizer.register_step_pre_hook(lambda *_: calls.append("pre"))
         optimizer.register_step_post_hook(lambda *_: calls.append("post"))
+    if case.get("load"):
+        optimizer.load_state_dict(optimizer.state_dict())
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, enabled=case.get("scaler", False))
     whose = [rank] if distributed else range(RANKS)
 
     def backward(step):
         for part in range(passes):
-            loss = sum(loss_of(net, batch(one, 10 * step + part, dtype)) for one in whose) / len(whose)
+            batches = [batch(one, 10 * step + part, dtype) for one in whose]
+            call = dict(call=case["call"]) if "call" in case else {}
+            loss = sum(loss_of(net, x, **call) for x in batches) / len(whose)
             scaler.scale(loss).backward()
         return loss
 
@@ -138,6 +175,7 @@ def train(rank, case, distributed, deferred, steps=5):
         if case.get("zero_after"):
             optimizer.zero_grad()
     assert not case.get("step_hooks") or calls == ["pre", "post"] * steps
+    assert scheduler is None or optimizer._opt_called  # the scheduler warns otherwise
     state = net.state_dict()  # waits for updates
     if distributed:
         assert optimizer.casync.last_step.finite and optimizer.casync.stats()["steps"] == steps
@@ -169,14 +207,36 @@ def test_training_on_parts_of_a_batch_is_training_on_all_of_it(differences, name
 def answers(rank, deferred):
     """Lets ranks differ or call out of order, and returns the answer to each case."""
     torch.set_num_threads(1)
-    said = {}
+    said, plain = {}, None
 
-    def fresh(**options):
+    def fresh():
+        nonlocal plain
         torch.manual_seed(3)
         net = Net()
+        plain = sgd(net.parameters())
         return net, casync.torch.DistributedOptimizer(
-            sgd(net.parameters()), net.named_parameters(), model=net if deferred else None, codec="none", **options
+            plain, net.named_parameters(), model=net if deferred else None, codec="none"
         )
+
+    records = []
+    logging.getLogger("casync").addFilter(lambda record: records.append(record) or True)
+
+    def is_rank_0_warned():
+        """Returns true if rank 0 alone has been warned, once, since the last call."""
+        told = [record for record in records if "was not finite on some rank" in record.getMessage()]
+        records.clear()
+        return len(told) == (1 if rank == 0 else 0)
+
+    def is_left_out(update):
+        """Returns true if update() changes no parameter in a step in which rank 1 has gradients that are not finite."""
+        before = [p.detach().clone() for p in (net.state_dict() and net.parameters())]
+        update(lambda: loss_of(net, batch(rank, 5, torch.float32) * (float("nan") if rank == 1 else 1)).backward())
+        net.state_dict()
+        return all(torch.equal(a, b) for a, b in zip(before, net.parameters()))
+
+    def step_after(backward):
+        backward()
+        optimizer.step()
 
     @contextlib.contextmanager
     def refusal(name):
@@ -208,14 +268,45 @@ def answers(rank, deferred):
         assert all(map(torch.equal, moments, (one["momentum_buffer"] for one in optimizer.state_dict()["state"].values())))
     said["copied"] = len(moments)
 
-    # A gradient that is not finite on one rank.
-    before = [p.detach().clone() for p in (net.state_dict() and net.parameters())]
-    loss_of(net, batch(rank, 5, torch.float32) * (float("nan") if rank == 1 else 1)).backward()
-    optimizer.step()
+    # A copy of the model is a plain one: the optimizer sees none of its passes.
     net.state_dict()
-    said["skipped"] = all(torch.equal(a, b) for a, b in zip(before, net.parameters()))
+    before = [p.detach().clone() for p in net.parameters()]
+    assert torch.equal(pickle.loads(pickle.dumps(net.norm)).weight, net.norm.weight)
+    for model in (copy.deepcopy(net), torch.optim.swa_utils.AveragedModel(net)):
+        assert all(torch.equal(a, b) for a, b in zip(before, model.parameters()))
+        loss_of(model, batch(rank, 7, torch.float32)).backward()
+        model.load_state_dict(model.state_dict())
+    said["apart"] = not optimizer.casync._gradients.flights
+
+    # A gradient that is not finite on one rank.
+    said["skipped"] = is_left_out(step_after)
     said["culprit"] = optimizer.casync.last_step.first_non_finite
+    said["warned"] = is_rank_0_warned()
     optimizer.zero_grad()
+    optimizer.casync.close()
+
+    # The same in a closure.
+    net, optimizer = fresh()
+    said["skipped in a closure"] = is_left_out(optimizer.step)
+    said["warned of a closure"] = is_rank_0_warned()
+
+    # The same after averages that nobody wanted.
+    for at, zero_grad in enumerate((optimizer.zero_grad, net.zero_grad)):
+        zero_grad()
+        loss_of(net, batch(rank, 4, torch.float32)).backward()
+        optimizer.synchronize()
+        zero_grad()
+        said[f"skipped later {at}"] = is_left_out(step_after)
+    optimizer.zero_grad()
+    loss_of(net, batch(rank, 4, torch.float32)).backward()
+    optimizer.synchronize()
+    optimizer.zero_grad()
+    said["steps"] = optimizer.casync.stats()["steps"]
+    if rank == 0:
+        loss_of(net, batch(rank, 4, torch.float32)).backward()
+    optimizer.step()  # sends zeros, if it has no gradients
+    net.state_dict()
+    said["steps"] = optimizer.casync.stats()["steps"] - said["steps"]
     optimizer.casync.close()
 
     # Memory that changes while a message has yet to leave can end the job (DataLoss), so all have left here.
@@ -236,11 +327,26 @@ def answers(rank, deferred):
         optimizer.synchronize()
     optimizer.zero_grad()
     loss_of(net, batch(rank, 1, torch.float32)).backward()
+    arrive()
+    for parameter in net.parameters():
+        parameter.grad = parameter.grad.clamp(-0.1, 0.1)
+    with refusal("assigned too early"):
+        optimizer.step()
+    optimizer.zero_grad()
+    loss_of(net, batch(rank, 1, torch.float32)).backward()
+    optimizer.synchronize()
+    for parameter in net.parameters():
+        parameter.grad = parameter.grad.clamp(-0.1, 0.1)
+    optimizer.step()
+    optimizer.zero_grad()
+    loss_of(net, batch(rank, 1, torch.float32)).backward()
     with refusal("skipped without"):
         optimizer.skip_synchronize().__enter__()
     optimizer.step()
     with refusal("again"):
         casync.torch.DistributedOptimizer(optimizer, net.named_parameters())
+    with refusal("the plain one again"):
+        casync.torch.DistributedOptimizer(plain, net.named_parameters())
     with refusal("unnamed"):
         optimizer.add_param_group(dict(params=[torch.nn.Parameter(torch.zeros(7))]))
     optimizer.casync.close()
@@ -251,6 +357,10 @@ def answers(rank, deferred):
         casync.torch.DistributedOptimizer(sgd(net.parameters()), list(net.named_parameters())[1:])
     with refusal("two names"):
         casync.torch.DistributedOptimizer(sgd(net.parameters()), list(net.named_parameters()) * 2)
+    replaced = sgd(net.parameters())
+    replaced.step = lambda closure=None: None
+    with refusal("replaced"):
+        casync.torch.DistributedOptimizer(replaced, net.named_parameters())
     with refusal("lbfgs"):
         casync.torch.DistributedOptimizer(torch.optim.LBFGS(net.parameters()), net.named_parameters())
     embedding = torch.nn.Embedding(10, 4, sparse=True)
@@ -265,12 +375,18 @@ def answers(rank, deferred):
 def test_what_is_out_of_order_is_answered_by_name(deferred):
     first, second = ranks.values(__file__, "answers", RANKS, deferred=deferred)
     assert first == second
-    assert first["copied"] > 0 and first["discarded"] and first["skipped"] and first["culprit"]
+    assert first["copied"] > 0 and first["discarded"] and first["culprit"] and first["apart"] and first["steps"] == 1
+    for name in ("skipped", "warned", "skipped in a closure", "warned of a closure"):
+        assert first[name], name
+    assert first["skipped later 0"] and first["skipped later 1"]
     for name, part in {
         "twice": "was computed again ahead of optimizer.step()",
         "clipped too early": "was changed while it was on its way: call optimizer.synchronize() first, then",
+        "assigned too early": "was replaced while it was on its way: call optimizer.synchronize() first, then",
         "skipped without": "call optimizer.synchronize() first, then skip it",
         "again": "this optimizer is distributed already",
+        "the plain one again": "this optimizer is distributed already",
+        "replaced": "step() of this SGD was replaced by answers.<locals>.<lambda>",
         "unnamed": "shape (7,) has no name",
         "no names": "give named_parameters=model.named_parameters()",
         "a name is missing": "in the optimizer's group 0 has no name",

@@ -90,6 +90,26 @@ def test_an_interpreter_that_exits_with_work_in_flight_ends_the_others_and_itsel
     assert waiting.error == "PeerFailure" and "rank 1" in waiting.message, waiting.stderr
 
 
+_kept = []  # as a program keeps its variables until it ends
+
+
+def ends_after_its_last_step(rank):
+    """Rank 0 saves the model, and rank 1 just ends."""
+    net, optimizer = make(hidden=2000, deferred=True)
+    _kept.append((net, optimizer))
+    for step in range(2):
+        step_once(net, optimizer, rank, step)
+    return None if rank == 1 else len(net.state_dict())
+
+
+def test_a_rank_that_ends_its_program_after_its_last_step_ends_the_step_for_all():
+    # Gradients of 560 kB travel for a quarter of a second: the last step's are under way when rank 1 ends.
+    outcomes = ranks.outcomes(__file__, "ends_after_its_last_step", 2, env={"CASYNC_LINK": "20mbit"})
+    for outcome in outcomes:
+        assert outcome.code == 0 and outcome.error is None, outcome.stderr
+    assert outcomes[0].value == 4
+
+
 def forks(rank):
     net, optimizer = make()
     step_once(net, optimizer, rank, 0)

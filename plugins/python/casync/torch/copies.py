@@ -7,10 +7,6 @@ head with its size and dtype: buffers have few sizes, so that the session knows 
 
 from __future__ import annotations
 
-import atexit
-import os
-import sys
-import weakref
 from typing import TYPE_CHECKING
 
 import torch
@@ -18,6 +14,7 @@ import torch
 from casync import errors
 from casync.torch import exact, shards, sums
 from casync.torch.collective import CollectiveWork, Order, done
+from casync.torch.ending import at_end
 from casync.torch.lane import Job, Lane, Part
 from casync.torch.payloads import bytes_of, check, copy_bytes, fill, payload, put, put_all, room, size_of, text, words_of
 
@@ -43,8 +40,7 @@ class Copies:
     ) -> None:
         self._rank, self._size = rank, size
         self._names: set[str] = set()
-        self._pid = os.getpid()
-        atexit.register(_call, weakref.WeakMethod(self._at_exit))
+        at_end(self.close)  # others may still need what this rank has sent
         self._lane = Lane(open_session, Order(store, rank, size, "copies", timeout_s))
 
     def broadcast(self, tensor: torch.Tensor, root: int, asynchronous: bool) -> CollectiveWork:
@@ -142,11 +138,6 @@ class Copies:
         """Waits for what is under way, a while, and fails what is left."""
         self._lane.close(self._meeting("destroy_process_group"))
 
-    def _at_exit(self) -> None:
-        """The program has not destroyed its group: others may still need what this rank has sent."""
-        if self._pid == os.getpid() and getattr(sys, "last_value", None) is None:
-            self.close()
-
     def _meeting(self, what: str) -> Job:
         word = torch.zeros(4 * self._size, dtype=torch.uint8)
         return Job(CollectiveWork(what, []), [Part(what, word, None, _nothing, _nothing)])
@@ -221,9 +212,3 @@ class Copies:
 
 def _nothing() -> None:
     pass
-
-
-def _call(reference: weakref.WeakMethod[Callable[[], None]]) -> None:
-    method = reference()
-    if method is not None:
-        method()

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from casync.synchronizer import NonFinite
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from casync.torch.gradients import Flight, Gradients
@@ -23,22 +26,27 @@ class Deferred:
 
     The first forward pass is only watched: a module that it calls waits for its own parameters, and parameters of a
     module that it does not call (attention uses its output projection's weight directly) are waited for by the nearest
-    module around it that is called.
+    module around it that is called. Where there is none, step() itself waits.
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: Distributed, gradients: Gradients) -> None:
         self._optimizer, self._gradients = optimizer, gradients
         self._called = set()  # modules, in the pass that is watched
-        self._waiting_of = None  # module -> its parameters; None until a pass has been watched
+        self._waiting_of = None  # called module -> the parameters it waits for; None until a pass has been watched
+        self._awaited = set()  # all of these
         self._pending = {}  # parameter -> Flight
-        self._snapshot = None  # groups' hyperparameters as they were at step()
+        self._snapshot = []  # groups' hyperparameters as they were at step()
+        self._moved = []  # by group: those that the optimizer itself has moved on since
+        self._non_finite = NonFinite(
+            "all ranks leave updates of such parameters out (said once; optimizer.casync.last_step tells of each step)"
+        )
         self._modules = [module for module in model.modules()]
         self._parents = {child: module for module in model.modules() for child in module.children()}
         self._model = model
         for module in self._modules:
-            module.register_forward_pre_hook(self._before_forward)
-            module.register_state_dict_pre_hook(lambda *_: self.finish())
-            module.register_load_state_dict_pre_hook(lambda *_: self.finish())
+            module.register_forward_pre_hook(_Hook(self._before_forward))
+            module.register_state_dict_pre_hook(_Hook(lambda *_: self.finish()))
+            module.register_load_state_dict_pre_hook(_Hook(lambda *_: self.finish()))
 
     @property
     def ready(self) -> bool:
@@ -50,22 +58,25 @@ class Deferred:
     def _arrange(self) -> None:
         self._waiting_of = {}
         for module in self._modules:
-            parameters = list(module.parameters(recurse=False))
-            if not parameters:
-                continue
             waits = module
             while waits not in self._called and waits in self._parents:
                 waits = self._parents[waits]
-            self._waiting_of.setdefault(waits, []).extend(parameters)
+            if waits in self._called:
+                parameters = dict.fromkeys(module.parameters(recurse=False))  # two modules may share one
+                self._waiting_of.setdefault(waits, {}).update(parameters)
+                self._awaited.update(parameters)
 
     def begin(self) -> None:
         """Takes over the step's gradients, which are on their way: the optimizer's step has been called."""
+        self._gradients.check()
         self._pending = dict(self._gradients.flights)
         groups = self._live_groups()
-        self._snapshot = [{k: _copied(v) for k, v in group.items() if k != "params"} for group in groups]
+        self._snapshot = [_copied(group) for group in groups]
+        self._moved = [{} for _ in groups]
         self._groups = {parameter: at for at, group in enumerate(groups) for parameter in group["params"]}
         for parameter in self._pending:
             parameter.grad = None  # as zero_grad() leaves it: the gradient is the update's now
+        self._update([parameter for parameter in self._pending if parameter not in self._awaited])
 
     def _live_groups(self) -> list[dict[str, Any]]:
         return vars(self._optimizer)["param_groups"]  # the property of that name would wait for gradients
@@ -89,7 +100,7 @@ class Deferred:
     def _update(self, parameters: list[torch.nn.Parameter]) -> None:
         if not parameters:
             return
-        groups = [{**hyper, "params": []} for hyper in self._snapshot]
+        groups = [{**_copied(hyper), "params": []} for hyper in self._snapshot]
         later = {}  # gradients of a pass that has begun already
         for parameter in parameters:
             flight = self._pending[parameter]
@@ -102,20 +113,46 @@ class Deferred:
         for parameter in parameters:
             parameter.grad = later[parameter]
             del self._pending[parameter]
+        self._note_moved(groups)
         if not self._pending:
-            self._write_back(groups)
-            self._gradients.end()
+            self._end()
 
-    def _write_back(self, groups: list[dict[str, Any]]) -> None:
-        """Hyperparameters that the optimizer itself has moved on, such as a count of steps."""
-        for live, before, after in zip(self._live_groups(), self._snapshot, groups):
+    def _note_moved(self, groups: list[dict[str, Any]]) -> None:
+        """Hyperparameters that the optimizer itself has moved on, such as a count of steps. Each part of the update
+        begins with those of step()."""
+        for moved, before, after in zip(self._moved, self._snapshot, groups):
             for key, value in after.items():
                 if key != "params" and not _same(value, before.get(key)):
-                    live[key] = value
+                    moved[key] = value
+
+    def _end(self) -> None:
+        for live, moved in zip(self._live_groups(), self._moved):
+            live.update(moved)
+        step = self._gradients.end()
+        if not step.finite:
+            self._non_finite.tell(self._optimizer.casync.rank, step.first_non_finite)
 
 
-def _copied(value: Any) -> Any:
-    return value.clone() if isinstance(value, torch.Tensor) else value
+class _Hook:
+    """A hook of a module. In a copy of the module, by copy.deepcopy() or pickle, it does nothing."""
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        self._function = function
+
+    def __call__(self, *arguments: Any) -> None:
+        self._function(*arguments)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Hook, (_nothing,)
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+def _copied(group: dict[str, Any]) -> dict[str, Any]:
+    """A group's hyperparameters."""
+    return {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in group.items() if k != "params"}
 
 
 def _same(a: object, b: object) -> bool:

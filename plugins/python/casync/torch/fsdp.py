@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import time
 from typing import TYPE_CHECKING
 
 import torch
@@ -40,7 +41,7 @@ class _Step:
     """One backward pass is one step of the session."""
 
     def __init__(self, state: State) -> None:
-        self._state, self._under_way = state, False
+        self._state, self._under_way, self._begin = state, False, 0.0
         self._handles: list[Handle] = []
 
     def start(self, name: str, tensor: torch.Tensor, scatter: bool = False) -> Handle:
@@ -53,18 +54,19 @@ class _Step:
         identity = declare(name, tensor.shape, naming.dtype_name(tensor, f"gradient {name}"))
         if not self._under_way:
             torch.autograd.Variable._execution_engine.queue_callback(self._end)
-            self._under_way = True
+            self._under_way, self._begin = True, time.monotonic()
         stream = naming.stream_of(tensor.device)
         (handle,) = synchronizer.submit([identity], [tensor.data_ptr()], tensor, stream=stream)
         self._handles.append(handle)
         return handle
 
     def _end(self) -> None:
-        self._under_way = False
+        self._under_way, waits_from = False, time.monotonic()
         handles, self._handles = self._handles, []
         for handle in handles:
             handle.wait()  # so that the time counts as lost for this gradient
-        self._state.last_step = self._state.synchronizer().end_step()
+        landed = time.monotonic()
+        self._state.end_pass(self._state.synchronizer().end_step(), self._begin, waits_from, landed)
 
 
 class AllReduceHook:

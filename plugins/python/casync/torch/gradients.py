@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from casync.synchronizer import Synchronizer
 
 
+_ADVICE = "call optimizer.synchronize() first, then clip, scale or read gradients, then call optimizer.step()"
+
+
 @dataclasses.dataclass
 class Flight:
     """One gradient on its way. Its memory is the session's until the handle is done."""
@@ -33,10 +36,13 @@ class Flight:
     def wait(self) -> None:
         self.handle.wait()
         if self.gradient._version != self.version:
-            raise errors.InvalidArgument(
-                f"gradient {self.name} was changed while it was on its way: call optimizer.synchronize() first, then "
-                "clip, scale or read gradients, then call optimizer.step()"
-            )
+            raise errors.InvalidArgument(f"gradient {self.name} was changed while it was on its way: {_ADVICE}")
+
+    def check(self) -> None:
+        """InvalidArgument: the program has given the parameter another gradient, of this rank alone."""
+        kept = self.parameter.grad
+        if kept is not None and kept is not self.gradient:
+            raise errors.InvalidArgument(f"gradient {self.name} was replaced while it was on its way: {_ADVICE}")
 
 
 class Gradients:
@@ -46,16 +52,17 @@ class Gradients:
     """
 
     def __init__(
-        self, synchronizer: Synchronizer, device: torch.device, passes: int, finish_last: Callable[[], object]
+        self, synchronizer: Synchronizer, device: torch.device, passes: int, begin: Callable[[], object]
     ) -> None:
-        """`device`: the session's. `passes`: backward passes of a step; `finish_last()` ends the previous step, if
-        that has not been done."""
-        self._synchronizer, self._device, self._passes, self._finish_last = synchronizer, device, passes, finish_last
+        """`device`: the session's. `passes`: backward passes of a step; `begin()` is called with each new gradient, and
+        ends the previous step, if that has not been done."""
+        self._synchronizer, self._device, self._passes, self._begin = synchronizer, device, passes, begin
         self._names = {}  # parameter -> name
         self._ids = {}  # parameter -> gradient id
         self._passed = {}  # parameter -> backward passes since the last step
         self._hooks = []
         self._local = None
+        self._awaits_update = False  # a step of local SGD has gradients, and its parameters have yet to be updated
         self.flights: dict[torch.Tensor, Flight] = {}  # by parameter, in the order in which they left
 
     def watch(self, name: str, parameter: torch.nn.Parameter, priority: int) -> None:
@@ -77,15 +84,20 @@ class Gradients:
         name = self._names[parameter]
         if parameter.grad.is_sparse:
             raise errors.InvalidArgument(f"gradient {name} is sparse: use Embedding(sparse=False)")
-        self._finish_last()
-        if parameter in self.flights:
+        self._begin()
+        if parameter in self.flights or (self._awaits_update and self._passed[parameter] == self._passes):
             raise errors.InvalidArgument(
-                f"gradient {name} was computed again ahead of optimizer.step(): with several backward passes in a step, "
-                f"say how many: DistributedOptimizer(..., backward_passes_per_step=N); it is {self._passes}"
+                f"gradient {name} was computed again ahead of optimizer.step(): with several backward passes in a "
+                f"step, say how many: DistributedOptimizer(..., backward_passes_per_step=N); it is {self._passes}. If "
+                "an update is left out, call optimizer.zero_grad()"
             )
         self._passed[parameter] += 1
-        if self._passed[parameter] == self._passes and self.exchanged:
+        if self._passed[parameter] < self._passes:
+            return
+        if self.exchanged:
             self._submit([parameter])
+        else:
+            self._awaits_update = True
 
     @property
     def exchanged(self) -> bool:
@@ -127,9 +139,15 @@ class Gradients:
 
     def land(self) -> StepResult:
         """Waits for all on their way and ends the session's step."""
+        self.check()
         for flight in self.flights.values():
             flight.wait()
         return self.end()
+
+    def check(self) -> None:
+        """InvalidArgument: the program has given a parameter another gradient than the one that is on its way."""
+        for flight in self.flights.values():
+            flight.check()
 
     def discard(self) -> None:
         """The same for gradients that nobody wants, whatever happened to them meanwhile."""
@@ -140,13 +158,29 @@ class Gradients:
     def end(self) -> StepResult:
         """Ends the step; all on their way have landed."""
         self.flights = {}
-        self._passed = dict.fromkeys(self._passed, 0)
+        self.restart()
         return self._synchronizer.end_step()
 
     def end_locally(self) -> StepResult:
         """Ends a step of local SGD, after the parameters have been updated: exchanges them where the plan says so."""
-        self._passed = dict.fromkeys(self._passed, 0)
+        self.restart()
         return self.local.end_step()
+
+    def end_left_out(self) -> None:
+        """Ends a step of local SGD whose update was left out, on this rank alone maybe: it counts all the same, or the
+        others would wait for this rank when they exchange parameters."""
+        if self._awaits_update:
+            self.end_locally()
+
+    def restart(self) -> None:
+        """Backward passes count from here."""
+        self._passed = dict.fromkeys(self._passed, 0)
+        self._awaits_update = False
+
+    def drop(self) -> None:
+        """Leaves no gradients, so that an optimizer updates nothing."""
+        for parameter in self._names:
+            parameter.grad = None
 
     @property
     def local(self) -> LocalSgd:

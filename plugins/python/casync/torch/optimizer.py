@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,6 +13,7 @@ from casync import errors, launch
 from casync.synchronizer import NonFinite, Synchronizer
 from casync.torch import naming, saved
 from casync.torch.deferred import Deferred
+from casync.torch.ending import at_end
 from casync.torch.gradients import Gradients
 
 if TYPE_CHECKING:
@@ -46,8 +48,9 @@ def DistributedOptimizer(
     and the next forward pass waits for each module's parameters when it calls that module. Collective: opens a session;
     on the device of the parameters, which are all on one; the other arguments are those of casync.Session.
     """
-    if isinstance(optimizer, Distributed):
+    if "casync" in vars(optimizer):
         raise errors.InvalidArgument("this optimizer is distributed already")
+    _check_step(optimizer)
     if isinstance(optimizer, torch.optim.LBFGS):
         raise errors.InvalidArgument("LBFGS looks at each rank's own loss, and ranks would part: use another optimizer")
     if named_parameters is None and model is None:
@@ -63,7 +66,33 @@ def DistributedOptimizer(
     distributed = object.__new__(type(base.__name__, (Distributed, base), {"_casync_base": base}))
     distributed.__dict__ = optimizer.__dict__  # one state, whichever of the two objects a program holds
     distributed.casync = Engine(distributed, synchronizer, device, named, model, backward_passes_per_step)
+    vars(distributed)["step"] = _scheduled_step(distributed)
     return distributed
+
+
+def _check_step(optimizer: torch.optim.Optimizer) -> None:
+    """A scheduler of torch may have wrapped step(); anything else that stands in its place is refused, because it would
+    update with each rank's own gradients."""
+    own = vars(optimizer).get("step")
+    by_scheduler = hasattr(own, "_wrapped_by_lr_sched") and getattr(own, "__wrapped__", None) is type(optimizer).step
+    if own is not None and not by_scheduler:
+        raise errors.InvalidArgument(
+            f"step() of this {type(optimizer).__name__} was replaced by {getattr(own, '__qualname__', own)}, which "
+            "knows nothing of other ranks: call DistributedOptimizer first, and replace the step() of its result"
+        )
+
+
+def _scheduled_step(distributed: Distributed) -> Callable[..., float | None]:
+    """step() as an attribute of the optimizer. A scheduler of torch sets one that calls the plain optimizer's, wherever
+    it finds none of its kind: this takes its place, or keeps it away, and tells the scheduler of the steps."""
+
+    @functools.wraps(Distributed.step)
+    def step(*args: Any, **kwargs: Any) -> float | None:
+        distributed._opt_called = True
+        return Distributed.step(distributed, *args, **kwargs)
+
+    step._wrapped_by_lr_sched = True
+    return step
 
 
 def _check_names(optimizer: torch.optim.Optimizer, named: list[tuple[str, torch.nn.Parameter]]) -> None:
@@ -98,7 +127,7 @@ class Engine:
             raise errors.InvalidArgument(f"backward_passes_per_step is {passes}, expected 1 or more")
         self._optimizer, self._synchronizer = optimizer, synchronizer
         self._named = {parameter: (position, name) for position, (name, parameter) in enumerate(named)}
-        self._gradients = Gradients(synchronizer, device, passes, self.finish)
+        self._gradients = Gradients(synchronizer, device, passes, self._begin)
         self._deferred = None
         self._synchronized = self._skip = False
         self._non_finite = NonFinite(
@@ -109,6 +138,7 @@ class Engine:
             self._deferred = Deferred(model, optimizer, self._gradients)
         if not self._gradients.exchanged:
             self._gradients.local  # parameters are the same on all ranks now
+        at_end(self._end)
 
     def watch(self, groups: list[dict[str, Any]]) -> None:
         """Parameters that the optimizer has; a new one may come at any time, on all ranks."""
@@ -152,6 +182,16 @@ class Engine:
         if self._deferred is not None:
             self._deferred.finish()
 
+    def _begin(self) -> None:
+        """A backward pass has a new gradient, which no synchronize() has averaged."""
+        self.finish()
+        self._synchronized = False
+
+    def _end(self) -> None:
+        """Ends the step of an update that waits or was left out: no rank may wait for this one's part."""
+        self.finish()
+        self._gradients.end_left_out()
+
     def synchronize(self) -> None:
         """Averages all gradients of this step; afterwards they are in .grad."""
         self.finish()
@@ -166,6 +206,8 @@ class Engine:
         """Gradients on their way are not wanted: zero_grad() was called ahead of step()."""
         if self.in_flight:
             self._gradients.discard()
+        self._gradients.end_left_out()
+        self._synchronized = False
 
     @contextlib.contextmanager
     def skipping(self) -> Iterator[None]:
@@ -201,8 +243,11 @@ class Engine:
     def _update(self, finite: bool, update: Callable[[Callable[[], float] | None], float | None]) -> float | None:
         if finite:
             return update(None)
-        self._non_finite.tell(self.rank, self.last_step.first_non_finite)
+        self._tell()
         return None
+
+    def _tell(self) -> None:
+        self._non_finite.tell(self.rank, self.last_step.first_non_finite)
 
     def _step_with(
         self, closure: Callable[[], float], update: Callable[[Callable[[], float] | None], float | None]
@@ -211,6 +256,9 @@ class Engine:
             loss = closure()
             self.synchronize()
             self._synchronized = False
+            if not self.last_step.finite:
+                self._tell()
+                self._gradients.drop()
             return loss
 
         return update(torch.enable_grad()(synchronized))
@@ -218,8 +266,13 @@ class Engine:
     def _step_locally(
         self, closure: Callable[[], float] | None, update: Callable[[Callable[[], float] | None], float | None]
     ) -> float | None:
+        def counted() -> float:
+            loss = closure()
+            self._gradients.restart()  # an optimizer may call its closure several times
+            return loss
+
         self._gradients.local  # made ahead of the first update
-        loss = update(closure)
+        loss = update(None if closure is None else counted)
         self._gradients.end_locally()
         return loss
 
@@ -229,7 +282,7 @@ class Engine:
 
     def consensus(self) -> StepResult:
         """With a plan's `gossip` or `asynchronous`: as State.consensus()."""
-        self.finish()
+        self._end()
         return self._gradients.local.consensus()
 
     def stats(self) -> dict[str, Any]:
@@ -252,7 +305,7 @@ class Engine:
 
     def close(self) -> None:
         """Says goodbye to the other ranks. The end of the program does it too."""
-        self.finish()
+        self._end()
         self._gradients.close()
         self._synchronizer.close()
 
@@ -278,6 +331,8 @@ class Distributed(_Optimizer):
         """Averages what has not been averaged yet and updates the parameters. When some rank's gradient is not finite,
         all ranks leave the update out."""
         return self.casync.step(closure, lambda closure: super(Distributed, self).step(closure))
+
+    step.hooked = True  # torch adds the calls of step hooks to a class without this, and they are in the base's step()
 
     def synchronize(self) -> None:
         """Waits until .grad holds the averages, so that gradients can be clipped or read. step() then only updates."""

@@ -333,11 +333,15 @@ class State:
         with record_function("casync.wait"):
             for flight in flights:
                 flight.wait()
-        end = flights[-1].end
-        if flights[-1].step is not None:
-            self.last_step = flights[-1].step
-        self._seconds["waiting_s"] += max(0.0, end - begin)
-        self._seconds["synchronizing_s"] += end - self._begin
+        self.end_pass(flights[-1].step, self._begin, begin, flights[-1].end)
+
+    def end_pass(self, step: StepResult | None, begin: float, waits_from: float, landed: float) -> None:
+        """For hooks of any kind, at the end of a backward pass: the result of its step, if it ended one, and
+        time.monotonic() of its first submission, of when it began to wait, and of when all had landed."""
+        if step is not None:
+            self.last_step = step
+        self._seconds["waiting_s"] += max(0.0, landed - waits_from)
+        self._seconds["synchronizing_s"] += landed - begin
         self._tell()
 
     def _tell(self) -> None:
