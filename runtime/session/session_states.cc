@@ -110,12 +110,11 @@ Status SessionStates::check_committed() const {
     if (!tables_.submissions.in_step(i) || run == nullptr) continue;
     const bool copies = changes_copies && run->kept.is_in_place();
     if (!copies && !changes_in_place(*run)) continue;
-    return invalid_argument("gradient " + run->spec.name + " keeps " +
-                            (copies ? "copies of parameters" : "its residual in one buffer") + ", which step " +
-                            std::to_string(tables_.step.number()) + " has changed: " +
-                            (parts_.executor->failures().failing()
-                                 ? "the step has failed, so go on from an earlier state"
-                                 : "end the step, then take the state"));
+    return invalid_argument(
+        "gradient " + run->spec.name + " keeps " + (copies ? "copies of parameters" : "its residual in one buffer") +
+        ", which step " + std::to_string(tables_.step.number()) + " has changed: " +
+        (parts_.executor->failures().failing() ? "the step has failed, so go on from an earlier state"
+                                               : "end the step, then take the state"));
   }
   return Status::ok();
 }

@@ -27,7 +27,8 @@ void hierarchical_outline(OutlineWriter& out, bool coded_terms) {
       out.codec(Kind::kEncode, shape.of_round * other_nodes / shape.nodes, costs.encode_s());
     }
     out.send(true, together * of_delegate * other_nodes / shape.nodes, costs.there(),
-             together * rest * other_nodes * out.messages().arriving_from(true, costs.there(), other_nodes), other_nodes);
+             together * rest * other_nodes * out.messages().arriving_from(true, costs.there(), other_nodes),
+             other_nodes);
     const double merge =
         coded_terms ? costs.merge_of_codes_s() : costs.merge_s(other_nodes, Hop::kFirst, true, Hop::kSecond);
     out.gathering(share, merge, rest * merge);

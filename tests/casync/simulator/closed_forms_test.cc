@@ -238,7 +238,8 @@ TEST_CASE("simulator: an incast slows the port that several send to, an outcast 
   CHECK(near(simulated(two).step_s, 2 * message));
 }
 
-TEST_CASE("simulator: ranks of a node that share its port are one of a fan, those with ports of their own are several") {
+TEST_CASE(
+    "simulator: ranks of a node that share its port are one of a fan, those with ports of their own are several") {
   Scenario scenario = one_gradient(3, 1000, decision(StrategyKind::kPs, 1), ideal(kByte));
   scenario.topology.node_of = {0, 1, 1};
   scenario.profile.between.incast = scenario.profile.between.outcast = {{{2, 5}}};

@@ -19,15 +19,40 @@ struct Assigning {
 };
 
 // The macro keeps the two the same.
-#define COMPLL_BODY(...) \
-  { #__VA_ARGS__, [](float x, float& low) -> float { __VA_ARGS__ } }
+#define COMPLL_BODY(...)                                           \
+  {                                                                \
+#__VA_ARGS__, [](float x, float& low) -> float { __VA_ARGS__ } \
+  }
 const Assigning kBodies[] = {
     COMPLL_BODY(if (x > 0) return 1; low = 5; return 2;),
-    COMPLL_BODY(if (x > 0) { low = 3; return 1; } low += 5; return 2;),
-    COMPLL_BODY(if (x > 0) { low = 3; return 1; } else { low = 4; return 2; }),
-    COMPLL_BODY(if (x > 0) { low = 3; return low; } else if (x < -2) { low += 4; } else return low; return low + 1;),
+    COMPLL_BODY(if (x > 0) {
+      low = 3;
+      return 1;
+    } low += 5;
+                return 2;),
+    COMPLL_BODY(
+        if (x > 0) {
+          low = 3;
+          return 1;
+        } else {
+          low = 4;
+          return 2;
+        }),
+    COMPLL_BODY(
+        if (x > 0) {
+          low = 3;
+          return low;
+        } else if (x < -2) { low += 4; } else return low;
+        return low + 1;),
     COMPLL_BODY(if (x > 0) return 1; if (x < -1) { low = 5; } return low;),
-    COMPLL_BODY(if (x > 0) { if (x > 2) { low = 1; return 9; } low += 2; } low += 10; return low;),
+    COMPLL_BODY(if (x > 0) {
+      if (x > 2) {
+        low = 1;
+        return 9;
+      }
+      low += 2;
+    } low += 10;
+                return low;),
     COMPLL_BODY(if (x < low) return low; low += 1; if (x < low) return low; low += 1; return 50;),
 };
 #undef COMPLL_BODY

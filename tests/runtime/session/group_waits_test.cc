@@ -32,9 +32,7 @@ struct Waiting : Table {
   }
   Status wait(double timeout_s) { return waits.wait(of_a, timeout_s, Waiter::kProgram); }
   /// "done" or "waits", and the status if that is not OK.
-  std::string wait_any(bool interrupted = false) {
-    return wait_any_of({&of_a, 1}, interrupted);
-  }
+  std::string wait_any(bool interrupted = false) { return wait_any_of({&of_a, 1}, interrupted); }
   std::string wait_any_of(std::span<const Handle> handles, bool interrupted = false) {
     const std::atomic<bool> is_interrupted{interrupted};
     std::vector<Handle> done;

@@ -62,8 +62,8 @@ TEST_CASE("groups: a call that was refused for another gradient is made again, a
           }
           Submission last[] = {{members.ids[2], view_of(members.values[2])}, {*alone, {view_of(values).data, 16}}};
           Handle handles[2];
-          std::string bad = expect(session.submit(last, handles),
-                                   "InvalidArgument: gradient alone: 16 bytes, declared with 20");
+          std::string bad =
+              expect(session.submit(last, handles), "InvalidArgument: gradient alone: 16 bytes, declared with 20");
           if (!bad.empty()) return bad;
           last[1].data = view_of(values);
           if (const Status sent = session.submit(last, handles); !sent) return sent.text();
