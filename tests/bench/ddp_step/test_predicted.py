@@ -55,15 +55,22 @@ def test_the_score_names_the_settings_it_is_of(setting):
     assert predicted.lines([]) == []
 
 
-def test_training_that_shares_its_processors_is_predicted_within_the_bounds():
-    """As measured by `planned.py --pinned` on one day. 90 % within 20 % are not reached: training alone differs by up to
-    40 % there between two processes that follow each other."""
-    rows = predicted.rows_of_all(CASYNC, predicted.KEPT)
-    assert {row["ranks"] for row in rows} == {2, 4} and len(rows) > 90
-    assert predicted.score.complaints(rows, median=8.0, share=0.8) == []
+@pytest.fixture(scope="module")
+def kept():
+    """The rows of both days. Recordings of the first day have 12 steps, those of the other, of 4 ranks, have 20."""
+    return predicted.rows_of_all(CASYNC, predicted.KEPT), predicted.rows_of_all(CASYNC, predicted.AGAIN)
 
 
-def test_it_is_so_on_another_day():
-    rows = predicted.rows_of_all(CASYNC, predicted.AGAIN)
-    assert {row["ranks"] for row in rows} == {4} and len(rows) > 45
-    assert predicted.score.complaints(rows, median=10.0, share=0.8) == []
+def test_training_that_shares_its_processors_is_predicted_within_the_bounds(kept):
+    """As measured by `planned.py --pinned`."""
+    first, again = kept
+    rows = [row for row in first if row["ranks"] == 2] + again
+    assert {row["ranks"] for row in rows} == {2, 4} and len(rows) > 95
+    assert predicted.score.complaints(rows, median=8.0, share=0.9) == []
+
+
+def test_short_recordings_make_predictions_worse_where_ranks_share_a_processor(kept):
+    """Training alone differs by up to 40 % there between two processes that follow each other."""
+    first, _ = kept
+    assert {row["ranks"] for row in first} == {2, 4} and len(first) > 95
+    assert predicted.score.complaints(first, median=8.5, share=0.85) == []
