@@ -4,6 +4,7 @@
 import gc
 import hashlib
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -59,10 +60,14 @@ def test_two_steps_under_torchrun():
 
 
 @pytest.mark.skipif(not TORCHRUN.exists(), reason=f"{TORCHRUN} is not there")
-def test_the_command_finds_the_ranks_of_torchrun():
+def test_the_command_finds_the_ranks_of_torchrun(tmp_path):
+    token = tmp_path / "token"  # that of other jobs of the user: this one has its own
+    token.write_text("of the user's file")
+    token.chmod(0o600)
     launcher = [TORCHRUN, "--nproc-per-node", "2", "--master-port", str(ranks.free_port())]
     program = ["-m", "casync", "bench", "all_reduce", "-b", "4K", "-e", "4K", "--codec", "int8", "--json"]
-    done = subprocess.run([*launcher, *program], capture_output=True, text=True, timeout=120, check=False)
+    env = {**os.environ, "CASYNC_TOKEN_FILE": str(token)}
+    done = subprocess.run([*launcher, *program], capture_output=True, text=True, timeout=120, check=False, env=env)
     assert done.returncode == 0, done.stderr
     about, rows = json.loads(done.stdout)["about"], json.loads(done.stdout)["rows"]
     assert about[2].startswith("2 ranks") and rows[0]["wrong"] == 0

@@ -43,6 +43,7 @@ def export_rendezvous(store: launch.TorchStore) -> None:
     if store.rank == 0:
         for rank in range(store.size):
             store.get(f"read/{rank}", launch.connecting_s(None))
+    os.environ.pop("CASYNC_TOKEN_FILE", None)  # the job's token replaces it
     # The command reads rank and size from CASYNC_*: with a rendezvous of its own it does not ask for torch's.
     os.environ.update(CASYNC_RANK=str(store.rank), CASYNC_SIZE=str(store.size))
 
