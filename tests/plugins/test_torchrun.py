@@ -78,6 +78,31 @@ def test_the_command_s_port_is_none_that_the_kernel_gives_to_who_connects():
     assert __main__._free_port() < first or first <= 15000
 
 
+class _LoneStore:
+    """The store of a job of one rank."""
+
+    rank, size = 0, 1
+
+    def __init__(self):
+        self._values = {}
+
+    def set(self, key, value):
+        self._values[key] = value.encode()
+
+    def get(self, key, timeout_s):
+        return self._values[key]
+
+
+@pytest.mark.parametrize(("host", "written"), [("::1", "[::1]"), ("fd00::7", "[fd00::7]"), ("node7", "node7")])
+def test_the_command_s_rendezvous_has_an_ipv6_address_in_brackets(monkeypatch, host, written):
+    for name in ("CASYNC_RENDEZVOUS", "CASYNC_TOKEN", "CASYNC_TOKEN_FILE", "CASYNC_RANK", "CASYNC_SIZE"):
+        monkeypatch.setenv(name, "")  # to be restored
+    monkeypatch.setenv("MASTER_ADDR", host)
+    __main__.export_rendezvous(_LoneStore())
+    assert os.environ["CASYNC_RENDEZVOUS"].rpartition(":")[0] == written
+    assert "CASYNC_TOKEN_FILE" not in os.environ
+
+
 def one_after_another(rank):
     """Rank 1 is at the door of the second session when rank 0 frees what the first has left."""
     for turn in range(2):
