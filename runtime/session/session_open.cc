@@ -83,6 +83,7 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   if (options.transport == kNccl) CASYNC_RETURN_IF_ERROR(check_over_nccl(**device, *plan));
   std::unique_ptr<SessionImpl> session(
       new SessionImpl(options, std::move(*launch), std::move(*plan), std::move(*device)));
+  session->report_.remove_old_trace();
   Result<std::unique_ptr<Group>> group = join_job(session->parts_.launch, options.store, Seconds(options.timeout_s));
   if (!group) return group.status();
   session->parts_.group = std::move(*group);

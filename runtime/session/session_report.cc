@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/session_report.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -105,6 +108,19 @@ SessionStats SessionReport::stats() const {
   return stats;
 }
 
+std::string SessionReport::trace_path() const {
+  return parts_.options.trace_directory + "/rank" + std::to_string(parts_.launch.rank) + ".trace.json";
+}
+
+void SessionReport::remove_old_trace() const {
+  if (!parts_.timeline) return;
+  const std::string path = trace_path();
+  if (::unlink(path.c_str()) == 0) return;
+  const int error = errno;
+  if (error == ENOENT || error == ENOTDIR) return;
+  log().warn("{}: an earlier session's timeline cannot be removed: {}", path, std::strerror(error));
+}
+
 void SessionReport::write_trace() const {
   if (!parts_.timeline || parts_.topology.node_of.empty()) return;  // or the ranks have not met
   nlohmann::json gradients = nlohmann::json::array();
@@ -113,7 +129,8 @@ void SessionReport::write_trace() const {
   }
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
-  const nlohmann::json header = {{"rank", parts_.launch.rank},
+  const nlohmann::json header = {{"job", fmt::format("{:016x}", parts_.group->epoch())},
+                                 {"rank", parts_.launch.rank},
                                  {"ranks", parts_.launch.ranks},
                                  {"host", host},
                                  {"node", parts_.topology.node_of[static_cast<std::size_t>(parts_.launch.rank)]},
@@ -127,9 +144,7 @@ void SessionReport::write_trace() const {
                                  {"gradients", gradients}};
   std::error_code error;
   std::filesystem::create_directories(parts_.options.trace_directory, error);
-  const std::string path =
-      parts_.options.trace_directory + "/rank" + std::to_string(parts_.launch.rank) + ".trace.json";
-  if (Status status = parts_.timeline->write(path, parts_.launch.rank, header.dump()); !status) {
+  if (Status status = parts_.timeline->write(trace_path(), parts_.launch.rank, header.dump()); !status) {
     log().warn("{}", status.text());  // a report is not worth a training run
   }
 }

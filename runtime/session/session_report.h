@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "runtime/session/session.h"
 #include "runtime/session/session_parts.h"
@@ -19,10 +20,14 @@ class SessionReport {
   void step_ended();
   /// Takes the session's mutex.
   SessionStats stats() const;
+  /// Removes the file that write_trace() will write, if another session has left it: whoever reads it after a failure
+  /// would take that session's for this one's.
+  void remove_old_trace() const;
   /// Writes the timeline, if there is one and the ranks have met. Once nothing of the session is under way.
   void write_trace() const;
 
  private:
+  std::string trace_path() const;
   void record_step();
 
   const SessionParts& parts_;

@@ -4,6 +4,7 @@
 import gc
 import hashlib
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -59,10 +60,14 @@ def test_two_steps_under_torchrun():
 
 
 @pytest.mark.skipif(not TORCHRUN.exists(), reason=f"{TORCHRUN} is not there")
-def test_the_command_finds_the_ranks_of_torchrun():
+def test_the_command_finds_the_ranks_of_torchrun(tmp_path):
+    token = tmp_path / "token"  # that of other jobs of the user: this one has its own
+    token.write_text("of the user's file")
+    token.chmod(0o600)
     launcher = [TORCHRUN, "--nproc-per-node", "2", "--master-port", str(ranks.free_port())]
     program = ["-m", "casync", "bench", "all_reduce", "-b", "4K", "-e", "4K", "--codec", "int8", "--json"]
-    done = subprocess.run([*launcher, *program], capture_output=True, text=True, timeout=120, check=False)
+    env = {**os.environ, "CASYNC_TOKEN_FILE": str(token)}
+    done = subprocess.run([*launcher, *program], capture_output=True, text=True, timeout=120, check=False, env=env)
     assert done.returncode == 0, done.stderr
     about, rows = json.loads(done.stdout)["about"], json.loads(done.stdout)["rows"]
     assert about[2].startswith("2 ranks") and rows[0]["wrong"] == 0
@@ -71,6 +76,31 @@ def test_the_command_finds_the_ranks_of_torchrun():
 def test_the_command_s_port_is_none_that_the_kernel_gives_to_who_connects():
     first = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     assert __main__._free_port() < first or first <= 15000
+
+
+class _LoneStore:
+    """The store of a job of one rank."""
+
+    rank, size = 0, 1
+
+    def __init__(self):
+        self._values = {}
+
+    def set(self, key, value):
+        self._values[key] = value.encode()
+
+    def get(self, key, timeout_s):
+        return self._values[key]
+
+
+@pytest.mark.parametrize(("host", "written"), [("::1", "[::1]"), ("fd00::7", "[fd00::7]"), ("node7", "node7")])
+def test_the_command_s_rendezvous_has_an_ipv6_address_in_brackets(monkeypatch, host, written):
+    for name in ("CASYNC_RENDEZVOUS", "CASYNC_TOKEN", "CASYNC_TOKEN_FILE", "CASYNC_RANK", "CASYNC_SIZE"):
+        monkeypatch.setenv(name, "")  # to be restored
+    monkeypatch.setenv("MASTER_ADDR", host)
+    __main__.export_rendezvous(_LoneStore())
+    assert os.environ["CASYNC_RENDEZVOUS"].rpartition(":")[0] == written
+    assert "CASYNC_TOKEN_FILE" not in os.environ
 
 
 def one_after_another(rank):

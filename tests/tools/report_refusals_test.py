@@ -51,6 +51,7 @@ def test_files_of_another_form_are_refused_naming_the_place():
     refused(changed(["casync", "ranks"], 0), "`ranks` is 0")
     refused(changed(["casync", "ranks"], 1e9), "`ranks` is 1000000000.0")
     refused(changed(["casync", "epoch_us"], None), "`epoch_us` is missing")
+    refused(changed(["casync", "job"], 7), "`job` is 7")
     refused(changed(["casync", "gradients"], "many"), "`gradients` is not an array")
     refused(changed(["casync", "gradients", 0, "elements"], -1), "gradients[0]", "`elements` is -1")
     refused(changed(["casync", "gradients", 0, "name"], 5), "gradients[0]", "`name` is 5")
@@ -98,6 +99,14 @@ def test_folders_of_two_jobs_are_refused():
         ends_with(3, result, "ranks of jobs of different sizes")
         claim("rank0.trace.json" in result.stderr and "rank1.trace.json" in result.stderr, "both are named",
               result.stderr)
+    for job, refuses in (("0b", True), ("0a", False), ("", False)):  # "": an older version wrote it
+        with temporary_folder() as folder:
+            mine, other = trace(0), trace(1)
+            mine["casync"]["job"], other["casync"]["job"] = "0a", job
+            result = casync("report", write(folder, mine, other))
+            ends_with(3 if refuses else 0, result, f"a trace of job 0a beside one of job {job}")
+            for words in ("rank0.trace.json and ", "rank1.trace.json are of different jobs"):
+                claim((words in result.stderr) == refuses, "both are named", result.stderr)
     with temporary_folder() as folder:
         write(folder, trace(0))
         (Path(folder) / "rank1.trace.json").write_text(json.dumps(trace(0)))

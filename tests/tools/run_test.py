@@ -81,6 +81,18 @@ def test_arguments_are_passed_on():
           "the environment's own token stays")
 
 
+def test_the_job_s_token_replaces_that_of_a_file():
+    with temporary_folder() as folder:
+        file = Path(folder) / "token"
+        file.write_text("of the user's file\n")
+        file.chmod(0o600)
+        for options in ([], ["--token", "of the argument"]):
+            for environment in environments(*options, env={"CASYNC_TOKEN_FILE": str(file)}):
+                claim("CASYNC_TOKEN_FILE" not in environment, "a rank has one token", options, environment)
+        work = ["bench", "all_reduce", "-r", "2", "-b", "4K", "-e", "4K", "--codec", "int8"]
+        ends_with(0, casync(*work, env={"CASYNC_TOKEN_FILE": str(file)}), "ranks that meet by it")
+
+
 def test_the_private_directory_is_closed_to_others():
     check = "import os; print(oct(os.stat(os.environ['CASYNC_RENDEZVOUS'][5:]).st_mode & 0o777))"
     result = casync("run", "-n", "1", *python(check))

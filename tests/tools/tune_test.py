@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -234,6 +235,22 @@ def test_folders_that_an_earlier_job_has_left_where_the_ranks_meet():
         job = ["run", "-n", "2", "--rendezvous", f"file:{folder}", "--", sys.argv[1], "tune", "--steps", "6"]
         ended = casync(*job, "-o", Path(folder) / "tuned", "--", sys.executable, "-c", "import sys; sys.exit(5)")
         claim("ended with exit code 5" in ended.stderr, "the program was started", ended.stderr)
+
+
+def test_ranks_that_meet_at_an_ipv6_address():
+    with temporary_folder() as folder, socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            return  # this machine has none
+        port = probe.getsockname()[1]
+        probe.close()
+        program = "import os, sys; print('torch is at', os.environ['MASTER_ADDR'], flush=True); sys.exit(5)"
+        job = ["run", "-n", "2", "--rendezvous", f"[::1]:{port}", "--", TOOL, "tune", "--profile", PROFILE]
+        ended = casync(*job, "-o", Path(folder) / "tuned", "--", sys.executable, "-c", program)
+        claim("ended with exit code 5" in ended.stderr, "the program was started", ended.stderr)
+        words = "".join(log.read_text() for log in (Path(folder) / "tuned").glob("*.log"))
+        claim("torch is at ::1\n" in words, "with an address that torch can resolve", words)
 
 
 def test_usage():

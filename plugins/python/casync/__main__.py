@@ -34,8 +34,9 @@ def export_rendezvous(store: launch.TorchStore) -> None:
     """Sets CASYNC_RENDEZVOUS and CASYNC_TOKEN alike on all ranks of a torchrun job. Rank 0 goes on last, because
     without torchrun's own store it is the process that keeps one."""
     if store.rank == 0:
-        # torchrun runs rank 0 on the machine of MASTER_ADDR.
-        store.set("rendezvous", f"{os.environ['MASTER_ADDR']}:{_free_port()}")
+        # torchrun runs rank 0 on the machine of MASTER_ADDR, and takes the brackets off an IPv6 address.
+        host = os.environ["MASTER_ADDR"]
+        store.set("rendezvous", f"[{host}]:{_free_port()}" if ":" in host else f"{host}:{_free_port()}")
         store.set("token", secrets.token_hex(32))
     for name in ("rendezvous", "token"):
         os.environ[f"CASYNC_{name.upper()}"] = store.get(name, launch.connecting_s(None)).decode()
@@ -43,6 +44,7 @@ def export_rendezvous(store: launch.TorchStore) -> None:
     if store.rank == 0:
         for rank in range(store.size):
             store.get(f"read/{rank}", launch.connecting_s(None))
+    os.environ.pop("CASYNC_TOKEN_FILE", None)  # the job's token replaces it
     # The command reads rank and size from CASYNC_*: with a rendezvous of its own it does not ask for torch's.
     os.environ.update(CASYNC_RANK=str(store.rank), CASYNC_SIZE=str(store.size))
 

@@ -92,10 +92,27 @@ LaunchSource read_open_mpi(Variables& env) {
   return source;
 }
 
+/// A batch script has SLURM_PROCID=0 and SLURM_NTASKS too, without being a task: only srun makes steps.
+bool in_slurm_step(const Variables& env) {
+  return env.has("SLURM_STEP_ID") || env.has("SLURM_STEPID") || env.has("SLURM_STEP_NODELIST");
+}
+
+const char* slurm_size(const Variables& env) {
+  return env.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
+}
+
+/// `srun --mpi=pmi2` numbers its tasks in mpiexec's variables, too.
+bool numbers_slurm_tasks(const LaunchSource& pmi, Variables& env) {
+  if (!pmi.rank || !pmi.ranks || !in_slurm_step(env)) return false;
+  const std::optional<Said> rank = env.number("SLURM_PROCID"), ranks = env.number(slurm_size(env));
+  return rank && ranks && rank->value == pmi.rank->value && ranks->value == pmi.ranks->value;
+}
+
 LaunchSource read_pmi(Variables& env) {
   LaunchSource source;
   source.name = "mpiexec";
   env.read(source, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
+  if (numbers_slurm_tasks(source, env)) return {};  // read_slurm knows more of them
   source.hint = "mpiexec does not say on which machine rank 0 is";
   return source;
 }
@@ -104,11 +121,8 @@ LaunchSource read_slurm(Variables& env) {
   LaunchSource source;
   source.name = "srun";
   source.may_be_outer = true;
-  // A batch script has SLURM_PROCID=0 and SLURM_NTASKS too, without being a task: only srun makes steps.
-  const bool in_step = env.has("SLURM_STEP_ID") || env.has("SLURM_STEPID") || env.has("SLURM_STEP_NODELIST");
-  if (!in_step) return source;
-  const bool step_size = env.has("SLURM_STEP_NUM_TASKS");
-  env.read(source, "SLURM_PROCID", step_size ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS", "SLURM_LOCALID", "");
+  if (!in_slurm_step(env)) return source;
+  env.read(source, "SLURM_PROCID", slurm_size(env), "SLURM_LOCALID", "");
   const std::string step = env.has("SLURM_STEP_ID") ? env.text("SLURM_STEP_ID") : env.text("SLURM_STEPID");
   source.job = env.text("SLURM_JOB_ID") + "." + step;
   if (serves_pmix(env)) {

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "tests/support/ranks.h"
 
@@ -33,6 +35,7 @@ TEST_CASE("timeline: a session's file has its tasks, its lanes and its gradients
         return "";
       });
   REQUIRE(complaints == "");
+  std::set<std::string> jobs;
   for (int rank : {0, 1}) {
     std::ifstream file(directory.path() + "/rank" + std::to_string(rank) + ".trace.json");
     const nlohmann::json trace = nlohmann::json::parse(file);
@@ -54,11 +57,35 @@ TEST_CASE("timeline: a session's file has its tasks, its lanes and its gradients
     CHECK(count["decode"] == count["encode"] + count["merge"]);  // others' partitions, and those that this rank owns
     const nlohmann::json& header = trace["casync"];
     CHECK(header["ranks"] == 2);
+    jobs.insert(header["job"].get<std::string>());
     CHECK(header["stats"]["steps"] == 2);
     CHECK(header["gradients"][0]["codec"] == "int8");
     CHECK(header["gradients"][0]["priority"] == 3);
     CHECK(header["gradients"][0]["payload_bytes"].get<int>() > 300000);
   }
+  REQUIRE(jobs.size() == 1);
+  CHECK(jobs.begin()->size() == 16);
+}
+
+TEST_CASE("timeline: a session that opens removes its ranks' files of an earlier one, and no others") {
+  const casync::test::TemporaryDirectory directory;
+  const auto path = [&](int rank) { return directory.path() + "/rank" + std::to_string(rank) + ".trace.json"; };
+  for (const int rank : {0, 1, 2}) std::ofstream(path(rank)) << "of an earlier job";
+  const std::string complaints = casync::test::with_sessions(
+      2, [&](SessionOptions& options) { options.trace_directory = directory.path(); },
+      [&](Session& session, casync::test::RankContext&) -> std::string {
+        if (std::filesystem::exists(path(session.rank()))) return "the earlier file is there";
+        return "";
+      });
+  REQUIRE(complaints == "");
+  std::set<std::string> jobs;
+  for (const int rank : {0, 1}) {
+    std::ifstream file(path(rank));
+    const nlohmann::json trace = nlohmann::json::parse(file);
+    jobs.insert(trace["casync"]["job"].get<std::string>());
+  }
+  CHECK(jobs.size() == 1);
+  CHECK(std::filesystem::exists(path(2)));
 }
 
 TEST_CASE("timeline: a backward pass goes from its step's first gradient to the last one that is submitted") {

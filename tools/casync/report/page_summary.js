@@ -36,7 +36,7 @@ function draw_series() {
   const {context, width} = prepare(byId('series'), 120);
   const axis = 16, left = 60, height = 120 - axis;
   // The first step connects; a scale that holds it would flatten all others.
-  const most = 1.1 * Math.max(...ms.slice(1), 1e-9);
+  const most = 1.1 * ms.slice(1).reduce((so_far, value) => Math.max(so_far, value), 1e-9);  // too many for arguments
   const x_of = (at) => left + at / (step.length - 1) * (width - left - 8), y_of = (value) => height - Math.min(1, value / most) * (height - 4);
   context.font = '11px system-ui, sans-serif';
   context.textAlign = 'right';

@@ -140,6 +140,7 @@ Status read_header(const json& header, RankTrace& trace) {
   FieldReader reader(header, "casync");
   trace.ranks = static_cast<int>(reader.number("ranks", 1, 65536));
   trace.rank = static_cast<Rank>(reader.number("rank", 0, trace.ranks - 1));
+  trace.job = reader.text("job", "");
   trace.host = reader.text("host", "");
   trace.transport = reader.text("transport", "");
   trace.link = reader.text("link", "");

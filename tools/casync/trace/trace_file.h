@@ -37,6 +37,7 @@ struct RankTrace {
   std::string path;
   Rank rank = 0;
   int ranks = 1;
+  std::string job;  ///< alike in the files of one session's ranks; "": the file does not say
   std::string host, transport, link;
   int node = -1;                              ///< its node's number; -1: the file does not say
   double fusion_bytes = 0, credit_bytes = 0;  ///< as Plan

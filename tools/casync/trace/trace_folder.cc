@@ -45,6 +45,15 @@ Status check_together(const TraceFolder& folder) {
                               "; empty the folder between jobs");
     }
   }
+  const RankTrace* named = nullptr;  // the first that says of which job it is
+  for (const RankTrace& trace : folder.traces) {
+    if (trace.job.empty()) continue;
+    if (named == nullptr) named = &trace;
+    if (named->job != trace.job) {
+      return invalid_argument(named->path + " and " + trace.path +
+                              " are of different jobs; empty the folder, and copy all files of one job there");
+    }
+  }
   return Status::ok();
 }
 

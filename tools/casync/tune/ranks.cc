@@ -100,8 +100,10 @@ Result<JobPlace> TuneRanks::next_place() {
   std::getline(lines, place.rendezvous);
   std::getline(lines, place.token);
   std::getline(lines, torch);
-  place.torch_host = torch.substr(0, torch.rfind(':'));
-  place.torch_port = std::stoi(torch.substr(torch.rfind(':') + 1));
+  const Result<runtime::HostPort> torch_place = runtime::parse_host_port(torch);
+  CASYNC_RETURN_IF_ERROR(torch_place.status());
+  place.torch_host = torch_place->host;  // without brackets: torch resolves it as it is
+  place.torch_port = torch_place->port;
   place.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, place.local_ranks));
   return place;
 }

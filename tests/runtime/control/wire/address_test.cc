@@ -3,11 +3,33 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <string>
 #include <thread>
+#include <tuple>
+#include <vector>
 
 using namespace casync;
 using namespace casync::runtime;
 using Catch::Matchers::Contains;
+
+TEST_CASE("address: the host of a text with a port comes without brackets, and an IPv6 address needs them") {
+  const std::vector<std::tuple<const char*, const char*, int>> rows = {{"node7:29400", "node7", 29400},
+                                                                       {"10.0.0.1:1", "10.0.0.1", 1},
+                                                                       {"[::1]:65535", "::1", 65535},
+                                                                       {"[fd00::7]:29400", "fd00::7", 29400},
+                                                                       {"[fe80::1%eth0]:80", "fe80::1%eth0", 80}};
+  for (const auto& [text, host, port] : rows) {
+    INFO(text);
+    const Result<HostPort> read = parse_host_port(text);
+    REQUIRE(read.is_ok());
+    CHECK(read->host == host);
+    CHECK(read->port == port);
+  }
+  for (const char* text : {"fd00::7:29400", "[]:80", ":80", "node7", "node7:", "node7:65536", "node7:80a"}) {
+    INFO(text);
+    CHECK(parse_host_port(text).status().code() == StatusCode::kInvalidArgument);
+  }
+}
 
 TEST_CASE("address: literals resolve without a deadline to wait for") {
   const auto found = resolve({"127.0.0.1", 80}, Clock::time_point::min());
