@@ -298,20 +298,25 @@ def test_doctor_ends_with_1_when_a_variable_would_stop_every_session():
 
 
 def test_doctor_of_a_wheel_knows_python_and_frameworks():
+    frameworks = ("torch", "other", "tensorflow", "mxnet")
     with temporary_folder() as folder:
         packages = os.path.join(folder, "lib/python3.11/site-packages")
         program = os.path.join(packages, "casync/bin/casync")
         for path in (os.path.dirname(program), os.path.join(packages, "torch-2.13.0+cpu.dist-info"),
                      os.path.join(packages, "torchvision-0.1.dist-info"), os.path.join(packages, "other-7.dist-info"),
-                     os.path.join(packages, "casync/torch"), os.path.join(packages, "casync/other")):
+                     os.path.join(packages, "tensorflow_cpu-9.9.dist-info"),
+                     os.path.join(packages, "tensorflow_io_gcs_filesystem-0.37.dist-info"),
+                     os.path.join(packages, "mxnet_cu112-1.9.1.dist-info"),
+                     *(os.path.join(packages, "casync", framework) for framework in frameworks)):
             os.makedirs(path)
-        for framework in ("torch", "other"):
+        for framework in frameworks:
             open(os.path.join(packages, "casync", framework, "__init__.py"), "w", encoding="utf-8").close()
         shutil.copy(TOOL, program)
         made = subprocess.run([program, "doctor", "--json"], capture_output=True, text=True, timeout=60)
         found = {finding["name"]: finding["value"] for finding in json.loads(made.stdout)["findings"]}
         claim(found["python"] == "python3.11" and found["torch"] == "2.13.0+cpu", "by their folders", found)
         claim(found["other"] == "7", "each that has a plugin", found)
+        claim(found.get("tensorflow") == "9.9" and found.get("mxnet") == "1.9.1", "also builds of other names", found)
         claim("torchvision" not in found, "no others", found)
 
 
