@@ -185,9 +185,10 @@ def test_refused_input_is_said_once_for_all_ranks():
     claim("use `casync bench step`" in rounds.stderr and rounds.stdout == "", "what to use instead", rounds.stderr)
 
 
-def completed_by_bash(*words):
+def completed_by_bash(*words, cwd=None):
     """The words that bash offers after `casync WORDS`; the last one is being typed."""
-    return printed_by("bash", '\nCOMP_WORDS=(casync "$@"); COMP_CWORD=$#; _casync; printf "%s\n" "${COMPREPLY[@]}"', *words)
+    shown = '\nCOMP_WORDS=(casync "$@"); COMP_CWORD=$#; _casync; printf "%s\n" "${COMPREPLY[@]}"'
+    return printed_by("bash", shown, *words, cwd=cwd)
 
 
 def completed_by_zsh(*words):
@@ -203,12 +204,12 @@ def completed_by_fish(*words):
     return printed_by("fish", '\ncomplete -C "casync $argv" | string split -f 1 \\t; true', *words)
 
 
-def printed_by(shell, end, *words, begin=""):
+def printed_by(shell, end, *words, begin="", cwd=None):
     script = begin + casync("completion", shell).stdout + end
     first = [shell, "-c", script] if shell == "fish" else [shell, "-c", script, shell]
-    made = subprocess.run([*first, *words], capture_output=True, text=True, timeout=60)
+    made = subprocess.run([*first, *words], capture_output=True, text=True, timeout=60, cwd=cwd)
     claim(made.returncode == 0 and made.stderr == "", f"the script for {shell} runs", made.stderr)
-    return made.stdout.split()
+    return made.stdout.splitlines()
 
 
 def test_shells_complete_subcommands_and_options():
@@ -222,6 +223,19 @@ def test_shells_complete_subcommands_and_options():
         claim("--iterations" in completed("bench", "all_reduce", "--codec", "int8", "--iter"), f"{shell}: after options")
         claim("--max-error" not in completed("run", "--max"), f"{shell}: not of another subcommand")
         claim("explain" not in completed("run", "--", "exp"), f"{shell}: none in the program's own words")
+
+
+def test_bash_completes_names_of_files_with_spaces():
+    with temporary_folder() as folder:
+        os.makedirs(os.path.join(folder, "my traces"))
+        for words in (["report", "my"], ["run", "--", "my"]):
+            offered = completed_by_bash(*words, cwd=folder)
+            claim(offered == ["my traces"], "one name", offered)
+        offered = completed_by_bash("", cwd=folder)
+        claim("explain" in offered and "my traces" in offered, "beside subcommands", offered)
+    # Readline then escapes the spaces, and ends folders with a slash.
+    script = casync("completion", "bash").stdout
+    claim("complete -o filenames -F _casync casync" in script, "bash knows that these are names of files", script)
 
 
 def test_codec_list_and_info_agree():
