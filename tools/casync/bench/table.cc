@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "tools/casync/print_json.h"
+
 namespace casync::tools {
 namespace {
 
@@ -71,8 +73,7 @@ void Table::add(std::vector<nlohmann::ordered_json> values) {
 
 void Table::end() {
   if (format_ != Format::kJson) return;
-  const nlohmann::ordered_json all{{"about", about_}, {"rows", rows_}};
-  std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  print_json(nlohmann::ordered_json{{"about", about_}, {"rows", rows_}});
 }
 
 }  // namespace casync::tools
