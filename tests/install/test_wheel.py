@@ -42,6 +42,18 @@ with casync.Session(codec="int8", transport="ucx") as session:
 assert numpy.abs(gradient - 1.5).max() < 0.02, "the average of 1 and 2"
 print(f"done python{sys.version_info.major}.{sys.version_info.minor}", flush=True)
 """
+# Loading the library may change no handler of a signal: UCX installs some.
+HANDLERS = """
+import casync
+
+
+def caught():
+    return [line for line in open("/proc/self/status") if line.startswith("SigCgt")]
+
+
+before = caught()
+assert casync.version() and caught() == before, (before, caught())
+"""
 # A session reads its plan with the protobuf of the wheel; the other side serializes a message with its own.
 SHARED_PROCESS = """
 import sys
@@ -100,14 +112,20 @@ def wheel(tmp_path_factory):
     return next(folder.glob("*.whl"))
 
 
-def install(wheel, environment, folder):
+def install(wheel, environment, folder, ucx_folder=None):
     """A fresh environment of the Python of `environment` with the wheel. What it depends on is linked, so that pip
-    needs no network: numpy from `environment`, UCX from the folder that this tree was built with. This environment's
-    pip does it: one in each would take longer to install than the wheel."""
+    needs no network: numpy from `environment`, UCX from the folder that this tree was built with. UCX comes into
+    `ucx_folder` if that is given, which is a further one of Python's path. This environment's pip does it: one in each
+    would take longer to install than the wheel."""
     run(environment / "bin/python", "-m", "venv", "--without-pip", folder, cwd="/")
     [packages] = folder.glob("lib/python*/site-packages")
-    for part in [*environment.glob("lib/python*/site-packages/numpy*"), *UCX_PACKAGES]:
+    if ucx_folder is not None:
+        ucx_folder.mkdir()
+        (packages / "further.pth").write_text(f"{ucx_folder}\n")
+    for part in environment.glob("lib/python*/site-packages/numpy*"):
         (packages / part.name).symlink_to(part)
+    for part in UCX_PACKAGES:
+        ((ucx_folder or packages) / part.name).symlink_to(part)
     run(sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "-q", "--no-index", wheel, cwd="/")
     return folder
 
@@ -195,6 +213,17 @@ def test_kernels_for_gpus_came_along_and_are_usable(venv):
 def test_one_rank_synchronizes_with_itself(venv, transport, tmp_path):
     text = run(venv / "bin/python", "-c", ONE_RANK.format(transport=transport), cwd=tmp_path)
     assert text.startswith("done") and str(venv) in text
+
+
+def test_ucx_of_another_folder_is_found_by_python_and_by_the_command(wheel, tmp_path):
+    venv = install(wheel, Path(sys.prefix), tmp_path / "venv", ucx_folder=tmp_path / "further")
+    text = run(venv / "bin/python", "-c", ONE_RANK.format(transport="ucx"), cwd=tmp_path)
+    assert text.startswith("done") and str(venv) in text
+    run(venv / "bin/python", "-c", HANDLERS, cwd=tmp_path)
+    for command in ([venv / "bin/casync"], [venv / "bin/python", "-m", "casync"]):
+        found = json.loads(run(*command, "doctor", "--json", cwd="/"))["findings"]
+        [ucx] = [finding for finding in found if finding["name"] == "transport ucx"]
+        assert ucx["state"] == "ok", (command, ucx)
 
 
 def test_a_plan_file_is_read_with_the_protobuf_that_came_along(venv, tmp_path):

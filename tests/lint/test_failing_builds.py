@@ -88,6 +88,8 @@ def test_setup_without_root_names_what_is_missing(tmp_path, setup_copy):
 def test_setup_on_another_system_says_which_packages_are_meant(tmp_path, setup_copy):
     text = run([setup_copy], tmp_path, PATH=path_with(tmp_path / "bin", *BASICS))
     assert "this is not Debian" in text and "libspdlog-dev" in text and "tools/setup --no-packages" in text
+    for said in (text, (ROOT / "docs/building.md").read_text(encoding="utf-8")):
+        assert "make test SETUP_ARGS=--no-packages" in said
 
 
 def test_setup_with_an_old_python_says_which_is_needed(tmp_path, setup_copy):
@@ -108,3 +110,36 @@ def test_setup_goes_on_without_the_newest_torch(tmp_path, setup_copy):
     text = run([setup_copy, "--no-packages"], tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
     assert f"could not install into .venv/torch_newest: {newest}" in text and "tests that run with it are left out" in text
     assert not (tmp_path / ".venv/torch_newest").exists() and (tmp_path / ".venv/mxnet/setup-stamp").exists()
+
+
+# A python3 that makes environments, and a pip that installs nothing.
+INSTALLS = """case "$*" in
+      *" --target .deps "*) mkdir .deps ;;
+      "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+    esac"""
+
+
+def test_setup_goes_on_without_a_further_python_that_has_no_venv(tmp_path, setup_copy):
+    path = path_with(tmp_path / "bin", *BASICS, "cp", "rm")
+    fake_program(tmp_path / "bin", "python3", INSTALLS)
+    fake_program(tmp_path / "bin", "python3.12", """case "$*" in
+      -c*) echo "$0" ;;
+      "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; exit 1 ;;
+      *) exit 1 ;;
+    esac""")
+    text = run([setup_copy, "--no-packages"], tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
+    assert "python3.12 -m venv failed" in text and "tests that run with it are left out" in text
+    assert not (tmp_path / ".venv/python3.12").exists() and (tmp_path / ".venv/plain/setup-stamp").exists()
+
+
+def test_setup_begins_an_environment_anew_that_could_not_be_made(tmp_path, setup_copy):
+    path = path_with(tmp_path / "bin", *BASICS, "cp", "rm", "touch", "wc")
+    fake_program(tmp_path / "bin", "python3", """case "$*" in
+      "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; exit 1 ;;
+      *pip*) exit 1 ;;
+    esac""")
+    text = run([setup_copy, "--no-packages", "--without-frameworks"], tmp_path, PATH=path, HOME=str(tmp_path))
+    assert "-m venv failed: install python3-venv" in text
+    fake_program(tmp_path / "bin", "python3", INSTALLS)
+    run([setup_copy, "--no-packages", "--without-frameworks"], tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
+    assert (tmp_path / ".venv/plain/setup-stamp").exists()

@@ -220,7 +220,7 @@ def test_text_and_csv_tell_the_same_columns():
     claim(len(text.stdout.splitlines()) - len(lines) >= 4, "with a head that says what it was measured on", text.stdout)
     comma = casync("bench", "all_reduce", *QUICK, "--csv")
     ends_with(0, comma, "as CSV")
-    rows = list(csv.DictReader(io.StringIO("".join(l for l in comma.stdout.splitlines(True) if not l.startswith("#")))))
+    rows = rows_of_csv(comma.stdout)
     claim([row["size_bytes"] for row in rows] == ["4096", "16384", "65536"], "rows by size", comma.stdout)
 
 
@@ -266,6 +266,26 @@ def test_codec_has_a_row_per_codec():
     claim(4 < rows[1]["payload_bits"] < rows[0]["payload_bits"] < 9, "bits per element, scales included", rows)
     ends_with(3, casync("bench", "codec", "zip"), "an unknown codec")
     ends_with(2, casync("bench", "codec", "--partition", "2M", "--total", "1M"), "partitions larger than all")
+
+
+def rows_of_csv(text):
+    return list(csv.DictReader(io.StringIO("".join(l for l in text.splitlines(True) if not l.startswith("#")))))
+
+
+def test_csv_quotes_what_has_commas():
+    name = "int4:block=64,feedback=0"
+    result = casync("bench", "codec", name, "--partition", "256K", "--total", "1M", "--seconds", "0.01", "--csv")
+    ends_with(0, result, "bench codec --csv")
+    [row] = rows_of_csv(result.stdout)
+    claim(row["codec"] == name and None not in row, "a field per heading", result.stdout)
+    claim(float(row["merge_gb_s"]) > 0, "each below its own", row)
+    with temporary_folder() as folder:
+        plan = write(folder, 'a "plan", mine', "version: 1\n")
+        step = ["bench", "step", "-r", "2", "--model", write(folder, "model", MODEL), "--seconds", "0.1", "-w", "0"]
+        result = casync(*step, "--plan", plan, "--csv")
+        ends_with(0, result, "bench step --csv")
+        [row] = rows_of_csv(result.stdout)
+        claim(row["plan"] == plan and None not in row, "quotes are doubled", result.stdout)
 
 
 def test_transport_has_a_row_per_size():

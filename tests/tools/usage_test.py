@@ -185,9 +185,10 @@ def test_refused_input_is_said_once_for_all_ranks():
     claim("use `casync bench step`" in rounds.stderr and rounds.stdout == "", "what to use instead", rounds.stderr)
 
 
-def completed_by_bash(*words):
+def completed_by_bash(*words, cwd=None):
     """The words that bash offers after `casync WORDS`; the last one is being typed."""
-    return printed_by("bash", '\nCOMP_WORDS=(casync "$@"); COMP_CWORD=$#; _casync; printf "%s\n" "${COMPREPLY[@]}"', *words)
+    shown = '\nCOMP_WORDS=(casync "$@"); COMP_CWORD=$#; _casync; printf "%s\n" "${COMPREPLY[@]}"'
+    return printed_by("bash", shown, *words, cwd=cwd)
 
 
 def completed_by_zsh(*words):
@@ -203,12 +204,12 @@ def completed_by_fish(*words):
     return printed_by("fish", '\ncomplete -C "casync $argv" | string split -f 1 \\t; true', *words)
 
 
-def printed_by(shell, end, *words, begin=""):
+def printed_by(shell, end, *words, begin="", cwd=None):
     script = begin + casync("completion", shell).stdout + end
     first = [shell, "-c", script] if shell == "fish" else [shell, "-c", script, shell]
-    made = subprocess.run([*first, *words], capture_output=True, text=True, timeout=60)
+    made = subprocess.run([*first, *words], capture_output=True, text=True, timeout=60, cwd=cwd)
     claim(made.returncode == 0 and made.stderr == "", f"the script for {shell} runs", made.stderr)
-    return made.stdout.split()
+    return made.stdout.splitlines()
 
 
 def test_shells_complete_subcommands_and_options():
@@ -222,6 +223,19 @@ def test_shells_complete_subcommands_and_options():
         claim("--iterations" in completed("bench", "all_reduce", "--codec", "int8", "--iter"), f"{shell}: after options")
         claim("--max-error" not in completed("run", "--max"), f"{shell}: not of another subcommand")
         claim("explain" not in completed("run", "--", "exp"), f"{shell}: none in the program's own words")
+
+
+def test_bash_completes_names_of_files_with_spaces():
+    with temporary_folder() as folder:
+        os.makedirs(os.path.join(folder, "my traces"))
+        for words in (["report", "my"], ["run", "--", "my"]):
+            offered = completed_by_bash(*words, cwd=folder)
+            claim(offered == ["my traces"], "one name", offered)
+        offered = completed_by_bash("", cwd=folder)
+        claim("explain" in offered and "my traces" in offered, "beside subcommands", offered)
+    # Readline then escapes the spaces, and ends folders with a slash.
+    script = casync("completion", "bash").stdout
+    claim("complete -o filenames -F _casync casync" in script, "bash knows that these are names of files", script)
 
 
 def test_codec_list_and_info_agree():
@@ -298,20 +312,25 @@ def test_doctor_ends_with_1_when_a_variable_would_stop_every_session():
 
 
 def test_doctor_of_a_wheel_knows_python_and_frameworks():
+    frameworks = ("torch", "other", "tensorflow", "mxnet")
     with temporary_folder() as folder:
         packages = os.path.join(folder, "lib/python3.11/site-packages")
         program = os.path.join(packages, "casync/bin/casync")
         for path in (os.path.dirname(program), os.path.join(packages, "torch-2.13.0+cpu.dist-info"),
                      os.path.join(packages, "torchvision-0.1.dist-info"), os.path.join(packages, "other-7.dist-info"),
-                     os.path.join(packages, "casync/torch"), os.path.join(packages, "casync/other")):
+                     os.path.join(packages, "tensorflow_cpu-9.9.dist-info"),
+                     os.path.join(packages, "tensorflow_io_gcs_filesystem-0.37.dist-info"),
+                     os.path.join(packages, "mxnet_cu112-1.9.1.dist-info"),
+                     *(os.path.join(packages, "casync", framework) for framework in frameworks)):
             os.makedirs(path)
-        for framework in ("torch", "other"):
+        for framework in frameworks:
             open(os.path.join(packages, "casync", framework, "__init__.py"), "w", encoding="utf-8").close()
         shutil.copy(TOOL, program)
         made = subprocess.run([program, "doctor", "--json"], capture_output=True, text=True, timeout=60)
         found = {finding["name"]: finding["value"] for finding in json.loads(made.stdout)["findings"]}
         claim(found["python"] == "python3.11" and found["torch"] == "2.13.0+cpu", "by their folders", found)
         claim(found["other"] == "7", "each that has a plugin", found)
+        claim(found.get("tensorflow") == "9.9" and found.get("mxnet") == "1.9.1", "also builds of other names", found)
         claim("torchvision" not in found, "no others", found)
 
 

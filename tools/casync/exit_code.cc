@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "tools/casync/print_json.h"
+
 namespace casync::tools {
 namespace {
 
@@ -41,9 +43,7 @@ void print_error_json(const char* kind, ExitCode code, const std::string& text) 
     error["line"] = std::stoi(place[2]);
     error["column"] = std::stoi(place[3]);
   }
-  // A name may be bytes that are no text.
-  const auto instead = nlohmann::ordered_json::error_handler_t::replace;
-  std::printf("%s\n", nlohmann::ordered_json{{"error", error}}.dump(2, ' ', false, instead).c_str());
+  print_json(nlohmann::ordered_json{{"error", error}});
 }
 
 ExitCode fail(const char* what, const Status& status) {

@@ -16,7 +16,7 @@ import socket
 import sys
 from pathlib import Path
 
-from casync import errors, launch
+from casync import _ucx, errors, launch
 
 _LEAST_PORT = 15000
 
@@ -61,11 +61,20 @@ def _free_port() -> int:
     raise errors.Unavailable("no TCP port of this machine is free")
 
 
+def show_ucx() -> None:
+    """Leads the command to UCX by LD_LIBRARY_PATH where its libraries do not look, as the wheel's script does."""
+    folder = _ucx.folder_elsewhere()
+    if folder is not None:
+        paths = [os.environ.get("LD_LIBRARY_PATH", ""), str(folder)]
+        os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, paths))
+
+
 def main() -> None:
     program = command_path()
     store = launch.find_store()
     if store is not None:
         export_rendezvous(store)
+    show_ucx()
     os.execv(program, [program, *sys.argv[1:]])
 
 

@@ -13,7 +13,7 @@ import pathlib
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import TYPE_CHECKING
 
-from casync import errors
+from casync import _ucx, errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -163,6 +163,7 @@ def path() -> pathlib.Path:
 def load() -> ctypes.CDLL:
     """The library, loaded once and with all types declared. Raises Unavailable when it is absent or another version."""
     file = path()
+    _ucx.load_from_elsewhere()
     try:
         library = ctypes.CDLL(str(file))
     except OSError as cause:

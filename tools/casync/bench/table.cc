@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "tools/casync/print_json.h"
+
 namespace casync::tools {
 namespace {
 
@@ -20,6 +22,16 @@ std::string cell(const nlohmann::ordered_json& value, const Column& column) {
   }
   if (value.is_string()) return value.get<std::string>();
   return value.is_null() ? "-" : value.dump();
+}
+
+/// A field as RFC 4180 has it: text is quoted where it would end the field or the row.
+std::string csv_field(const nlohmann::ordered_json& value) {
+  if (!value.is_string()) return value.dump();
+  const std::string text = value.get<std::string>();
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string field = "\"";
+  for (const char c : text) field += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return field + "\"";
 }
 
 std::string padded(const std::string& text, int width) {
@@ -52,9 +64,8 @@ void Table::add(std::vector<nlohmann::ordered_json> values) {
   }
   std::string line;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    line += format_ == Format::kCsv
-                ? (i == 0 ? "" : ",") + (values[i].is_string() ? values[i].get<std::string>() : values[i].dump())
-                : padded(cell(values[i], columns_[i]), columns_[i].width) + " ";
+    line += format_ == Format::kCsv ? (i == 0 ? "" : ",") + csv_field(values[i])
+                                    : padded(cell(values[i], columns_[i]), columns_[i].width) + " ";
   }
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
@@ -62,8 +73,7 @@ void Table::add(std::vector<nlohmann::ordered_json> values) {
 
 void Table::end() {
   if (format_ != Format::kJson) return;
-  const nlohmann::ordered_json all{{"about", about_}, {"rows", rows_}};
-  std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  print_json(nlohmann::ordered_json{{"about", about_}, {"rows", rows_}});
 }
 
 }  // namespace casync::tools

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <type_traits>
 
@@ -19,6 +18,7 @@
 #include "tools/casync/codec/check/other_values.h"
 #include "tools/casync/codec/check/report.h"
 #include "tools/casync/codec/check/rounds.h"
+#include "tools/casync/print_json.h"
 
 namespace casync::tools {
 namespace {
@@ -138,7 +138,7 @@ Status check_codec(const CodecCheck& check, const compll::Source& source, const 
   if (check.device != Device::kCpu) CASYNC_RETURN_IF_ERROR(add_cuda(check, source, read, **meaning, report));
   *holds = tools::holds(report);
   if (check.as_json) {
-    std::printf("%s\n", json_of(report).dump(2).c_str());
+    print_json(json_of(report));
   } else {
     print(report);
   }

@@ -12,6 +12,7 @@
 #include "compll/codec/rounds_codec.h"
 #include "tools/casync/codec/codec_check.h"
 #include "tools/casync/exit_code.h"
+#include "tools/casync/print_json.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {
@@ -106,7 +107,7 @@ int list(bool as_json) {
     if (!as_json) print_line(*info);
     all.push_back(json_of(*info));
   }
-  if (as_json) std::printf("%s\n", all.dump(2).c_str());
+  if (as_json) print_json(all);
   return kExitOk;
 }
 
@@ -138,7 +139,7 @@ int show(const std::string& name, const std::vector<std::string>& settings, bool
   const Result<CodecInfo> info = info_of(choice->name, choice->parameters);
   if (!info) return fail("codec", info.status());
   if (as_json) {
-    std::printf("%s\n", json_of(*info).dump(2).c_str());
+    print_json(json_of(*info));
   } else {
     print(*info);
   }

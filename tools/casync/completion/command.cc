@@ -59,12 +59,12 @@ void print_bash(const CLI::App& app) {
       "_casync() {\n"
       "  local word way=\"\" words=\"\" current=\"${COMP_WORDS[COMP_CWORD]}\"\n"
       "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-      "    case \"$word\" in --) COMPREPLY=($(compgen -f -- \"$current\")); return ;; -*) continue ;; esac\n"
+      "    case \"$word\" in --) mapfile -t COMPREPLY < <(compgen -f -- \"$current\"); return ;; -*) continue ;; esac\n"
       "    case \" $(_casync_words \"$way\") \" in *\" $word \"*) way=\"${way:+$way }$word\" ;; esac\n"
       "  done\n"
       "  words=\"$(_casync_words \"$way\")\"\n"
-      "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-      "  case \"$current\" in -*) ;; *) COMPREPLY+=($(compgen -f -- \"$current\")) ;; esac\n"
+      "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+      "  [[ \"$current\" == -* ]] || mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$current\")\n"
       "}\n"
       "_casync_words() {\n"
       "  local words=\"\"\n"
@@ -73,7 +73,7 @@ void print_bash(const CLI::App& app) {
       "  esac\n"
       "  printf '%%s' \"$words\"\n"
       "}\n"
-      "complete -F _casync casync\n",
+      "complete -o filenames -F _casync casync\n",
       cases.c_str());
 }
 

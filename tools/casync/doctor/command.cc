@@ -5,6 +5,7 @@
 
 #include "tools/casync/doctor/finding.h"
 #include "tools/casync/exit_code.h"
+#include "tools/casync/print_json.h"
 #include "tools/casync/subcommands.h"
 #include "tools/casync/version.h"
 
@@ -25,7 +26,7 @@ int examine(bool as_json) {
                                       {"healthy", !broken},
                                       {"verdict", verdict_on(findings)},
                                       {"findings", findings_json(findings)}};
-    std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    print_json(json);
   } else {
     std::printf("%s\n%s\n", findings_text(findings).c_str(), verdict_on(findings).c_str());
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 #include <map>
+#include <string>
+#include <string_view>
 #include <system_error>
 
 #include "tools/casync/doctor/finding.h"
@@ -31,6 +33,16 @@ std::map<std::string, std::string> frameworks_with_plugins(const fs::path& packa
   return frameworks;
 }
 
+/// The framework that a package is: some have builds of further names, such as tensorflow_cpu and mxnet_cu112. Not
+/// every name that goes on behind a framework's is one of them: torch_geometric is a package of its own.
+std::string framework_of(const std::string& package) {
+  const std::size_t bar = package.rfind('_');
+  if (bar == std::string::npos) return package;
+  const std::string_view build = std::string_view(package).substr(bar + 1);
+  const bool for_cuda = build.size() > 2 && build.starts_with("cu") && build[2] >= '0' && build[2] <= '9';
+  return for_cuda || build == "cpu" || build == "gpu" || build == "rocm" ? package.substr(0, bar) : package;
+}
+
 }  // namespace
 
 void look_at_python(Findings& findings) {
@@ -45,7 +57,7 @@ void look_at_python(Findings& findings) {
     const std::string name = entry.path().stem().string();
     const std::size_t dash = name.find('-');
     if (entry.path().extension() != ".dist-info" || dash == std::string::npos) continue;
-    const auto known = found.find(name.substr(0, dash));
+    const auto known = found.find(framework_of(name.substr(0, dash)));
     if (known != found.end()) known->second = name.substr(dash + 1);
   }
   for (const auto& [name, version] : found) {

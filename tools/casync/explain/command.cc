@@ -28,6 +28,7 @@
 #include "tools/casync/planning/inputs.h"
 #include "tools/casync/planning/kept_memory.h"
 #include "tools/casync/planning/unequal.h"
+#include "tools/casync/print_json.h"
 #include "tools/casync/scenario/scenario.h"
 #include "tools/casync/subcommands.h"
 
@@ -108,7 +109,7 @@ Status explain_gradient(const ExplainOptions& options, const PlanRequest& reques
               {"kept", kept.json()},
               {"alternatives", Json::array()}};
     for (const Alternative& alternative : *all) json["alternatives"].push_back(json_of(alternative));
-    std::printf("%s\n", json.dump(2).c_str());
+    print_json(json);
     return Status::ok();
   }
   std::printf("%s: %s\n", options.gradient.c_str(), decided.c_str());
@@ -237,7 +238,7 @@ Status explain_crossover(const ExplainOptions& options, const PlanRequest& reque
   }
   whole["title"] = title;
   whole["crossover"] = json;
-  if (options.json) std::printf("%s\n", whole.dump(2).c_str());
+  if (options.json) print_json(whole);
   return Status::ok();
 }
 
@@ -258,9 +259,11 @@ Status explain_terms(const ExplainOptions& options, PlanRequest request) {
   const Result<WholeStep> whole = whole_step(request);
   if (!whole) return whole.status();
   const std::string codecs = options.codec.empty() ? "best plan" : options.codec;
-  const std::string text =
-      options.json ? whole_step_json(*whole, codecs).dump(2) + "\n" : whole_step_text(request, *whole, codecs);
-  std::printf("%s", text.c_str());
+  if (options.json) {
+    print_json(whole_step_json(*whole, codecs));
+  } else {
+    std::printf("%s", whole_step_text(request, *whole, codecs).c_str());
+  }
   return Status::ok();
 }
 

@@ -20,6 +20,7 @@
 #include "tools/casync/plan/mode_check.h"
 #include "tools/casync/planning/codec_shares.h"
 #include "tools/casync/planning/kept_memory.h"
+#include "tools/casync/print_json.h"
 #include "tools/casync/scenario/scenario.h"
 
 namespace casync::tools {
@@ -134,7 +135,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
     report["kept"] = kept.json();
   }
   if (json) {
-    std::printf("%s\n", report.dump(2).c_str());
+    print_json(report);
     return Status::ok();
   }
   const std::string groups = plan->groups.empty() ? "" : ", " + counted(plan->groups.size(), "group", "groups");

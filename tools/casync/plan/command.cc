@@ -24,6 +24,7 @@
 #include "tools/casync/planning/inputs.h"
 #include "tools/casync/planning/kept_memory.h"
 #include "tools/casync/planning/unequal.h"
+#include "tools/casync/print_json.h"
 #include "tools/casync/scenario/prediction.h"
 #include "tools/casync/scenario/scenario.h"
 #include "tools/casync/subcommands.h"
@@ -175,7 +176,7 @@ Status make_plan(const PlanOptions& options) {
     Json json = summary_json(*decided);
     json["kept"] = kept->json();
     json["plan"] = text;
-    std::printf("%s\n", json.dump(2).c_str());
+    print_json(json);
     return Status::ok();
   }
   if (options.output.empty()) std::printf("%s", text.c_str());
@@ -229,7 +230,7 @@ Status make_method(const PlanOptions& options) {
   if (options.json) {
     const Json json{
         {"method", method->name}, {"step_ms", method->step_s * 1e3}, {"detail", method->detail}, {"plan", text}};
-    std::printf("%s\n", json.dump(2).c_str());
+    print_json(json);
     return Status::ok();
   }
   if (options.output.empty()) std::printf("%s", text.c_str());

@@ -24,6 +24,7 @@
 #include "runtime/session/session_device.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/output_file.h"
+#include "tools/casync/print_json.h"
 #include "tools/casync/profile/measure.h"
 #include "tools/casync/profile/processors.h"
 #include "tools/casync/subcommands.h"
@@ -224,7 +225,7 @@ Status profile(Options options, const runtime::Launch& launch) {
   *text += raw_comments(*measured);
   if (!options.output.empty()) CASYNC_RETURN_IF_ERROR(write_output(options.output, *text));
   if (options.json) {
-    std::printf("%s\n", json_of(*measured, *text).dump(2).c_str());
+    print_json(json_of(*measured, *text));
   } else if (options.output.empty()) {
     std::printf("%s", text->c_str());
   } else {

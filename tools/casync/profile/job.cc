@@ -18,6 +18,11 @@ using JsonMessage = nlohmann::json;
 
 constexpr Seconds kJobPatience{300};  // with ranks that measure while this one waits
 
+/// An error may name a file by bytes that are no text.
+std::string message_text(const JsonMessage& json) {
+  return json.dump(-1, ' ', false, JsonMessage::error_handler_t::replace);
+}
+
 std::string text_of(const Result<TransportBench>& bench) {
   JsonMessage json;
   if (!bench) {
@@ -30,7 +35,7 @@ std::string text_of(const Result<TransportBench>& bench) {
                               row.both_processor_s});
     }
   }
-  return json.dump();
+  return message_text(json);
 }
 
 Result<TransportBench> bench_from(const std::string& text) {
@@ -127,7 +132,7 @@ Result<std::vector<double>> ProfileJob::measure(FanOptions options, const std::v
                      [&](const std::string& what, const std::string& mine) { return gather(what, mine); }};
   const Result<std::vector<double>> mine = measure_fans(options, side, runs);
   const JsonMessage own = mine ? JsonMessage{{"seconds", *mine}} : JsonMessage{{"error", mine.status().message()}};
-  const Result<std::vector<std::string>> all = gather("fans", own.dump());
+  const Result<std::vector<std::string>> all = gather("fans", message_text(own));
   CASYNC_RETURN_IF_ERROR(mine.status());
   CASYNC_RETURN_IF_ERROR(all.status());
   std::vector<double> seconds;

@@ -15,6 +15,7 @@
 #include "tools/casync/measurement/measured_run.h"
 #include "tools/casync/measurement/numbers.h"
 #include "tools/casync/planning/unequal.h"
+#include "tools/casync/print_json.h"
 #include "tools/casync/report/beside.h"
 #include "tools/casync/report/links.h"
 #include "tools/casync/report/page.h"
@@ -110,7 +111,7 @@ Status report(const ReportOptions& options, std::optional<StepRange> range) {
     const std::string path = options.page.empty() ? options.directory + "/report.html" : options.page;
     CASYNC_RETURN_IF_ERROR(write_page(*folder, numbers, range, path));
   }
-  if (options.json) std::printf("%s\n", numbers.dump(2).c_str());
+  if (options.json) print_json(numbers);
   return Status::ok();
 }
 

@@ -6,6 +6,7 @@
 
 #include "tools/casync/exit_code.h"
 #include "tools/casync/launch/job.h"
+#include "tools/casync/print_json.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {
@@ -32,7 +33,7 @@ int run(const JobOptions& options, bool json) {
   }
   const Result<JobEnd> end = run_job(options);
   if (!end) return fail("run", end.status());
-  if (json) std::printf("%s\n", to_json(*end).dump(2).c_str());
+  if (json) print_json(to_json(*end));
   return end->exit_code;
 }
 

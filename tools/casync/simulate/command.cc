@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "casync/simulator/simulate_within.h"
 #include "tools/casync/exit_code.h"
+#include "tools/casync/print_json.h"
 #include "tools/casync/scenario/prediction.h"
 #include "tools/casync/scenario/scenario.h"
 #include "tools/casync/subcommands.h"
@@ -61,7 +62,7 @@ Status predict(SimulateOptions options) {
   }
   if (!options.trace.empty()) CASYNC_RETURN_IF_ERROR(write_prediction_trace(*scenario, *simulation, options.trace));
   if (options.json) {
-    std::printf("%s\n", prediction_json(*scenario, *simulation).dump(2).c_str());
+    print_json(prediction_json(*scenario, *simulation));
   } else {
     std::printf("%s", prediction_text(*scenario, *simulation).c_str());
   }

@@ -17,6 +17,7 @@
 #include "tools/casync/planning/inputs.h"
 #include "tools/casync/planning/overlap.h"
 #include "tools/casync/planning/unequal.h"
+#include "tools/casync/print_json.h"
 #include "tools/casync/tune/choice.h"
 #include "tools/casync/tune/folder.h"
 #include "tools/casync/tune/phase.h"
@@ -331,7 +332,7 @@ class Tuning {
     if (options_.json) {
       const nlohmann::ordered_json result{
           {"plan", plan}, {"chosen", chosen_}, {"report", report}, {"ways", json_of(ways_)}};
-      std::printf("%s\n", result.dump(2).c_str());
+      print_json(result);
     } else {
       std::printf("%s%s\nUse it: CASYNC_PLAN=%s. Look at it: %s\n", text_of(ways_).c_str(), gain_.c_str(), plan.c_str(),
                   report.c_str());
