@@ -246,8 +246,11 @@ def test_frameworks_use_only_public_parts_of_the_session():
 
 def test_frameworks_leave_to_the_seam_what_they_share():
     """Counting what has left in a step, and the sentence about a gradient that was not finite, are written once."""
-    for file in [file for folder in FRAMEWORKS for file in folder.glob("*.py")]:
-        for words in ("submitted twice in one step", "was not finite on some rank"):
+    files = [file for folder in FRAMEWORKS for file in folder.glob("*.py")]
+    assert files
+    for words in ("submitted twice in one step", "was not finite on some rank"):
+        assert words in (PACKAGE / "synchronizer.py").read_text(), f"casync.synchronizer no longer says: {words}"
+        for file in files:
             assert words not in file.read_text(), f"{file.parent.name}/{file.name} has a sentence of casync.synchronizer"
 
 
