@@ -11,7 +11,7 @@ import numpy
 import pytest
 import ranks
 
-from casync import errors, exchange
+from casync import Session, errors, exchange
 from casync.synchronizer import NonFinite, Step, Synchronizer, check_choice
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "plugins/python/casync"
@@ -165,6 +165,38 @@ def test_exchanges_are_exact():
         assert [row.tolist() for row in rows] == [[rank, 0.1 * rank] for rank in range(3)]
         assert means["loss"] == (0.1 + 0.2 + 0.1 * 3) / 3 and means["loss"].shape == ()
         assert means["matrix"].tolist() == [[1, 1], [2, 3]]
+
+
+def meets(rank, plan):
+    """What a step of gossip and a consensus make of parameters that are the rank's number."""
+    results = []
+    with Session(plan=plan) as session:
+        weight = session.declare("weight", 3)
+        for consensus in (False, True):
+            if consensus:
+                session.begin_consensus()
+            assert session.exchanged == "parameters"
+            array = numpy.full(3, rank, numpy.float32)
+            session.submit(weight, array)
+            assert session.step()
+            results.append(array[0].item())
+    return results
+
+
+def test_a_consensus_takes_all_ranks_to_the_exact_mean(tmp_path):
+    plan = tmp_path / "plan.txtpb"
+    plan.write_text("version: 1\ngossip { neighbours: ring }\n")
+    results = ranks.values(__file__, "meets", 4, plan=str(plan))
+    assert [mixed for mixed, _ in results] == pytest.approx([4 / 3, 1, 2, 5 / 3])  # of a rank and its two neighbours
+    assert [agreed for _, agreed in results] == [1.5] * 4
+
+
+def test_a_session_knows_sizes_and_refuses_a_consensus_of_ranks_that_are_never_apart():
+    with Session(rank=0, size=1, codec="none") as session:
+        for dtype, shape, size in (("float32", (5, 3), 60), ("float16", (5, 3), 30), ("bfloat16", 7, 14)):
+            assert session.bytes_of(session.declare(dtype, shape, dtype)) == size
+        with pytest.raises(errors.InvalidArgument, match="a consensus is for a plan with gossip or asynchronous"):
+            session.begin_consensus()
 
 
 def two_sessions(rank):
