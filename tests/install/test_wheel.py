@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel, in a virtual environment of its own: complete, relocatable, and it works without this tree.
 
-usage: pytest test_wheel.py, with CASYNC_BUILD_DIR naming the build folder the wheel is made from
+usage: pytest test_wheel.py, with CASYNC_BUILD_DIR naming the build folder the wheel is made from, and CASYNC_VENV_DIR
+the folder of the virtual environments
 """
 import json
 import os
@@ -15,10 +16,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+ENVIRONMENTS = Path(os.environ["CASYNC_VENV_DIR"])
 KERNELS = Path(os.environ["CASYNC_BUILD_DIR"]) / "lib/casync/kernels"
 NVRTC = list(Path(sys.prefix).glob("lib/python*/site-packages/nvidia/*/lib/libnvrtc.so.1[23]"))
 UCX_PACKAGES = [ROOT / ".deps" / name for name in ("libucx", "libucx_cu13.libs")] + [*ROOT.glob(".deps/libucx*.dist-info")]
-OTHER_PYTHONS = sorted(path.parents[1] for path in ROOT.glob(".venv/python3.*/bin/python"))
+OTHER_PYTHONS = sorted(path.parents[1] for path in ENVIRONMENTS.glob("python3.*/bin/python"))
 ONE_RANK = """
 import numpy
 import casync
@@ -253,7 +255,7 @@ def test_another_python_installs_and_runs_it(wheel, environment, tmp_path):
 @pytest.mark.parametrize("framework", ["torch", "tensorflow"])
 @pytest.mark.parametrize("first", ["casync", "framework"])
 def test_it_shares_a_process_with_libraries_that_have_their_own_protobuf(wheel, framework, first, tmp_path):
-    python = ROOT / ".venv" / framework / "bin/python"
+    python = ENVIRONMENTS / framework / "bin/python"
     if not python.exists():
         pytest.skip(f"no environment {framework}: tools/setup makes it")
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")

@@ -70,9 +70,10 @@ def _save_on_a_full_disk(parameters):
 
 
 class Chaos:
-    """One job and its fault, drawn from `seed`."""
+    """One job and its fault, drawn from `seed`. `while_running`: all ranks train when the fault comes, and for seconds
+    more."""
 
-    def __init__(self, seed, faults):
+    def __init__(self, seed, faults, while_running):
         draw = random.Random(seed)
         self.seed = seed
         self.size = draw.randint(2, 8)
@@ -84,6 +85,9 @@ class Chaos:
         self.moment = draw.uniform(0, 5)  # after the start: some have not opened by then, some are closing
         transports = ["ucx:tcp"] if self.fault == "cut" else ["ucx", "ucx:tcp", "ucx:shm"]
         self.transport = draw.choice(transports)
+        self.while_running = while_running
+        if while_running:
+            self.steps, self.pause, self.moment = 60, 0.05, draw.uniform(0, 0.3)  # after two steps of all ranks
         self.wrong = []
 
     def __str__(self):
@@ -115,16 +119,22 @@ class Chaos:
         return self
 
     def _strike(self, job, network):
+        if self.while_running:
+            job.wait_for_files("running")
         time.sleep(self.moment)
         self.running = all(job.has_file(rank, "running") for rank in range(self.size))
-        self.struck = time.time()
         victim = job.processes[self.victim]
+        self.met = victim.poll() is None  # else it had ended, and the fault does nothing
+        self.struck = time.time()
         if self.fault == "kill":
             victim.kill()
         elif self.fault in ("stop", "nap"):
             victim.send_signal(signal.SIGSTOP)
         elif self.fault == "cut":
             network.cut(self.victim)
+        taken = max(len(job.lines(rank)) for rank in range(self.size))
+        # Each step needs the victim's part. A few more may have been on their way.
+        self.ends_all = self.met and self.fault in ("kill", "stop", "cut") and taken + 10 < self.steps
         if self.fault == "nap":
             time.sleep(DEAD_S / 4)
             victim.send_signal(signal.SIGCONT)
@@ -156,12 +166,18 @@ class Chaos:
             self.wrong.append(str(error)[-2000:])
             return
         for rank, outcome in enumerate(outcomes):
-            self._judge_rank(rank, outcome)
+            self._judge_rank(job, rank, outcome)
         self._compare(job)
 
-    def _judge_rank(self, rank, outcome):
+    def _judge_rank(self, job, rank, outcome):
         said = f"rank {rank}: exit code {outcome.code}, {outcome.error}: {outcome.message} {outcome.stderr[-500:]}"
         if outcome.error is None and outcome.code == 0:
+            if len(job.lines(rank)) != self.steps:
+                self.wrong.append(f"rank {rank} ended well, and too early")
+            if self.ends_all:
+                self.wrong.append(f"rank {rank} ended well all the same")
+            if self.fault == "full checkpoint" and rank == self.victim:
+                self.wrong.append("the full disk took the checkpoint")
             return
         if rank == self.victim and self.fault in ("kill", "stop"):
             return
@@ -192,8 +208,8 @@ def train_victim(rank, victim, victim_full, **arguments):
     train(rank, **{**arguments, "full": victim_full if rank == victim else None})
 
 
-def run(seed, faults=None):
-    return Chaos(seed, faults or [fault for fault in FAULTS if fault != "cut" or hosts.available()]).run()
+def run(seed, faults, while_running=False):
+    return Chaos(seed, faults, while_running).run()
 
 
 def main():
@@ -204,16 +220,20 @@ def main():
     given = parser.parse_args()
     faults = [fault for fault in FAULTS if fault != "cut" or hosts.available()]
     before = ranks.in_shared_memory()
-    count, wrong = collections.Counter(), 0
+    count, wrong, late = collections.Counter(), 0, 0
     with concurrent.futures.ThreadPoolExecutor(given.at_once) as pool:
         for one in pool.map(lambda seed: run(seed, faults), range(given.seed, given.seed + given.jobs)):
             count[one.fault] += 1
+            late += not one.met
             if one.wrong:
                 wrong += 1
                 print(one, *one.wrong, sep="\n    ", flush=True)
     left = ranks.left_in_shared_memory(before)
     faults_said = ", ".join(f"{n} x {fault}" for fault, n in sorted(count.items()))
-    print(f"{given.jobs} jobs ({faults_said}): {wrong} went wrong; left in /dev/shm: {sorted(left) or 'nothing'}")
+    print(
+        f"{given.jobs} jobs ({faults_said}), of which {late} had ended by then: {wrong} went wrong; "
+        f"left in /dev/shm: {sorted(left) or 'nothing'}"
+    )
     return 1 if wrong or left else 0
 
 

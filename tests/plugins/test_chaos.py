@@ -12,6 +12,7 @@ def test_a_fault_is_answered_in_time_and_leaves_nothing_behind(fault):
     if fault == "cut" and not hosts.available():
         pytest.skip("network namespaces need root")
     before = ranks.in_shared_memory()
-    job = chaos.run(chaos.FAULTS.index(fault), [fault])
+    job = chaos.run(chaos.FAULTS.index(fault), [fault], while_running=True)
+    assert job.met, f"{job}: rank {job.victim} had ended by then"
     assert job.wrong == [], job
     assert ranks.left_in_shared_memory(before) == set()

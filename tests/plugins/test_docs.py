@@ -34,7 +34,9 @@ def test_the_build_and_the_tools_find_frameworks_by_their_folders():
 
 
 def test_setup_tests_and_pages_have_every_framework():
-    for name in (folder.parent.name for folder in ROOT.glob("plugins/python/casync/*/__init__.py")):
+    names = [file.parent.name for file in ROOT.glob("plugins/python/casync/*/__init__.py")]
+    assert "torch" in names
+    for name in names:
         for file, forms in {
             "tools/setup": (rf"^{name}=\(", rf"\.venv/{name}: ", rf"\binstall_environment {name} "),
             f"tests/plugins/{name}.cmake": (rf"ENVIRONMENT {name} ",),
@@ -55,4 +57,5 @@ def test_the_answers_to_other_projects_questions_are_there():
         text = (ROOT / f"tests/plugins/{file}.py").read_text()
         assert f"def {test}(" in text, f"{file} has no {test}"
     questions = re.findall(r"^\| (?!question|---).*?\| (.*) \|$", page, re.MULTILINE)
+    assert len(questions) > 50
     assert all("::" in answer or answer.startswith("the same") for answer in questions)

@@ -46,14 +46,6 @@ def plan_file(folder, codec, servers, name="plan.txtpb"):
     return str(path)
 
 
-@pytest.fixture(autouse=True)
-def needs_ucx():
-    try:
-        casync.Session(rank=0, size=1, transport="ucx:tcp").close()
-    except casync.Unavailable as absent:
-        pytest.skip(str(absent))
-
-
 def assert_alike(values):
     for step in range(STEPS):
         for name in SHAPES:

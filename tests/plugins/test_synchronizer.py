@@ -11,7 +11,7 @@ import numpy
 import pytest
 import ranks
 
-from casync import errors, exchange
+from casync import Session, errors, exchange
 from casync.synchronizer import NonFinite, Step, Synchronizer, check_choice
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "plugins/python/casync"
@@ -167,6 +167,38 @@ def test_exchanges_are_exact():
         assert means["matrix"].tolist() == [[1, 1], [2, 3]]
 
 
+def meets(rank, plan):
+    """What a step of gossip and a consensus make of parameters that are the rank's number."""
+    results = []
+    with Session(plan=plan) as session:
+        weight = session.declare("weight", 3)
+        for consensus in (False, True):
+            if consensus:
+                session.begin_consensus()
+            assert session.exchanged == "parameters"
+            array = numpy.full(3, rank, numpy.float32)
+            session.submit(weight, array)
+            assert session.step()
+            results.append(array[0].item())
+    return results
+
+
+def test_a_consensus_takes_all_ranks_to_the_exact_mean(tmp_path):
+    plan = tmp_path / "plan.txtpb"
+    plan.write_text("version: 1\ngossip { neighbours: ring }\n")
+    results = ranks.values(__file__, "meets", 4, plan=str(plan))
+    assert [mixed for mixed, _ in results] == pytest.approx([4 / 3, 1, 2, 5 / 3])  # of a rank and its two neighbours
+    assert [agreed for _, agreed in results] == [1.5] * 4
+
+
+def test_a_session_knows_sizes_and_refuses_a_consensus_of_ranks_that_are_never_apart():
+    with Session(rank=0, size=1, codec="none") as session:
+        for dtype, shape, size in (("float32", (5, 3), 60), ("float16", (5, 3), 30), ("bfloat16", 7, 14)):
+            assert session.bytes_of(session.declare(dtype, shape, dtype)) == size
+        with pytest.raises(errors.InvalidArgument, match="a consensus is for a plan with gossip or asynchronous"):
+            session.begin_consensus()
+
+
 def two_sessions(rank):
     """Interleaved, as two optimizers have them; the exchange between them opens a third."""
     first, second = Synchronizer(codec="none"), Synchronizer(codec="int8")
@@ -246,8 +278,11 @@ def test_frameworks_use_only_public_parts_of_the_session():
 
 def test_frameworks_leave_to_the_seam_what_they_share():
     """Counting what has left in a step, and the sentence about a gradient that was not finite, are written once."""
-    for file in [file for folder in FRAMEWORKS for file in folder.glob("*.py")]:
-        for words in ("submitted twice in one step", "was not finite on some rank"):
+    files = [file for folder in FRAMEWORKS for file in folder.glob("*.py")]
+    assert files
+    for words in ("submitted twice in one step", "was not finite on some rank"):
+        assert words in (PACKAGE / "synchronizer.py").read_text(), f"casync.synchronizer no longer says: {words}"
+        for file in files:
             assert words not in file.read_text(), f"{file.parent.name}/{file.name} has a sentence of casync.synchronizer"
 
 

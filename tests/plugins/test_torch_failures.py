@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of backward() when a rank dies, is interrupted, or cannot be synchronized."""
+"""Errors of backward() when a rank dies, is interrupted, or cannot be synchronized, or an argument is refused."""
 
 import signal
 import time
@@ -77,3 +77,28 @@ def a_sparse_gradient(rank):
 def test_a_sparse_gradient_is_refused():
     for outcome in ranks.outcomes(__file__, "a_sparse_gradient", 1, torch=True):
         assert outcome.error == "InvalidArgument" and "sparse" in outcome.message, outcome.stderr
+
+
+def opened(rank, distributed, token):
+    """The transport of the session that a State, or a DistributedOptimizer, opens with these arguments."""
+    dist.init_process_group("gloo")
+    options = dict(codec="none", transport="ucx:tcp", token=token)
+    if distributed:
+        net = torch.nn.Linear(3, 2)
+        plain = torch.optim.SGD(net.parameters(), lr=0.1)
+        opener = casync.torch.DistributedOptimizer(plain, net.named_parameters(), **options).casync
+    else:
+        ddp, opener, optimizer = small_net.make(**options)
+        small_net.step_once(ddp, optimizer, rank, 0)
+    transport = opener.stats()["transport"]
+    opener.close()
+    return transport
+
+
+@pytest.mark.parametrize("distributed", [False, True], ids=["state", "optimizer"])
+def test_transport_and_token_are_those_of_the_session(distributed):
+    for transport in ranks.values(__file__, "opened", 2, torch=True, distributed=distributed, token="of a test"):
+        assert transport.startswith("ucx:tcp "), transport
+    (outcome,) = ranks.outcomes(__file__, "opened", 1, torch=True, distributed=distributed, token="short")
+    assert outcome.error == "InvalidArgument", outcome.stderr
+    assert 'the token in the argument "token" has 5 characters' in outcome.message, outcome.message

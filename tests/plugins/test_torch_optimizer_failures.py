@@ -77,8 +77,10 @@ def test_a_model_that_differs_is_refused_by_the_parameters_name_and_both_shapes(
 def leaves_in_flight(rank):
     net, optimizer = make(hidden=500)
     step_once(net, optimizer, rank, 0)
+    assert not optimizer.casync.in_flight
     if rank == 1:
         net(torch.ones(4, 40)).sum().backward()
+        assert optimizer.casync.in_flight
         return  # the program ends with gradients under way
     step_once(net, optimizer, rank, 1)
     step_once(net, optimizer, rank, 2)
@@ -99,7 +101,12 @@ def ends_after_its_last_step(rank):
     _kept.append((net, optimizer))
     for step in range(2):
         step_once(net, optimizer, rank, step)
-    return None if rank == 1 else len(net.state_dict())
+        assert optimizer.casync.deferring and not optimizer.casync.in_flight
+    if rank == 1:
+        return None
+    saved = len(net.state_dict())
+    assert not optimizer.casync.deferring
+    return saved
 
 
 def test_a_rank_that_ends_its_program_after_its_last_step_ends_the_step_for_all():

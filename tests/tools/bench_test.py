@@ -264,6 +264,9 @@ def test_codec_has_a_row_per_codec():
     for what in ("encode", "decode", "merge"):
         claim(all(row[f"{what}_gb_s"] > 0 and row[f"{what}_of_copy"] > 0 for row in rows), f"speed of {what}", rows)
     claim(4 < rows[1]["payload_bits"] < rows[0]["payload_bits"] < 9, "bits per element, scales included", rows)
+    merged = casync("bench", "codec", "int8", "--partition", "16K", "--total", "16K", "--seconds", "0.001", "--merged", "3")
+    ends_with(0, merged, "bench codec --merged")
+    claim("merge3(GB/s)" in merged.stdout, "the number of codes in a merge", merged.stdout)
     ends_with(3, casync("bench", "codec", "zip"), "an unknown codec")
     ends_with(2, casync("bench", "codec", "--partition", "2M", "--total", "1M"), "partitions larger than all")
 
@@ -291,10 +294,23 @@ def test_csv_quotes_what_has_commas():
 def test_transport_has_a_row_per_size():
     result = casync("bench", "transport", "-b", "4K", "-e", "1M", "-f", "16", "--seconds", "0.02", "--json")
     ends_with(0, result, "bench transport")
-    rows = json.loads(result.stdout)["rows"]
+    made = json.loads(result.stdout)
+    rows = made["rows"]
+    claim(any("checksum=xxh3" in line for line in made["about"]), "with checksums", made["about"])
     claim([row["size_bytes"] for row in rows] == [4096, 65536, 1048576], "rows by size", rows)
     claim(all(row["latency_us"] > 0 and row["bandwidth_gib_s"] > 0 and row["exchange_ms"] > 0 for row in rows),
           "figures", rows)
+
+
+def test_transport_uses_the_interface_and_leaves_out_checksums_as_it_is_told():
+    small = ["bench", "transport", "--transport", "ucx:tcp", "-b", "4K", "-e", "4K", "--seconds", "0.005"]
+    result = casync(*small, "--interface", "lo", "--no-checksum", "--json")
+    ends_with(0, result, "bench transport --interface lo --no-checksum")
+    about = json.loads(result.stdout)["about"]
+    claim(any("NET_DEVICES=lo " in line and "checksum=off" in line for line in about), "the description says so", about)
+    refused = casync(*small, "--interface", "nosuch0")
+    ends_with(3, refused, "an interface that is not there")
+    claim('"nosuch0"' in refused.stderr, "it is named", refused.stderr)
 
 
 def test_a_transport_between_processes_is_needed():

@@ -55,9 +55,11 @@ def is_alive(pid):
 
 
 def run_all(tests):
-    """Each function of the test file that is called test_..., in order; the name is the claim. Prints how long each took."""
+    """Each function of the test file that is called test_..., in order; the name is the claim. Prints how long each took.
+    One that cannot run on this machine returns the reason."""
     for name, test in list(tests.items()):
         if name.startswith("test_"):
             begin = time.monotonic()
-            test()
-            print("ok", name[5:].replace("_", " "), f"({time.monotonic() - begin:.1f} s)")
+            reason = test()
+            how = f"[SKIP] {reason}:" if reason else "ok"
+            print(how, name[5:].replace("_", " "), f"({time.monotonic() - begin:.1f} s)")

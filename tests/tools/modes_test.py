@@ -43,6 +43,25 @@ def test_each_rank_has_a_pace_of_its_own():
         claim("rank_paces" not in predicted(files, write(folder, "version: 1\n")), "ranks that step together have none")
 
 
+def test_slow_ranks_and_jitter_make_the_step_longer():
+    with temporary_folder() as folder:
+        files, plan = Files(folder, "1e12"), write(folder, "version: 1\n")
+
+        def times(*options):
+            return predicted(files, plan, *options)["step_ms"] / TRAINING_MS
+
+        claim(1 <= times() < 1.02, "hardly more than the training", times())
+        for factors in (["--slow", "1=2"], ["--slow", "1=2", "--slow", "3=1.5"], ["--slow", "3=1.5", "--slow", "1=2"]):
+            claim(2 <= times(*factors) < 2.02, "all wait for rank 1", times(*factors))
+        jitter = ["--jitter", 0.5, "--steps", 20]
+        drawn = times(*jitter)
+        claim(1.2 < drawn < 1.52, "in each step for the rank with the most of 0 to 50 %", drawn)
+        claim(times(*jitter) == drawn != times(*jitter, "--seed", 1), "as the seed says")
+        refused = casync("simulate", *files.inputs, "-n", 4, "--slow", "4=2")
+        ends_with(3, refused, "a rank that there is not")
+        claim("--slow 4=2" in refused.stderr and "from 0 to 3" in refused.stderr, "named", refused.stderr)
+
+
 def test_gossip_sends_to_neighbours():
     with temporary_folder() as folder:
         files = Files(folder)

@@ -170,11 +170,12 @@ def test_costs_of_a_codec_that_there_is_not_are_refused():
         ends_with(0, casync("simulate", *files.inputs, "-n", 4), "a user's file, and a codec of rounds")
 
 
-def test_steps_that_exchange_seldom_or_late_are_planned_and_predicted_as_such():
+def test_steps_that_exchange_seldom_or_late_or_compress_later_are_planned_and_predicted_as_such():
     with temporary_folder() as folder:
         files = Files(folder)
         for options, written in ((["--local-sgd", 8, "--from-step", 90], "local_sgd { every: 8 from_step: 90 }"),
-                                 (["--staleness", 1], "staleness: 1")):
+                                 (["--staleness", 1], "staleness: 1"),
+                                 (["--warm-up", 500], "warm_up_steps: 500")):
             made = casync("plan", *files.inputs, "-n", 4, "--codecs", "int8", *options, "-o", files.plan, "--json")
             ends_with(0, made, f"plan {options}")
             claim(written in open(files.plan).read(), "the plan says so", open(files.plan).read())

@@ -45,9 +45,9 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
         files = Files(folder)
         here = os.path.join(folder, "here.txtpb")
         result = casync("profile", "--quick", "--codecs", "int8,powersgd", "--between", "ucx:tcp", "--inside", "ucx:tcp",
-                        "-o", here, timeout=200)
+                        "--name", "this small one", "-o", here, timeout=200)
         if result.returncode == 1 and "ucx" in result.stderr.lower() and "built without" in result.stderr:
-            return
+            return "there is no UCX here"
         ends_with(0, result, "profile")
         claim(re.search("casync profile: 1 of [0-9]+: ", result.stderr) and " s left)" in result.stderr, "progress", result.stderr)
         last = re.findall("casync profile: ([0-9]+) of ([0-9]+): ", result.stderr)[-1]
@@ -55,6 +55,7 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
         claim(result.stdout.splitlines()[-1].startswith(("The profile is usable: ", "Measure again on an idle machine: ")),
               "one sentence at the end", result.stdout)
         text = open(here).read()
+        claim('name: "this small one"\n' in text, "the name that was given", text)
         claim('codec { name: "int8"' in text and "# measured int8 encode" in text, "curves and points", text)
         claim('codec { name: "powersgd" encode {' in text and "# measured powersgd turns of a step" in text,
               "of a codec of rounds its turns", text)

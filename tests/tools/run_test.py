@@ -55,7 +55,7 @@ def pids(folder, ranks):
 
 
 def nothing_is_left(folder, processes):
-    claim(not any(is_alive(pid) for pid in processes), "no process is left", [p for p in processes if is_alive(p)])
+    until(lambda: not any(is_alive(pid) for pid in processes), 10, "no process is left")
     claim(not list(Path(folder).glob("casync-*")), "no rendezvous directory is left", list(Path(folder).iterdir()))
 
 

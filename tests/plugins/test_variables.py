@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables of the environment that change what a session does, in jobs of real processes."""
+
+import atexit
+
+import numpy
+import pytest
+import ranks
+
+import casync
+
+
+def train(rank):
+    atexit.register(ranks.note, "exit handler")
+    with casync.Session(codec="none") as session:
+        weight = session.declare("weight", 100)
+        for step in range(6):
+            ranks.note(f"step {step}")
+            session.submit(weight, numpy.ones(100, numpy.float32))
+            session.step()
+
+
+@pytest.mark.parametrize("variables,steps,end", [({}, 6, ["exit handler"]), ({"CASYNC_STEPS": "4"}, 4, [])])
+def test_casync_steps_ends_the_program_after_so_many_steps_without_its_exit_handlers(variables, steps, end):
+    with ranks.Job(__file__, "train", 2, env=variables) as job:
+        for rank, outcome in enumerate(job.wait()):
+            assert outcome.code == 0 and outcome.error is None, outcome.stderr
+            assert job.lines(rank) == [*(f"step {step}" for step in range(steps)), *end]
+
+
+def over(rank):
+    """The average, and how its payloads travelled."""
+    with casync.Session(codec="none") as session:
+        weight = numpy.full(100_000, rank, numpy.float32)
+        session.submit(session.declare("weight", weight.shape), weight)
+        assert session.step()
+        return weight.min().item(), weight.max().item(), session.stats()["transport"]
+
+
+@pytest.mark.parametrize("variables,said", [({}, "checksum=xxh3"), ({"CASYNC_CHECKSUM": "0"}, "checksum=off")])
+def test_casync_checksum_0_leaves_out_the_checksums_of_payloads(variables, said):
+    for least, most, transport in ranks.values(__file__, "over", 2, env=variables):
+        assert least == most == 0.5
+        assert said in transport.split(), transport
