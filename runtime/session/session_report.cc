@@ -142,9 +142,11 @@ void SessionReport::write_trace() const {
                                  {"dropped", parts_.timeline->dropped()},
                                  {"stats", nlohmann::json::parse(json_text(stats()))},
                                  {"gradients", gradients}};
+  // A codec's file may have a name that is no UTF-8.
+  const std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::error_code error;
   std::filesystem::create_directories(parts_.options.trace_directory, error);
-  if (Status status = parts_.timeline->write(trace_path(), parts_.launch.rank, header.dump()); !status) {
+  if (Status status = parts_.timeline->write(trace_path(), parts_.launch.rank, text); !status) {
     log().warn("{}", status.text());  // a report is not worth a training run
   }
 }
