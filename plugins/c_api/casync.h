@@ -207,14 +207,17 @@ casync_status casync_session_step(casync_session* session, int32_t* finite, char
 /* Counters as a JSON object. */
 casync_status casync_session_stats(casync_session* session, char* json, size_t capacity, size_t* length);
 /* The state of the last committed step, not while a step is under way: casync_session_state takes it and gives a
- * JSON object {step, ranks, rank, gradients: {name: {codec, elements, owned}}}; owned: ranges [first, count] of
- * elements whose mean this rank encodes, missing where the state is more than a residual. Until the next step begins,
- * casync_session_state_get copies one gradient's residual of `elements` floats out of it. */
+ * JSON object {step, ranks, rank, gradients: {name: {codec, elements, op, owned, sent, is_residual}}}. owned, sent:
+ * ranges [first, count] of elements whose result this rank encodes, and of those that it encodes as its contribution.
+ * is_residual: false where the state is more than a residual. Late results have no op, and neither has what an earlier
+ * version saved and nobody has declared since. Until the next step begins, casync_session_state_get copies one
+ * gradient's residual of `elements` floats out of it. */
 casync_status casync_session_state(casync_session* session, char* json, size_t capacity, size_t* length);
 casync_status casync_session_state_get(casync_session* session, const char* name, float* residual, size_t elements);
 /* And back: first name NULL and codec the JSON (residual NULL, elements 0), then each gradient in it with its codec,
- * residual and the JSON's step. With the last of them the whole state is loaded, or none of it on an error. An earlier
- * step than the session's is a way back; on every rank or on none, which the next submit compares. */
+ * residual and the JSON's step. With the last of them the whole state is loaded, or none of it on an error. A gradient
+ * with an op goes on in the roles that it has now, or is refused; without one it is loaded as it is. An earlier step
+ * than the session's is a way back; on every rank or on none, which the next submit compares. */
 casync_status casync_session_state_set(casync_session* session, const char* name, const char* codec,
                                        const float* residual, size_t elements, uint32_t step);
 casync_status casync_session_abort(casync_session* session, const char* reason);

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "plugins/c_api/session_handle.h"
 #include "plugins/c_api/text.h"
@@ -17,14 +19,23 @@ namespace {
 
 using nlohmann::json;
 
+using Ranges = std::vector<runtime::GradientState::Range>;
+
+json pairs_of(const Ranges& ranges) {
+  json pairs = json::array();
+  for (const auto& range : ranges) pairs.push_back(json::array({range.first, range.count}));
+  return pairs;
+}
+
 json to_json(const runtime::SessionState& state) {
   json gradients = json::object();
   for (const auto& [name, gradient] : state.gradients) {
-    gradients[name] = {{"codec", gradient.codec}, {"elements", gradient.residual.size()}};
-    if (!gradient.is_residual) continue;
-    json owned = json::array();
-    for (const auto& range : gradient.owned) owned.push_back({range.first, range.count});
-    gradients[name]["owned"] = std::move(owned);
+    json& one = gradients[name] = {{"codec", gradient.codec}, {"elements", gradient.residual.size()}};
+    if (gradient.is_residual || !gradient.op.empty()) one["owned"] = pairs_of(gradient.owned);
+    if (gradient.op.empty()) continue;
+    one["op"] = gradient.op;
+    one["sent"] = pairs_of(gradient.sent);
+    one["is_residual"] = gradient.is_residual;
   }
   return {{"step", state.step}, {"ranks", state.ranks}, {"rank", state.rank}, {"gradients", std::move(gradients)}};
 }
@@ -42,6 +53,25 @@ Status read_whole(const json& object, const char* key, Whole* value) {
   return Status::ok();
 }
 
+Status read_ranges(const json& object, const char* key, Ranges* ranges) {
+  if (!object.contains(key)) return Status::ok();
+  for (const json& pair : object.at(key)) {
+    const json range = {{"first", pair.at(0)}, {"count", pair.at(1)}};
+    CASYNC_RETURN_IF_ERROR(read_whole(range, "first", &ranges->emplace_back().first));
+    CASYNC_RETURN_IF_ERROR(read_whole(range, "count", &ranges->back().count));
+  }
+  return Status::ok();
+}
+
+/// States of earlier versions have no `op`, and `owned` only where the state is a residual.
+Status read_gradient(const json& object, runtime::GradientState* gradient) {
+  object.at("codec").get_to(gradient->codec);
+  gradient->is_residual = object.value("is_residual", object.contains("owned"));
+  gradient->op = object.value("op", std::string());
+  CASYNC_RETURN_IF_ERROR(read_ranges(object, "owned", &gradient->owned));
+  return read_ranges(object, "sent", &gradient->sent);
+}
+
 /// The state without its residuals, which come one by one.
 Result<runtime::SessionState> from_json(const char* text) {
   try {
@@ -51,7 +81,7 @@ Result<runtime::SessionState> from_json(const char* text) {
     CASYNC_RETURN_IF_ERROR(read_whole(object, "ranks", &state.ranks));
     CASYNC_RETURN_IF_ERROR(read_whole(object, "rank", &state.rank));
     for (const auto& [name, gradient] : object.at("gradients").items()) {
-      gradient.at("codec").get_to(state.gradients[name].codec);
+      CASYNC_RETURN_IF_ERROR(read_gradient(gradient, &state.gradients[name]));
     }
     return state;
   } catch (const json::exception& error) {

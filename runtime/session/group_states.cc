@@ -39,6 +39,24 @@ void append_from(const std::vector<float>& from, Elements count, std::vector<flo
   to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(count), from.end());
 }
 
+/// The parts of `ranges` that lie within `count` elements, and begin at `first`.
+std::vector<GradientState::Range> ranges_within(const std::vector<GradientState::Range>& ranges, Elements first,
+                                                Elements count) {
+  std::vector<GradientState::Range> within;
+  for (const GradientState::Range& range : ranges) {
+    const Elements from = std::max(range.first, first);
+    const Elements to = std::min(range.first + range.count, first + count);
+    if (from < to) within.push_back({from - first, to - from});
+  }
+  return within;
+}
+
+/// And back: those of a part that begins at `first` go behind the others.
+void append_ranges(const std::vector<GradientState::Range>& ranges, Elements first,
+                   std::vector<GradientState::Range>& to) {
+  for (const GradientState::Range& range : ranges) to.push_back({first + range.first, range.count});
+}
+
 /// The first member's part has, in addition, the floats of the whole that are no array.
 GradientState part_of(const GradientSpec& group, std::size_t member, const GradientState& whole) {
   const auto [first, count] = place_in_group(group, member);
@@ -47,11 +65,9 @@ GradientState part_of(const GradientSpec& group, std::size_t member, const Gradi
   GradientState part{label_of(group, member) + whole.codec, std::vector<float>(arrays * count), {}, whole.is_residual};
   copy_arrays(whole.residual.data() + first, all, part.residual.data(), count, count, arrays);
   if (member == 0) append_from(whole.residual, arrays * all, part.residual);
-  for (const GradientState::Range& owned : whole.owned) {
-    const Elements from = std::max(owned.first, first);
-    const Elements to = std::min(owned.first + owned.count, first + count);
-    if (from < to) part.owned.push_back({from - first, to - from});
-  }
+  part.owned = ranges_within(whole.owned, first, count);
+  part.sent = ranges_within(whole.sent, first, count);
+  part.op = whole.op;
   return part;
 }
 
@@ -96,12 +112,12 @@ Result<GradientState> whole_of(const GradientSpec& group, const std::vector<cons
   const auto codec_of = [&](std::size_t i) { return parts[i]->codec.substr(label_of(group, i).size()); };
   const Elements all = group.elements();
   const std::size_t arrays = arrays_of(group, parts);
-  GradientState whole{codec_of(0), {}, {}, parts[0]->is_residual};
+  GradientState whole{codec_of(0), {}, {}, parts[0]->is_residual, {}, parts[0]->op};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Elements in_arrays = arrays * place_in_group(group, i).count;
     const std::size_t own = parts[i]->residual.size();
     const bool fits = i > 0 ? own == in_arrays : own >= in_arrays && (all == 0 || own - in_arrays < all);
-    if (!fits || codec_of(i) != whole.codec) {
+    if (!fits || codec_of(i) != whole.codec || parts[i]->op != whole.op) {
       return refusal(group, i, "its state does not belong to those of the others in group " + group.name);
     }
   }
@@ -109,6 +125,8 @@ Result<GradientState> whole_of(const GradientSpec& group, const std::vector<cons
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto [first, count] = place_in_group(group, i);
     copy_arrays(parts[i]->residual.data(), count, whole.residual.data() + first, all, count, arrays);
+    append_ranges(parts[i]->owned, first, whole.owned);
+    append_ranges(parts[i]->sent, first, whole.sent);
   }
   append_from(parts[0]->residual, arrays * place_in_group(group, 0).count, whole.residual);
   return whole;

@@ -97,12 +97,16 @@ struct SessionStats {
 struct GradientState {
   struct Range {
     Elements first = 0, count = 0;
+    bool operator==(const Range&) const = default;
   };
   std::string codec;            ///< the residual's owner: codec names and parameters
   std::vector<float> residual;  ///< as many as the gradient has elements; empty without feedback
-  /// Elements whose mean this rank encodes: their residual counts once for each rank. Only in states that are taken.
+  /// Elements whose result this rank encodes as their owner: of a mean their residual counts once for each rank.
   std::vector<Range> owned = {};
   bool is_residual = false;  ///< `residual` is only the values not sent, one float for each element
+  /// Elements that this rank encodes as its contribution. It keeps nothing of those that are in neither list.
+  std::vector<Range> sent = {};
+  std::string op = {};  ///< the session's; empty: nothing is known of `owned` and `sent`, and they fit any run
 };
 struct SessionState {
   std::uint32_t step = 0;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/log.h"
@@ -12,37 +11,15 @@
 #include "runtime/executor/run_states.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/declarations.h"
+#include "runtime/session/kept_roles.h"
 
 namespace casync::runtime {
 namespace {
-
-bool is_residual(const GradientRun& run) {
-  return !run.rounds && run.related.neighbourhoods() == 0 && run.kept.is_residual();
-}
 
 /// Returns true if the step under way changes the residual that the last one left. Gossip's copies are none: a step
 /// that is not finite harms no copy.
 bool changes_in_place(const GradientRun& run) {
   return run.step.keeps() && run.kept.memory() == ResidualMemory::kOneBuffer && run.kept.floats() > 0;
-}
-
-std::vector<GradientState::Range> owned_ranges(const GradientRun& run) {
-  std::vector<GradientState::Range> ranges;
-  if (run.rounds) return ranges;
-  if (run.owner_side()) {
-    const Answering& answering = *run.owner_side()->answering;
-    answering.for_each_task([&](TaskId task) {
-      const Slice slice = answering.of(task).slice();
-      ranges.push_back({slice.first, slice.count});
-    });
-  }
-  for (const Primitive& task : run.graph.tasks()) {
-    const Merge* merge = std::get_if<Merge>(&task);
-    if (merge == nullptr || !merge->last || run.codec_of(merge->to).info().states == 0) continue;
-    const Slice slice = run.buffers.of(merge->to).slice;
-    ranges.push_back({slice.first, slice.count});
-  }
-  return ranges;
 }
 
 /// Null: it has none of this gradient.
@@ -66,8 +43,11 @@ Result<SessionState> SessionStates::take() const {
     GradientState one;
     one.codec = label_of(*run);
     CASYNC_RETURN_IF_ERROR(read_kept(*run, *parts_.device, &one.residual));
-    one.owned = owned_ranges(*run);
-    one.is_residual = is_residual(*run);
+    KeptRoles roles = roles_of(*run);
+    one.owned = std::move(roles.owned);
+    one.sent = std::move(roles.sent);
+    one.op = name_of(parts_.options.op);
+    one.is_residual = keeps_residual_alone(*run);
     state.gradients.emplace(run->spec.name, std::move(one));
   }
   for (const auto& [name, one] : waiting_) state.gradients.emplace(name, one);
@@ -191,15 +171,19 @@ Status SessionStates::check(const GradientRun& run, const GradientState& state) 
   if (state.codec != label) {
     return invalid_argument("gradient " + run.spec.name + ": the state is of " + state.codec + ", here it is " + label);
   }
-  if (state.residual.size() == state_floats(run)) return Status::ok();
-  return invalid_argument("gradient " + run.spec.name + ": a state of " + std::to_string(state.residual.size()) +
-                          " elements, its codecs keep " + std::to_string(state_floats(run)));
+  if (state.residual.size() != state_floats(run)) {
+    return invalid_argument("gradient " + run.spec.name + ": a state of " + std::to_string(state.residual.size()) +
+                            " elements, its codecs keep " + std::to_string(state_floats(run)));
+  }
+  return check_roles(run, state, parts_.options.op, parts_.topology.ranks);
 }
 
 /// `state`: null where the gradient was not there yet.
 Status SessionStates::adopt(GradientRun& run, const GradientState* state, std::uint32_t step) {
   run.go_to(step);
-  return state == nullptr ? reset_kept(run, *parts_.device) : write_kept(run, *parts_.device, state->residual);
+  if (state == nullptr) return reset_kept(run, *parts_.device);
+  if (!has_other_roles(run, *state)) return write_kept(run, *parts_.device, state->residual);
+  return write_kept(run, *parts_.device, in_roles_of(run, *state, parts_.options.op, parts_.topology.ranks));
 }
 
 }  // namespace casync::runtime

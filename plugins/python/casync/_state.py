@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections.abc
+import json
 import operator
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,14 @@ def counters(state: Mapping[str, Any]) -> dict[str, int]:
         except TypeError:
             raise errors.InvalidArgument(f"the state's {key} is {state[key]!r}, expected a whole number") from None
     return numbers
+
+
+def described(gradient: Mapping[str, Any]) -> dict[str, Any]:
+    """All of a gradient's state but its residual, as JSON takes it."""
+    known = {key: gradient[key] for key in ("codec", "op", "owned", "sent", "is_residual") if key in gradient}
+    if isinstance(known.get("owned"), str):  # the form of early versions
+        known["owned"] = json.loads(known["owned"])
+    return known
 
 
 def check_kept(name: str, gradient: Mapping[str, Any]) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from numpy.typing import NDArray
+
 _SCATTERED = ", scattered"  # of a gradient of which each rank owns a shard
 _LATE = ("step late", "steps late")  # the codecs of a delayed session's results, which all ranks have alike
 
@@ -21,8 +23,9 @@ _LATE = ("step late", "steps late")  # the codecs of a delayed session's results
 def reshard(states: Iterable[Mapping[str, Any]], rank: int, size: int) -> dict[str, Any]:
     """The state of `rank` in a job of `size` ranks. `states`: those that Session.state_dict() gave on every rank of the
     job that was saved, in any order. What those ranks had not sent yet is shared out evenly, so that the sum of all
-    that is ever applied stays the sum of all gradients. InvalidArgument: a rank's state is missing, or a codec keeps
-    more than a residual (momentum, a low-rank factor), which belongs to the old ranks."""
+    that is ever applied stays the sum of all gradients. InvalidArgument: a rank's state is missing, a codec keeps more
+    than a residual (momentum, a low-rank factor), which belongs to the old ranks, servers are dedicated, or `rank` is
+    alone and sends nothing."""
     states = sorted(states, key=lambda state: state["rank"])
     _check(states)
     old = len(states)
@@ -34,13 +37,13 @@ def reshard(states: Iterable[Mapping[str, Any]], rank: int, size: int) -> dict[s
         if first["codec"].endswith(_LATE) or not len(first["residual"]):
             gradients[name] = first
             continue
-        if any("owned" not in part for part in parts):
+        if any("owned" not in part or not part.get("is_residual", True) for part in parts):
             raise errors.InvalidArgument(
                 f"gradient {name}: {first['codec']} keeps more than a residual, and that belongs to {old} ranks: it cannot "
                 f"be loaded by {size}; leave this gradient out of the state to begin it anew"
             )
         is_scattered = first["codec"].endswith(_SCATTERED)
-        gradients[name] = _of_shards(name, parts, rank, size) if is_scattered else _shared(parts, size)
+        gradients[name] = _of_shards(name, parts, rank, size) if is_scattered else _shared(name, parts, size)
     return {"step": states[0]["step"], "ranks": size, "rank": rank, "gradients": gradients}
 
 
@@ -61,21 +64,35 @@ def _check(states: list[Mapping[str, Any]]) -> None:
             raise errors.InvalidArgument(f"gradient {name} is not in the states of both rank 0 and rank {state['rank']}")
 
 
-def _shared(parts: list[Mapping[str, Any]], size: int) -> dict[str, Any]:
-    """In float64. A rank's residual is of its own gradient, so it counts 1 / ranks of a mean; where the rank encodes the
-    mean, it is of the mean."""
-    total, owners = 0, 0
+def _shared(name: str, parts: list[Mapping[str, Any]], size: int) -> dict[str, Any]:
+    """In float64. The residual of a rank's own contribution counts as much as that in a result, and a residual of the
+    result itself, which an owner encodes, wholly."""
+    if "dedicated server" in parts[0]["codec"]:
+        raise errors.InvalidArgument(
+            f"gradient {name}: {parts[0]['codec']}: dedicated servers contribute nothing, and which ranks are servers of "
+            f"{size} is not known here; leave this gradient out of the state to begin it anew"
+        )
+    old, elements = len(parts), len(parts[0]["residual"])
+    total, owned, sent = numpy.zeros(elements), 0, 0
     for part in parts:
-        weight = numpy.ones(len(part["residual"]))
+        weight = numpy.zeros(elements)
+        # An earlier version did not say what a rank sends. Where it sends nothing its residual is 0.
+        for first, count in part.get("sent", [(0, elements)]):
+            weight[first : first + count] = _of_contribution(part, old)
+            sent += count
         for first, count in _ranges(part["owned"]):
-            weight[first : first + count] = len(parts)
-            owners += count
-        total = total + weight * numpy.asarray(part["residual"], numpy.float64)
-    mean = total / len(parts)
-    # In the new job each element counts 1 / size on each rank, and wholly on its owner, where the strategy has owners.
-    has_owners = owners > 0 or (len(parts) == 1 and "all_gather" not in parts[0]["codec"].lower())
-    share = mean * (size / (2 * size - 1) if has_owners else 1)
-    return {"codec": parts[0]["codec"], "residual": share.astype(numpy.float32), "owned": parts[0]["owned"]}
+            weight[first : first + count] = 1
+            owned += count
+        total += weight * numpy.asarray(part["residual"], numpy.float64)
+    # An owner adds its own elements as they are, except where all ranks send theirs as codes.
+    all_send = sent == old * elements if "sent" in parts[0] else "all_gather" in parts[0]["codec"].lower()
+    in_result = (size if all_send else size - 1) * _of_contribution(parts[0], size) + (1 if owned else 0)
+    if not in_result and total.any():
+        raise errors.InvalidArgument(
+            f"gradient {name}: one rank encodes nothing with {parts[0]['codec']} that keeps a residual: what {old} ranks "
+            "had not sent would be lost; leave this gradient out of the state to begin it anew"
+        )
+    return _loadable(parts, total / in_result if in_result else total)
 
 
 def _of_shards(name: str, parts: list[Mapping[str, Any]], rank: int, size: int) -> dict[str, Any]:
@@ -85,10 +102,21 @@ def _of_shards(name: str, parts: list[Mapping[str, Any]], rank: int, size: int) 
             f"gradient {name} is scattered, and one rank sends nothing: what {len(parts)} ranks had not sent would be lost; "
             "leave this gradient out of the state to begin it anew"
         )
-    share = sum(numpy.asarray(part["residual"], numpy.float64) for part in parts) / len(parts) * (size / (size - 1))
+    total = sum(numpy.asarray(part["residual"], numpy.float64) for part in parts) * _of_contribution(parts[0], len(parts))
+    share = total / ((size - 1) * _of_contribution(parts[0], size))
     own = len(share) // size
     share[rank * own : (rank + 1) * own] = 0
-    return {"codec": parts[0]["codec"], "residual": share.astype(numpy.float32), "owned": parts[0]["owned"]}
+    return _loadable(parts, share)
+
+
+def _of_contribution(part: Mapping[str, Any], ranks: int) -> float:
+    """The weight of one rank's contribution in the result of so many. Earlier versions did not save `op`: a mean."""
+    return 1 if part.get("op") == "sum" else 1 / ranks
+
+
+def _loadable(parts: list[Mapping[str, Any]], share: NDArray[numpy.float64]) -> dict[str, Any]:
+    """It says nothing of roles: every rank of the new job has the same, whatever it encodes."""
+    return {"codec": parts[0]["codec"], "residual": share.astype(numpy.float32)}
 
 
 def _ranges(owned: str | list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -302,7 +302,7 @@ class Session:
         counters = _state.counters(d)
         for name, gradient in d["gradients"].items():
             _state.check_kept(name, gradient)
-        described = {name: {"codec": gradient["codec"]} for name, gradient in d["gradients"].items()}
+        described = {name: _state.described(gradient) for name, gradient in d["gradients"].items()}
         text = json.dumps({**counters, "gradients": described}).encode()
         _library.call("casync_session_state_set", self._pointer, None, text, None, 0, counters["step"] & 0xFFFFFFFF)
         for name, gradient in d["gradients"].items():

@@ -118,6 +118,11 @@ TEST_CASE("c session: pieces of a state that do not belong together are refused 
   }
   CHECK(set(nullptr, R"({"step":1,"ranks":4294967297,"rank":0,"gradients":{}})", nullptr, 0, 0)
             .starts_with("the state's ranks is 4294967297, expected"));
+  const std::string begin = R"({"step":3,"ranks":1,"rank":0,"gradients":{"w":{"codec":"c","elements":2,"op":"sum",)";
+  CHECK(set(nullptr, (begin + R"("owned":[[-1,2]]}}})").c_str(), nullptr, 0, 0)
+            .starts_with("the state's first is -1, expected a whole number"));
+  CHECK(set(nullptr, (begin + R"("sent":[1]}}})").c_str(), nullptr, 0, 0)
+            .starts_with("the state's JSON is not what casync_session_state gives"));
   const char* json = R"({"step":3,"ranks":1,"rank":0,"gradients":{"w":{"codec":"c","elements":2}}})";
   REQUIRE(casync_session_state_set(session.handle, nullptr, json, nullptr, 0, 0) == CASYNC_OK);
   CHECK(set("v", "c", values, 2, 3) == "gradient v is not in the state's JSON, or was given already");

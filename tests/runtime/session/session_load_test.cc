@@ -5,8 +5,12 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <functional>
 #include <sstream>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "runtime/session/session.h"
@@ -204,4 +208,113 @@ TEST_CASE("session state: names that nobody declares are warned of once, and sav
   const std::string text = words.str();
   CHECK(text.find("1 gradients that are not declared here, the first is gone") != std::string::npos);
   CHECK(text.find("not declared here") == text.rfind("not declared here"));
+}
+
+namespace {
+
+constexpr std::size_t kMovedElements = 500;  // one partition
+
+/// Three steps from `from` on of gradients that are declared together. `applied`: the results of "b", added up.
+/// `states`: by rank; what is there of `from` > 0 is loaded first, what there is at the end replaces it.
+std::string train_owned(Session& session, int rank, const std::vector<std::string>& names, std::uint32_t from,
+                        std::vector<double>& applied, SessionState* states) {
+  std::vector<GradientId> ids;
+  for (const std::string& name : names) {
+    const Result<GradientId> id = declare(session, name, kMovedElements);
+    if (!id) return id.status().text();
+    ids.push_back(*id);
+  }
+  if (from > 0) {
+    if (const Status loaded = session.load_state(states[rank]); !loaded) return loaded.text();
+  }
+  for (std::uint32_t step = from; step < from + 3; ++step) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      std::vector<float> values = contribution(rank, kMovedElements, step);
+      if (std::string bad = reduce(session, ids[i], values); !bad.empty()) return bad;
+      for (std::size_t e = 0; rank == 0 && names[i] == "b" && e < values.size(); ++e) applied[e] += values[e];
+    }
+    if (const Result<StepResult> done = session.step(); !done) return done.status().text();
+  }
+  Result<SessionState> state = session.state();
+  if (!state) return state.status().text();
+  states[rank] = std::move(*state);
+  return "";
+}
+
+std::function<void(SessionOptions&)> reducing(const std::string& name, ReduceOp op) {
+  return [=](SessionOptions& options) {
+    options.codec = CodecChoice{name, {}};
+    options.op = op;
+  };
+}
+
+}  // namespace
+
+TEST_CASE("session state: a residual whose owner has changed with the set of gradients counts as much as before") {
+  for (const ReduceOp op : {ReduceOp::kAverage, ReduceOp::kSum}) {
+    SessionState states[kLoadingRanks];
+    std::vector<double> applied(kMovedElements, 0.0);
+    REQUIRE(with_sessions(kLoadingRanks, reducing("onebit", op), [&](Session& session, RankContext& context) {
+              return train_owned(session, context.rank, {"b"}, 0, applied, states);
+            }) == "");
+    REQUIRE(states[0].gradients.at("b").owned.size() == 1);
+    REQUIRE(with_sessions(kLoadingRanks, reducing("onebit", op), [&](Session& session, RankContext& context) {
+              return train_owned(session, context.rank, {"a", "b"}, 3, applied, states);
+            }) == "");
+    REQUIRE(states[0].gradients.at("b").owned.empty());
+    REQUIRE(states[1].gradients.at("b").owned.size() == 1);
+
+    const double contribution_weight = op == ReduceOp::kSum ? 1.0 : 1.0 / kLoadingRanks;
+    double error = 0, norm = 0;
+    for (std::size_t e = 0; e < kMovedElements; ++e) {
+      double sum = 0;
+      for (int rank = 0; rank < kLoadingRanks; ++rank) {
+        for (std::uint32_t step = 0; step < 6; ++step) sum += contribution(rank, kMovedElements, step)[e];
+      }
+      sum *= contribution_weight;
+      const double left = contribution_weight * static_cast<double>(states[0].gradients.at("b").residual[e]) +
+                          static_cast<double>(states[1].gradients.at("b").residual[e]);
+      error += (sum - applied[e] - left) * (sum - applied[e] - left);
+      norm += sum * sum;
+    }
+    CHECK(error / norm < 1e-10);
+  }
+}
+
+TEST_CASE("session state: what a codec keeps beside a residual is refused if its owner has changed") {
+  for (const char* name : {"ef21", "laq", "diana", "dgc"}) {
+    SessionState states[kLoadingRanks];
+    std::vector<double> applied(kMovedElements, 0.0);
+    const auto run = [&](const std::vector<std::string>& names, std::uint32_t from) {
+      return with_sessions(kLoadingRanks, codec(name), [&](Session& session, RankContext& context) {
+        return train_owned(session, context.rank, names, from, applied, states);
+      });
+    };
+    INFO(name);
+    REQUIRE(run({"b"}, 0) == "");
+    SessionState unknown[] = {states[0], states[1]};
+    CHECK_THAT(run({"a", "b"}, 3),
+               Catch::Contains("gradient b: its owners have changed since the state was saved"));
+    // A state of an earlier version says nothing of its owners, and is loaded as it is.
+    for (int rank = 0; rank < kLoadingRanks; ++rank) {
+      unknown[rank].gradients.at("b").op.clear();
+      states[rank] = unknown[rank];
+    }
+    CHECK(run({"a", "b"}, 3) == "");
+  }
+}
+
+TEST_CASE("session state: a residual of another operation is refused, and so are elements that there are not") {
+  SessionState states[kLoadingRanks];
+  std::vector<double> applied(kMovedElements, 0.0);
+  const auto run = [&](ReduceOp op, std::uint32_t from) {
+    return with_sessions(kLoadingRanks, reducing("onebit", op), [&](Session& session, RankContext& context) {
+      return train_owned(session, context.rank, {"b"}, from, applied, states);
+    });
+  };
+  REQUIRE(run(ReduceOp::kAverage, 0) == "");
+  CHECK_THAT(run(ReduceOp::kSum, 3),
+             Catch::Contains("gradient b: the state is of a session with op average, here it is sum"));
+  for (SessionState& state : states) state.gradients.at("b").sent = {{kMovedElements - 1, 2}};
+  CHECK_THAT(run(ReduceOp::kAverage, 3), Catch::Contains("gradient b: its state names 2 elements from 499 on"));
 }

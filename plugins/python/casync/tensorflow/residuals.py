@@ -21,7 +21,9 @@ def save(session: Session) -> bytes:
     state = session.state_dict()
     gradients = state.pop("gradients")
     arrays = {f"residual/{name}": gradient["residual"] for name, gradient in gradients.items()}
-    state["codecs"] = {name: gradient["codec"] for name, gradient in gradients.items()}
+    state["kept"] = {
+        name: {key: value for key, value in gradient.items() if key != "residual"} for name, gradient in gradients.items()
+    }
     file = io.BytesIO()
     numpy.savez(file, state=numpy.frombuffer(json.dumps(state).encode(), numpy.uint8), **arrays)
     return file.getvalue()
@@ -31,8 +33,10 @@ def load(session: Session, saved: bytes) -> None:
     """Takes what save() gave on this rank of a job of as many ranks."""
     with numpy.load(io.BytesIO(saved), allow_pickle=False) as arrays:
         state = json.loads(arrays["state"].tobytes())
+        # Earlier versions saved the codecs alone.
+        kept = state.pop("kept", None) or {name: {"codec": codec} for name, codec in state.pop("codecs", {}).items()}
         state["gradients"] = {
-            name: {"codec": codec, "residual": arrays[f"residual/{name}"]} for name, codec in state.pop("codecs").items()
+            name: {**gradient, "residual": arrays[f"residual/{name}"]} for name, gradient in kept.items()
         }
     session.load_state_dict(state)
 

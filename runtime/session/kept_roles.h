@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A residual's role says how much it counts: of what a rank contributes, as much as the contribution; of the result
+// that an owner encodes, wholly. Owners depend on all gradients that are declared together, so a state may come from a
+// run with others.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/executor/gradient_run.h"
+#include "runtime/session/session.h"
+
+namespace casync::runtime {
+
+/// The ranges of elements that this rank encodes with codecs that keep something, ascending. A rank on the way to the
+/// owner sends a sum, which counts as its own contribution does.
+struct KeptRoles {
+  std::vector<GradientState::Range> owned;  ///< as the owner
+  std::vector<GradientState::Range> sent;   ///< as a contribution
+
+  bool operator==(const KeptRoles&) const = default;
+};
+
+/// Empty where no role says how much counts: codecs of rounds, and gossip's copies.
+KeptRoles roles_of(const GradientRun& run);
+
+/// Returns true if the run keeps nothing but the values that were not sent.
+bool keeps_residual_alone(const GradientRun& run);
+
+/// Returns true if the state says its roles, and the run has others.
+bool has_other_roles(const GradientRun& run, const GradientState& state);
+/// InvalidArgument: the state is of another operation, or of other owners, and what it keeps cannot go on here.
+Status check_roles(const GradientRun& run, const GradientState& state, ReduceOp op, int ranks);
+/// What the state keeps, so that it counts in the run's roles what it has counted in its own: a state with other roles
+/// that is checked.
+std::vector<float> in_roles_of(const GradientRun& run, const GradientState& state, ReduceOp op, int ranks);
+
+}  // namespace casync::runtime
