@@ -64,6 +64,24 @@ TEST_CASE("plan: each good plan is read and written as the text beside it, which
   }
 }
 
+TEST_CASE("plan: the times of a prediction are read and written by their names") {
+  const std::string text =
+      "version: 1 predicted { decode_seconds: 0.5 encode_seconds: 3 step_seconds: 9 merge_seconds: 0.25 "
+      "training_seconds: 8 }";
+  const Result<Plan> plan = parse_plan(text, "plan");
+  REQUIRE(plan.status().text() == "OK");
+  REQUIRE(plan->predicted);
+  CHECK(plan->predicted->step_s == 9);
+  CHECK(plan->predicted->training_s == 8);
+  CHECK(plan->predicted->encode_s == 3);
+  CHECK(plan->predicted->merge_s == 0.25);
+  CHECK(plan->predicted->decode_s == 0.5);
+  const Result<Plan> again = parse_plan(plan_text(*plan), "again");
+  REQUIRE(again.status().text() == "OK");
+  CHECK(again->predicted == plan->predicted);
+  CHECK_FALSE(parse_plan("version: 1 predicted { encode_seconds: 1 }", "plan"));
+}
+
 TEST_CASE("plan: a codec's file is found from the plan's folder, wherever the program runs") {
   const std::string text = "version: 1 default { codec { file: \"mine.cll\" } second_hop { file: \"/far/off.cll\" } }";
   const Result<Plan> plan = parse_plan(text, "/plans/of/ours/plan.txtpb");

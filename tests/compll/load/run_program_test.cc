@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/load/run_program.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 
+#include "base/unique_fd.h"
 #include "tests/support/temporary_directory.h"
 
 namespace casync::compll {
@@ -49,12 +54,17 @@ TEST_CASE("run_program: more than a pipe holds does not stop it, and the first 6
 
 TEST_CASE("run_program: after its time it is killed, with what it has started") {
   test::TemporaryDirectory folder;
-  const std::string mark = folder.path() + "/mark";
-  const ProgramEnd end = run("(sleep 2; touch " + mark + ") & echo begun >&2; sleep 100", 0.3);
+  const std::string path = folder.path() + "/pipe";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  const UniqueFd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  REQUIRE(reader.get() >= 0);
+  const ProgramEnd end = run("exec 3>" + path + "; sleep 60 & echo begun >&2; sleep 100", 2);
   CHECK(end.too_late);
   CHECK(end.exit_code == 128 + 9);
   CHECK(end.said == "begun\n");
-  CHECK(run("sleep 2.5; test -e " + mark).exit_code == 1);
+  pollfd closed{reader.get(), 0, 0};  // once no process holds the other end any more
+  CHECK(::poll(&closed, 1, 10'000) == 1);
+  CHECK((closed.revents & POLLHUP) != 0);
 }
 
 TEST_CASE("run_program: one that leaves a process running that holds its stderr has ended all the same") {

@@ -104,7 +104,7 @@ TEST_CASE("c session: a completion that does not return ends the step and the cl
   const auto seconds = [&] { return std::chrono::duration<double>(steady_clock::now() - start).count(); };
   std::vector<float> values(100, 1.5f);
   {
-    const Session session("none", 0.5);
+    const Session session("none", 2);
     casync_submission one = submission(session.declare("a", 100), &values, nullptr);
     one.user = &stuck;
     one.done = [](void* user, casync_handle, casync_status, const char*) {

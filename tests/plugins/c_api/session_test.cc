@@ -258,6 +258,9 @@ TEST_CASE("c session: every function refuses no session") {
   CHECK(refused(casync_session_wait_hidden(nullptr, 0, 1)));
   CHECK(refused(casync_session_note_exposed(nullptr, 0, 1)));
   CHECK(refused(casync_session_timeout(nullptr, nullptr)));
+  CHECK(refused(casync_session_end_submissions(nullptr)));
+  CHECK(refused(casync_session_exchanged(nullptr, &number)));
+  CHECK(refused(casync_session_begin_consensus(nullptr)));
   CHECK(refused(casync_session_done(nullptr, 0, &number)));
   CHECK(refused(casync_session_step(nullptr, &number, nullptr, 0)));
   CHECK(refused(casync_session_stats(nullptr, nullptr, 0, &length)));

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/control/wire/socket.h"
+
 namespace casync::runtime::testing {
 
 StoreFunctions SharedMap::functions() {
@@ -70,6 +72,13 @@ void Ranks::each(const std::function<void(Rank, Group&)>& body) {
     threads.emplace_back([&, rank] { body(rank, **joined[static_cast<std::size_t>(rank)]); });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+std::uint16_t free_port(const std::string& host) {
+  const auto found = resolve({host, 0});
+  if (!found) return 0;
+  const Result<Fd> holder = listen_on(found->front());
+  return holder ? local_address(holder->get()).port() : std::uint16_t{0};
 }
 
 std::vector<std::string> texts_of(const std::vector<Joined>& joined) {

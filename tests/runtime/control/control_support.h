@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -52,6 +53,9 @@ struct Ranks {
   std::vector<GroupOptions> options;
   std::vector<Joined> joined;
 };
+
+/// A port that nobody has at this address of the machine, "127.0.0.1" or "::1". 0: nobody can listen there.
+std::uint16_t free_port(const std::string& host);
 
 /// Texts of all statuses, "" for those that are OK.
 std::vector<std::string> texts_of(const std::vector<Joined>& joined);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/runtime/session/device_runs.h"
+#include "tests/runtime/session/lacks_ucx.h"
 #include "tests/support/ranks.h"
 
 /// Sessions by a plan, on the host and on a GPU.
@@ -59,10 +60,7 @@ void check_over_tcp(const Train& train) {
   AllSeen host, device;
   REQUIRE(train("loopback", false, host) == "");
   const std::string complaints = train("ucx:tcp", true, device);
-  if (complaints.find("Unimplemented: the transport") != std::string::npos) {
-    WARN("[SKIP] ucx:tcp: " << complaints);
-    return;
-  }
+  if (lacks_ucx(complaints)) return;
   REQUIRE(complaints == "");
   CHECK(difference(host, device) == "");
 }

@@ -7,6 +7,7 @@
 
 #include "runtime/session/asynchronous_run.h"
 #include "tests/runtime/session/asynchronous_cases.h"
+#include "tests/runtime/session/lacks_ucx.h"
 #include "tests/runtime/session/wrapped_transport.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -70,13 +71,15 @@ TEST_CASE("asynchronous: ranks may end in any order, and go on answering until a
       for (const bool last_first : {false, true}) {
         INFO(transport << ", " << rule << ", " << last_first);
         const std::string plan = std::string("asynchronous { ") + rule + " } default { partitions: 3 }";
-        CHECK(with_plan(
-                  3, plan,
-                  [&](Session& session, RankContext& context) {
-                    const int place = last_first ? 2 - context.rank : context.rank;
-                    return steps_of(session, context, 0, 3 + 4 * static_cast<std::uint32_t>(place));
-                  },
-                  transport) == "");
+        const std::string complaints = with_plan(
+            3, plan,
+            [&](Session& session, RankContext& context) {
+              const int place = last_first ? 2 - context.rank : context.rank;
+              return steps_of(session, context, 0, 3 + 4 * static_cast<std::uint32_t>(place));
+            },
+            transport);
+        if (lacks_ucx(complaints)) return;
+        CHECK(complaints == "");
       }
     }
   }

@@ -8,6 +8,7 @@
 
 #include "runtime/device/device.h"
 #include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/lacks_ucx.h"
 #include "tests/support/ranks.h"
 
 using namespace casync;        // NOLINT(google-build-using-namespace)
@@ -81,10 +82,7 @@ TEST_CASE("session copies: over TCP, too") {
     return copy_both(session, context.rank, 1500000, 1);  // partitions that ranks send on
   };
   const std::string complaint = with_sessions(3, copies, body, "ucx:tcp");
-  if (complaint.find("Unimplemented") != std::string::npos) {
-    WARN("[SKIP] ucx:tcp: " << complaint);
-    return;
-  }
+  if (lacks_ucx(complaint)) return;
   CHECK(complaint == "");
 }
 

@@ -168,7 +168,7 @@ TEST_CASE(
 
 TEST_CASE("session declare: waiting for a gradient that one rank does not declare ends by the timeout, and names it") {
   const std::string all = run_ranks(2, [&](RankContext& context) -> std::string {
-    context.options.timeout_s = 0.5;
+    context.options.timeout_s = 2;
     Result<std::unique_ptr<Session>> session = Session::open(context.options);
     if (!session) return session.status().text();
     OneRank rank(**session, context.rank, 2);

@@ -8,6 +8,7 @@
 
 #include "runtime/session/session.h"
 #include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/lacks_ucx.h"
 #include "tests/runtime/session/mixed_training.h"
 #include "tests/runtime/session/plan_file.h"
 #include "tests/runtime/session/waits_in_turn.h"
@@ -63,10 +64,7 @@ std::string train(bool coordinated, std::vector<float>& last) {
 TEST_CASE("session: with a coordinator of links the same bytes arrive") {
   std::vector<float> without, with;
   const std::string complaints = train(false, without);
-  if (complaints.find("Unimplemented") != std::string::npos) {
-    WARN("[SKIP] " << complaints);
-    return;
-  }
+  if (lacks_ucx(complaints)) return;
   REQUIRE(complaints == "");
   REQUIRE(train(true, with) == "");
   CHECK(with == without);
@@ -77,10 +75,7 @@ TEST_CASE("session: with a coordinator of links ranks may go on in any order, th
   const Elements elements = GENERATE(Elements{300}, Elements{600'000});
   CAPTURE(transport, elements);
   const std::string complaints = wait_in_turn("coordinated: true", elements, transport);
-  if (complaints.find("Unimplemented") != std::string::npos) {
-    WARN("[SKIP] " << complaints);
-    return;
-  }
+  if (lacks_ucx(complaints)) return;
   CHECK(complaints == "");
 }
 
@@ -93,10 +88,7 @@ TEST_CASE("session: 256 gradients of 8 KiB travel in wire messages as large as t
   for (const Row& row : {Row{0, 256, 256}, {64_KiB, 32, 64}, {1_MiB, 2, 24}, {4_MiB, 2, 24}}) {
     std::uint64_t fewest = 0;
     const std::string complaints = fewest_messages(row.fusion_bytes, fewest);
-    if (complaints.find("Unimplemented") != std::string::npos) {
-      WARN("[SKIP] " << complaints);
-      return;
-    }
+    if (lacks_ucx(complaints)) return;
     INFO("fusion_bytes " << row.fusion_bytes);
     REQUIRE(complaints == "");
     CHECK(fewest >= row.least);

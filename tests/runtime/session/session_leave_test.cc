@@ -61,7 +61,7 @@ TEST_CASE("session leave: the last result may take as long as its link does once
 TEST_CASE("session leave: a step whose gradients have arrived ends long after the others, rank 0 included, have left") {
   const std::string complaints = run_ranks(3, [](RankContext& context) -> std::string {
     context.options.codec = CodecChoice{"int4", {}};
-    if (context.rank == 0) context.options.timeout_s = 1;  // so long it waits for the others' goodbyes
+    if (context.rank == 0) context.options.timeout_s = 3;  // so long it waits for the others' goodbyes
     Result<std::unique_ptr<Session>> session = Session::open(context.options);
     if (!session) return session.status().text();
     const Result<GradientId> id = declare(**session, "weight", 1000);

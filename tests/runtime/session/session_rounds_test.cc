@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Codecs of rounds: turns of each rank, and exchanges between them, by every strategy.
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <thread>
 
 #include "compll/codec/rounds_codec.h"
 #include "tests/runtime/session/ways.h"
@@ -267,6 +270,7 @@ TEST_CASE("session rounds: a codec of rounds with another one is refused, and a 
 }
 
 TEST_CASE("session rounds: a rank that is late is named, with the turn that waits for it") {
+  std::atomic<bool> told = false;
   const std::string complaints = with_sessions(
       2,
       [&](SessionOptions& options) {
@@ -279,13 +283,15 @@ TEST_CASE("session rounds: a rank that is late is named, with the turn that wait
         std::vector<float> values = contribution(context.rank, kElements, 1);
         if (std::string bad = step(session, *id, values); !bad.empty()) return bad;
         if (context.rank == 1) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+          for (int i = 0; i < 30'000 && !told; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
           return "";
         }
         const Submission one{*id, view_of(values)};
         const Result<std::vector<Handle>> handles = session.submit({&one, 1});
         if (!handles) return handles.status().text();
-        return session.wait((*handles)[0], 0.3).text();
+        std::string text = session.wait((*handles)[0], 0.3).text();
+        told = true;
+        return text;
       });
   CHECK_THAT(complaints, Catch::Matchers::Contains("turn 1 of 3 is done; then nothing came from rank 1"));
 }

@@ -65,21 +65,21 @@ Training recorded(const Job& job) {
   return *training;
 }
 
-/// Checks that this rank, which computes for 80 milliseconds and 40 where the others do for 20 and 10, is the one that
+/// Checks that this rank, which computes for 200 milliseconds and 100 where others do for 20 and 10, is the one that
 /// differs, and that the passes are the others'.
 void check_slow(const Training& training, Rank rank) {
   REQUIRE(training.slow.size() == 1);
   CHECK(training.slow[0].rank == rank);
   CHECK(training.slow[0].factor > 1.5);
   CHECK(training.backward_s + training.forward_s > 0.02);
-  CHECK(training.backward_s + training.forward_s < 0.12);
+  CHECK(training.backward_s + training.forward_s < 0.3);  // the slow rank's take more
 }
 
 }  // namespace
 
 TEST_CASE("record of unequal ranks: a slow rank is found, and the others stay equal") {
   const std::string plan = GENERATE("", "group { name: \"g\" gradient: \"weight\" }\n");
-  const Training training = recorded({{20, 20, 80}, plan});
+  const Training training = recorded({{20, 20, 200}, plan});
   check_slow(training, 2);
   CHECK(training.jitter == 0);
   CHECK_THAT(training.source,
@@ -87,7 +87,7 @@ TEST_CASE("record of unequal ranks: a slow rank is found, and the others stay eq
 }
 
 TEST_CASE("record of unequal ranks: rank 0 may be the slow one, and the passes are then the others'") {
-  const Training training = recorded({{80, 20, 20}});
+  const Training training = recorded({{200, 20, 20}});
   check_slow(training, 0);
   REQUIRE(training.gradients.size() == 1);
   CHECK(training.gradients[0].ready_s == Approx(training.backward_s));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Steps that are not compressed ahead of those that are.
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "tests/runtime/session/ways.h"
 
@@ -98,6 +101,7 @@ TEST_CASE("session warm-up: a rank that is late is named") {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/plan.txtpb";
   std::ofstream(path) << "version: 1 default { codec { name: \"int8\" } warm_up_steps: 5 }\n";
+  std::atomic<bool> told = false;
   const std::string complaints = with_sessions(
       2, [&](SessionOptions& options) { options.plan_file = path; },
       [&](Session& session, RankContext& context) -> std::string {
@@ -106,13 +110,15 @@ TEST_CASE("session warm-up: a rank that is late is named") {
         std::vector<float> values = contribution(context.rank, 1000, 1);
         if (std::string bad = step(session, *id, values); !bad.empty()) return bad;
         if (context.rank == 1) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(800));
+          for (int i = 0; i < 30'000 && !told; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
           return "";
         }
         const Submission one{*id, view_of(values)};
         const Result<std::vector<Handle>> handles = session.submit({&one, 1});
         if (!handles) return handles.status().text();
-        return session.wait((*handles)[0], 0.3).text();
+        std::string text = session.wait((*handles)[0], 0.3).text();
+        told = true;
+        return text;
       });
   CHECK_THAT(complaints, Catch::Matchers::Contains("nothing came from rank 1"));
 }

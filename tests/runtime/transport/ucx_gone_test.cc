@@ -63,9 +63,10 @@ int send_and_end(const std::string& name, int out, int in) {
 TEST_CASE("ucx: a rank whose first word is read when it is gone already ends nobody's process") {
   for (const char* name : {"ucx:shm", "ucx", "ucx:tcp"}) {
     INFO(name);
-    std::array<int, 2> up{}, down{};
+    std::array<int, 2> up{}, down{}, gone{};
     REQUIRE(pipe(up.data()) == 0);
     REQUIRE(pipe(down.data()) == 0);
+    REQUIRE(pipe(gone.data()) == 0);
     // Both in processes of their own: what is tested here would end this one.
     const pid_t sender = fork();
     if (sender == 0) _exit(send_and_end(name, up[1], down[0]));
@@ -74,7 +75,8 @@ TEST_CASE("ucx: a rank whose first word is read when it is gone already ends nob
       auto transport = opened(name, 0);
       Nobody client;
       const std::vector<std::string> addresses = {"", exchanged((*transport)->address(), down[1], up[0])};
-      usleep(400'000);  // meanwhile the other one sends and ends
+      char byte = 0;
+      if (read(gone[0], &byte, 1) != 1) _exit(4);  // the other one has sent and ended
       if (!(*transport)->connect(addresses, client)) _exit(3);
       progress_for(**transport, Seconds(0.3));
       static_cast<void>((*transport)->close(after(Seconds(0.1))));
@@ -83,9 +85,10 @@ TEST_CASE("ucx: a rank whose first word is read when it is gone already ends nob
     int status = 0;
     waitpid(sender, &status, 0);
     CHECK(status == 0);
+    CHECK(write(gone[1], "", 1) == 1);
     waitpid(receiver, &status, 0);
     CHECK(status == 0);
-    for (const int fd : {up[0], up[1], down[0], down[1]}) close(fd);
+    for (const int fd : {up[0], up[1], down[0], down[1], gone[0], gone[1]}) close(fd);
   }
 }
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's log, handed to the program.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "plugins/c_api/casync.h"
+#include "tests/environment/scoped_variable.h"
+#include "tests/plugins/c_api/session_support.h"
+
+using casync::ScopedVariable;
+using casync::test::last_error;
+using casync::test::Session;
+
+namespace {
+
+struct Line {
+  casync_log_level level;
+  std::string text;    ///< as much of it as there was room for
+  std::size_t length;  ///< of all of it
+};
+
+Line next_line(std::size_t capacity = 4096) {
+  std::vector<char> text(capacity, 'x');
+  Line line{CASYNC_LOG_ERROR, "", 1};
+  REQUIRE(casync_log_next(0, &line.level, text.data(), capacity, &line.length) == CASYNC_OK);
+  line.text = text.data();
+  return line;
+}
+
+}  // namespace
+
+TEST_CASE("c log: lines go to one reader from its beginning to its end, and one that does not fit stays") {
+  const ScopedVariable none("CASYNC_LOG_LEVEL", nullptr);
+  for (const int level : {0, 6}) {
+    CHECK(casync_log_begin(static_cast<casync_log_level>(level)) == CASYNC_INVALID_ARGUMENT);
+    CHECK(last_error() == "`level` is " + std::to_string(level) + ", expected 1 (trace) to 5 (error)");
+  }
+  REQUIRE(casync_log_begin(CASYNC_LOG_INFO) == CASYNC_OK);
+  CHECK(casync_log_begin(CASYNC_LOG_INFO) == CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error() == "the log of this process has a reader already");
+  std::size_t length = 0;
+  CHECK(casync_log_next(0, nullptr, nullptr, 0, &length) == CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error() == "`level` is NULL");
+  const Line nothing = next_line();
+  CHECK(nothing.level == CASYNC_LOG_NOTHING);
+  CHECK(nothing.text.empty());
+  CHECK(nothing.length == 0);
+
+  const Session session("none");  // says who it is
+  const Line cut = next_line(8), whole = next_line();
+  CHECK(cut.level >= CASYNC_LOG_INFO);
+  CHECK(cut.text.size() == 7);
+  CHECK(cut.length > 7);
+  CHECK(whole.level == cut.level);
+  CHECK(whole.text.starts_with(cut.text));
+  CHECK(whole.text.size() == cut.length);
+  CHECK(whole.length == cut.length);
+  CHECK(next_line().text != whole.text);
+
+  CHECK(casync_log_end() == CASYNC_OK);
+  CHECK(next_line().level == CASYNC_LOG_NOTHING);
+  CHECK(casync_log_begin(CASYNC_LOG_ERROR) == CASYNC_OK);
+  CHECK(casync_log_end() == CASYNC_OK);
+}
