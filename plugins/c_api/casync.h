@@ -201,7 +201,7 @@ casync_status casync_session_wait_hidden(casync_session* session, casync_handle 
 casync_status casync_session_note_exposed(casync_session* session, casync_handle handle, double seconds);
 casync_status casync_session_done(casync_session* session, casync_handle handle, int32_t* done);
 /* Ends the step. All completions of the step have returned by then, except when it is called by one of them.
- * *finite is 0 when some rank's gradient was NaN or infinite; `name` (capacity bytes, may be NULL)
+ * *finite is 0 when some rank's gradient was NaN or infinite, or a result is; `name` (capacity bytes, may be NULL)
  * then holds the first such gradient's name. */
 casync_status casync_session_step(casync_session* session, int32_t* finite, char* name, size_t capacity);
 /* Counters as a JSON object. */
