@@ -208,8 +208,8 @@ casync_status casync_session_step(casync_session* session, int32_t* finite, char
 casync_status casync_session_stats(casync_session* session, char* json, size_t capacity, size_t* length);
 /* The state of the last committed step, not while a step is under way: casync_session_state takes it and gives a
  * JSON object {step, ranks, rank, gradients: {name: {codec, elements, owned}}}; owned: ranges [first, count] of
- * elements whose mean this rank encodes, missing where the state is more than a residual. Until the next step begins,
- * casync_session_state_get copies one gradient's residual of `elements` floats out of it. */
+ * elements whose mean this rank encodes, missing where the state is more than a residual. Until the step is ended or a
+ * state is loaded, casync_session_state_get copies one gradient's residual of `elements` floats out of it. */
 casync_status casync_session_state(casync_session* session, char* json, size_t capacity, size_t* length);
 casync_status casync_session_state_get(casync_session* session, const char* name, float* residual, size_t elements);
 /* And back: first name NULL and codec the JSON (residual NULL, elements 0), then each gradient in it with its codec,
