@@ -143,8 +143,9 @@ typedef enum casync_log_level {
  * stderr until it begins, too. CASYNC_INVALID_ARGUMENT: no such level, or somebody reads the log of this process
  * already. */
 casync_status casync_log_begin(casync_log_level level);
-/* Waits at most `wait_s` seconds for a line, on any one thread. CASYNC_LOG_NOTHING as its level: none came, or
- * casync_log_end was called. A line that does not fit stays for the next call. */
+/* Waits at most `wait_s` seconds for a line, on any one thread; INFINITY: until one comes. CASYNC_LOG_NOTHING as its
+ * level: none came, or casync_log_end was called. A line that does not fit stays for the next call.
+ * CASYNC_INVALID_ARGUMENT: `wait_s` is NaN. */
 casync_status casync_log_next(double wait_s, casync_log_level* level, char* text, size_t capacity, size_t* length);
 /* Lines that wait go to stderr, as do all later ones. */
 casync_status casync_log_end(void);
