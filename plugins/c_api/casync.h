@@ -143,8 +143,9 @@ typedef enum casync_log_level {
  * stderr until it begins, too. CASYNC_INVALID_ARGUMENT: no such level, or somebody reads the log of this process
  * already. */
 casync_status casync_log_begin(casync_log_level level);
-/* Waits at most `wait_s` seconds for a line, on any one thread. CASYNC_LOG_NOTHING as its level: none came, or
- * casync_log_end was called. A line that does not fit stays for the next call. */
+/* Waits at most `wait_s` seconds for a line, on any one thread; INFINITY: until one comes. CASYNC_LOG_NOTHING as its
+ * level: none came, or casync_log_end was called. A line that does not fit stays for the next call.
+ * CASYNC_INVALID_ARGUMENT: `wait_s` is NaN. */
 casync_status casync_log_next(double wait_s, casync_log_level* level, char* text, size_t capacity, size_t* length);
 /* Lines that wait go to stderr, as do all later ones. */
 casync_status casync_log_end(void);
@@ -201,7 +202,7 @@ casync_status casync_session_wait_hidden(casync_session* session, casync_handle 
 casync_status casync_session_note_exposed(casync_session* session, casync_handle handle, double seconds);
 casync_status casync_session_done(casync_session* session, casync_handle handle, int32_t* done);
 /* Ends the step. All completions of the step have returned by then, except when it is called by one of them.
- * *finite is 0 when some rank's gradient was NaN or infinite; `name` (capacity bytes, may be NULL)
+ * *finite is 0 when some rank's gradient was NaN or infinite, or a result is; `name` (capacity bytes, may be NULL)
  * then holds the first such gradient's name. */
 casync_status casync_session_step(casync_session* session, int32_t* finite, char* name, size_t capacity);
 /* Counters as a JSON object. */
@@ -210,8 +211,8 @@ casync_status casync_session_stats(casync_session* session, char* json, size_t c
  * JSON object {step, ranks, rank, gradients: {name: {codec, elements, op, owned, sent, is_residual}}}. owned, sent:
  * ranges [first, count] of elements whose result this rank encodes, and of those that it encodes as its contribution.
  * is_residual: false where the state is more than a residual. Late results have no op, and neither has what an earlier
- * version saved and nobody has declared since. Until the next step begins, casync_session_state_get copies one
- * gradient's residual of `elements` floats out of it. */
+ * version saved and nobody has declared since. Until the step is ended or a state is loaded,
+ * casync_session_state_get copies one gradient's residual of `elements` floats out of it. */
 casync_status casync_session_state(casync_session* session, char* json, size_t capacity, size_t* length);
 casync_status casync_session_state_get(casync_session* session, const char* name, float* residual, size_t elements);
 /* And back: first name NULL and codec the JSON (residual NULL, elements 0), then each gradient in it with its codec,

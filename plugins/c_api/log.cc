@@ -3,6 +3,8 @@
 // The library's log in C, for a host program whose own log shall have it.
 #include "base/log.h"
 
+#include <cmath>
+
 #include "base/log_sink.h"
 #include "plugins/c_api/casync.h"
 #include "plugins/c_api/error.h"
@@ -36,6 +38,7 @@ Status begin(casync_log_level level) {
 Status next(double wait_s, casync_log_level* level, char* text, size_t capacity, size_t* length) {
   CASYNC_RETURN_IF_ERROR(need(level, "level"));
   *level = CASYNC_LOG_NOTHING;
+  if (std::isnan(wait_s)) return invalid_argument("`wait_s` is not a number: give seconds, or infinity");
   if (!log_sink().wait_for_line(Seconds(wait_s))) return give_text("", text, capacity, length);
   const std::optional<LogLine> line = log_sink().take(capacity == 0 ? 0 : capacity - 1);
   if (!line) return give_text("", text, capacity, length);

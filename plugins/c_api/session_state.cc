@@ -93,6 +93,7 @@ Status load_when_complete(casync_session* session) {
   if (!session->awaited.empty()) return Status::ok();
   const runtime::SessionState complete = std::move(*session->arriving);
   session->arriving.reset();
+  session->taken.reset();  // of a time ahead of the load
   return session->session->load_state(complete);
 }
 
@@ -129,7 +130,9 @@ Status add_residual(casync_session* session, const std::string& name, const char
 }
 
 Status copy_residual(const casync_session& session, const char* name, float* residual, std::size_t elements) {
-  if (!session.taken) return invalid_argument("call casync_session_state first: since then a step has begun, or never");
+  if (!session.taken) {
+    return invalid_argument("call casync_session_state first, also after a step has ended or a state was loaded");
+  }
   const auto found = session.taken->gradients.find(name);
   if (found == session.taken->gradients.end()) return invalid_argument(std::string("no gradient ") + name);
   const std::vector<float>& kept = found->second.residual;

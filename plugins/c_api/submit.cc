@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plugins/c_api/session_handle.h"
@@ -79,6 +80,20 @@ runtime::Completion completion_of(const casync_submission& one) {
   };
 }
 
+/// Completions that have room. Those that have not been added at the end do not come.
+struct Promised {
+  runtime::Completions& completions;
+  std::size_t count = 0;
+
+  ~Promised() {
+    if (count > 0) completions.forget(count);
+  }
+  void add(runtime::Handle handle, runtime::Completion completion) {
+    completions.add(handle, std::move(completion));
+    --count;
+  }
+};
+
 Status submit_each(casync_session* session, std::size_t count, const casync_submission* submissions,
                    casync_handle* handles) {
   CASYNC_RETURN_IF_ERROR(check_open(session));
@@ -92,12 +107,14 @@ Status submit_each(casync_session* session, std::size_t count, const casync_subm
     starts.push_back(submission_of(one));
   }
   started.resize(count);
-  const auto with = std::count_if(given.begin(), given.end(), [](const auto& one) { return one.done != nullptr; });
-  if (with > 0) CASYNC_RETURN_IF_ERROR(session->completions->prepare(static_cast<std::size_t>(with)));
+  const auto with = static_cast<std::size_t>(
+      std::count_if(given.begin(), given.end(), [](const auto& one) { return one.done != nullptr; }));
+  if (with > 0) CASYNC_RETURN_IF_ERROR(session->completions->prepare(with));
+  Promised promised{*session->completions, with};
   CASYNC_RETURN_IF_ERROR(session->session->submit(starts, started));
   for (std::size_t i = 0; i < count; ++i) {
     if (handles != nullptr) handles[i] = static_cast<casync_handle>(started[i]);
-    if (given[i].done != nullptr) session->completions->add(started[i], completion_of(given[i]));
+    if (given[i].done != nullptr) promised.add(started[i], completion_of(given[i]));
   }
   return Status::ok();
 }

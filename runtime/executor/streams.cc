@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor/streams.h"
 
+#include <cstddef>
 #include <exception>
 #include <latch>
 #include <new>
@@ -58,6 +59,7 @@ Status Streams::open(int count) {
     slots_.back()->lane = static_cast<std::uint32_t>(i % threads_.size() + 1);
     free_.push_back(static_cast<std::uint32_t>(i));
   }
+  begun_.assign(threads_.size(), 0);
   finished_.reserve(slots_.size());
   taken_.reserve(slots_.size());
   return Status::ok();
@@ -79,9 +81,22 @@ void Streams::prepare(std::span<GradientRun* const> runs) {
   prepare_this_thread(runs);
 }
 
+/// Takes a slot of a thread with the fewest tasks, the one that became free last. A slot belongs to its thread: in any
+/// other order large tasks would wait for one another while a thread has none.
+std::uint32_t Streams::take_free() {
+  const auto begun = [&](std::size_t i) { return begun_[slots_[free_[i]]->lane - 1]; };
+  std::size_t best = free_.size() - 1;
+  for (std::size_t i = best; i-- > 0;) {
+    if (begun(i) < begun(best)) best = i;
+  }
+  const std::uint32_t at = free_[best];
+  free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(best));
+  ++begun_[slots_[at]->lane - 1];
+  return at;
+}
+
 void Streams::begin(const ReadyTask& ready) {
-  const std::uint32_t at = free_.back();
-  free_.pop_back();
+  const std::uint32_t at = take_free();
   Slot& slot = *slots_[at];
   slot.run = ready.run;
   slot.task = ready.task;

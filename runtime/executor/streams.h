@@ -38,7 +38,7 @@ class Streams {
 
   /// Returns true if a task may begin.
   bool has_room() const { return !free_.empty(); }
-  /// Begins the task, whose buffers have their memory. While there is room.
+  /// Begins the task, whose buffers have their memory, on the thread with the fewest tasks. While there is room.
   void begin(const ReadyTask& ready);
 
   struct Ended {
@@ -56,6 +56,7 @@ class Streams {
     for (const std::uint32_t at : taken_) {
       Slot& slot = *slots_[at];
       free_.push_back(at);
+      --begun_[slot.lane - 1];
       visit(Ended{slot.run, slot.task, std::move(slot.outcome), slot.from, slot.lane});
     }
     const bool any = !taken_.empty();
@@ -84,12 +85,14 @@ class Streams {
   };
   static void run_task_of(void* slot, std::uint64_t at);
   void take_finished();
+  std::uint32_t take_free();
 
   Transport& transport_;
   const Compute compute_;
   std::atomic<std::uint64_t>& allocations_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<std::uint32_t> free_;
+  std::vector<std::uint32_t> begun_;  ///< of each thread: the tasks that have begun and are not taken yet
   std::mutex mutex_;
   std::vector<std::uint32_t> finished_;  ///< under mutex_
   std::vector<std::uint32_t> taken_;

@@ -172,6 +172,14 @@ TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t see
   return {Status::ok(), made.size, made.finite};
 }
 
+/// Returns false if a shard's sum is infinite in the gradient's type. Only its owner decodes it and the others hear of
+/// the merge, so the merge looks. A result that the codec makes of the sum is not known by then.
+bool shard_stays_finite(const GradientRun& run, BufferId sum, const std::byte* floats) {
+  if (!run.spec.scattered || run.is_float32() || run.buffers.of(sum).hop != Hop::kSum) return true;
+  if (run.codec(Hop::kFirst).info().has_result) return true;
+  return compll::stays_finite(reinterpret_cast<const float*>(floats), run.buffers.elements_in(sum), run.spec.dtype);
+}
+
 /// Merges one part; its contributions have been checked.
 compll::Encoded merge_part(GradientRun& run, const TaskPart& part, std::size_t at, const Merge& merge,
                            std::uint64_t seed, float scale, Scratch& scratch) {
@@ -202,7 +210,7 @@ compll::Encoded merge_part(GradientRun& run, const TaskPart& part, std::size_t a
   compll::Encoded made = in_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec,
                                          kept.floats(), context, out);
   kept.put_back(context);
-  made.finite = made.finite && finite;
+  made.finite = made.finite && finite && shard_stays_finite(run, merge.to, out);
   return made;
 }
 
@@ -230,8 +238,9 @@ float* floats_of(const TaskPart& part, Slice slice, Scratch& scratch) {
   return part.is_float32() ? reinterpret_cast<float*>(part.memory(slice).data) : scratch.values.data();
 }
 
-/// Makes the gradient's elements of those that have been decoded to floats_of().
-void end_decode(GradientRun& run, const TaskPart& part, Slice to, std::uint64_t seed, Scratch& scratch) {
+/// Makes the gradient's elements of those that have been decoded to floats_of(). Returns false if they are rounded to
+/// half precision and one is not finite there.
+bool end_decode(GradientRun& run, const TaskPart& part, Slice to, std::uint64_t seed, Scratch& scratch) {
   float* const values = floats_of(part, to, scratch);
   if (const compll::Codec& first = run.codec(Hop::kFirst); first.info().has_result) {
     const KeptSlice kept(*run.codecs, part, first, KeptBy::kResult, to, scratch);
@@ -239,7 +248,7 @@ void end_decode(GradientRun& run, const TaskPart& part, Slice to, std::uint64_t 
     first.result(values, to.count, keeps ? kept.floats() : compll::Residual{},
                  {seed, part.key, run.step.number(), to.first}, values);
   }
-  if (!part.is_float32()) compll::from_float32(values, to.count, part.dtype, part.memory(to).data);
+  return part.is_float32() || compll::from_float32(values, to.count, part.dtype, part.memory(to).data);
 }
 
 /// Decodes a bundle's parts, which are floats, in one call of the codec.
@@ -259,15 +268,17 @@ void decode_bundle(GradientRun& run, const Decode& decode, std::uint64_t seed, S
 TaskOutcome run_decode(GradientRun& run, const Decode& decode, std::uint64_t seed, Scratch& scratch) {
   const RunBuffers::State& state = run.state(decode.from);
   if (Status status = check_payload(run, decode.from); !status) return {std::move(status), 0, true};
+  bool fits = true;
   if (run.parts) {
     decode_bundle(run, decode, seed, scratch);
   } else {
     const TaskPart part = whole_of(run);
     run.codec_of(decode.from)
         .decode(payload_of(run, decode.from, 0), decode.to.count, floats_of(part, decode.to, scratch));
-    end_decode(run, part, decode.to, seed, scratch);
+    fits = end_decode(run, part, decode.to, seed, scratch);
   }
-  return {Status::ok(), state.bytes, state.finite};
+  // All ranks decode the same bytes and say the same, but for a shard, which only its owner decodes.
+  return {Status::ok(), state.bytes, state.finite && (fits || run.spec.scattered)};
 }
 
 bool all_finite(const View& floats) {
@@ -322,7 +333,8 @@ TaskOutcome run_turn(GradientRun& run, std::uint64_t seed, float scale, Scratch&
                      context_of(run, rounds.codec->info(), KeptBy::kEncode, all, seed));
   round_whole_numbers(rounds);
   if (rounds.is_last() && !run.is_float32()) {
-    compll::from_float32(out, run.elements, run.spec.dtype, run.memory(all).data);
+    const bool finite = compll::from_float32(out, run.elements, run.spec.dtype, run.memory(all).data);
+    outcome.finite = outcome.finite && finite;
   }
   return outcome;
 }

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "base/thread.h"
 
 namespace casync::runtime {
@@ -28,19 +30,30 @@ Completions::~Completions() {
 
 Status Completions::prepare(std::size_t count) {
   std::lock_guard lock(mutex_);
-  added_.reserve(expected_ + count);
+  added_.reserve(expected_ + promised_ + count);
   if (!thread_) {
+    auto handle = std::make_unique<std::thread>();
     Result<std::thread> thread = start_thread("casync-done", [this] { run(); });
     if (!thread) return thread.status();
-    thread_ = std::make_unique<std::thread>(std::move(*thread));
+    *handle = std::move(*thread);
+    thread_ = std::move(handle);
   }
+  promised_ += count;
   return Status::ok();
+}
+
+void Completions::forget(std::size_t count) {
+  std::lock_guard lock(mutex_);
+  CASYNC_CHECK(count <= promised_);
+  promised_ -= count;
 }
 
 void Completions::add(Handle handle, Completion completion) {
   {
     std::lock_guard lock(mutex_);
+    CASYNC_CHECK(promised_ > 0);
     added_.push_back({handle, std::move(completion)});
+    --promised_;
     ++expected_;
     interrupted_ = true;
     changed_->notify_all();
@@ -85,8 +98,21 @@ bool Completions::take_added() {
   return !pending_.empty();
 }
 
+/// An exception ends the job. The session is then asked again: its failure comes once nothing touches the gradients any
+/// more. If not even that can be had, all are told without it.
 void Completions::run() {
-  run_until_closed();
+  for (bool again = false;; again = true) {
+    try {
+      run_until_closed();
+      break;
+    } catch (const std::exception& error) {
+      if (again) {
+        fail_all();
+      } else {
+        abort(error);
+      }
+    }
+  }
   std::lock_guard lock(mutex_);
   ended_ = true;
   changed_->notify_all();
@@ -101,8 +127,34 @@ void Completions::run_until_closed() {
   }
 }
 
+void Completions::abort(const std::exception& error) noexcept {
+  try {
+    session_.abort(std::string("the thread of completions met an exception: ") + error.what());
+  } catch (const std::exception&) {  // the session goes on, or the next exception is this thread's last
+  }
+}
+
+/// Calls the completions that are pending or have been added, without any memory for it.
+void Completions::fail_all() noexcept {
+  done_.clear();
+  call(no_memory_);
+  while (true) {
+    Pending one;
+    {
+      std::lock_guard lock(mutex_);
+      if (added_.empty()) return;
+      one = std::move(added_.front());
+      added_.erase(added_.begin());
+    }
+    one.completion(one.handle, no_memory_);
+    std::lock_guard lock(mutex_);
+    --expected_;
+    changed_->notify_all();
+  }
+}
+
 /// Calls the completions of done_, which is in the order of pending_, and on a failure all.
-void Completions::call(const Status& status) {
+void Completions::call(const Status& status) noexcept {
   std::size_t kept = 0, next = 0;
   for (Pending& one : pending_) {
     const bool done = next < done_.size() && done_[next] == one.handle;
@@ -110,7 +162,7 @@ void Completions::call(const Status& status) {
     if (!done && status.is_ok()) {
       std::swap(pending_[kept++], one);
     } else {
-      one.completion(one.handle, done ? Status::ok() : status);
+      one.completion(one.handle, done ? ok_ : status);
     }
   }
   const std::size_t called = pending_.size() - kept;

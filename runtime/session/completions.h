@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -16,8 +17,8 @@
 
 namespace casync::runtime {
 
-/// Called once a submission is done, with OK, or has failed for good, with the session's failure. Lets no exception
-/// out.
+/// Called once a submission is done, with OK, or has failed for good, with the session's failure; with Internal if
+/// there was no memory to learn it. Lets no exception out.
 using Completion = std::function<void(Handle handle, const Status& status)>;
 
 /// Calls each submission's completion exactly once, on a thread of its own that starts with the first one. Completions
@@ -25,6 +26,7 @@ using Completion = std::function<void(Handle handle, const Status& status)>;
 /// for other completions.
 ///
 /// Threads: any. In a forked child nothing is called and the destructor only lets go.
+/// Errors:  an exception on the thread, such as a lack of memory, ends the job; completions are called all the same.
 /// Waits:   the session's own limit ends the wait for a gradient. A completion that does not return is the program's,
 ///          and nothing ends it: drain() and close() give up at their deadlines.
 class Completions {
@@ -38,6 +40,8 @@ class Completions {
 
   /// Makes room for `count` more and starts the thread, so that add() cannot fail. Unavailable: no thread left.
   Status prepare(std::size_t count);
+  /// So many that a prepare() has counted do not come.
+  void forget(std::size_t count);
   /// Takes over the completion of a submission. After a prepare() that has counted it.
   void add(Handle handle, Completion completion);
   /// Waits until all completions added so far have returned, and until the deadline at most. From a completion it
@@ -57,7 +61,9 @@ class Completions {
   void run();
   void run_until_closed();
   bool take_added();
-  void call(const Status& status);
+  void call(const Status& status) noexcept;
+  void abort(const std::exception& error) noexcept;
+  void fail_all() noexcept;
 
   Session& session_;
   const unsigned generation_ = fork_generation();
@@ -67,11 +73,14 @@ class Completions {
   std::mutex mutex_;  ///< for the fields below
   std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
   std::vector<Pending> added_;
+  std::size_t promised_ = 0;  ///< prepared for and not yet added
   std::size_t expected_ = 0;  ///< added and not yet called
   bool closing_ = false;
   bool ended_ = false;  ///< the thread touches nothing any more
 
   // The thread's own.
+  const Status ok_ = Status::ok();
+  const Status no_memory_ = internal_error("the thread of completions met exceptions: most likely no memory is left");
   std::vector<Pending> pending_;
   std::vector<Handle> handles_;
   std::vector<Handle> done_;

@@ -61,9 +61,9 @@ enum class Waiter : std::uint8_t { kProgram, kHelper };
 /// the contributions that this rank has been answered with.
 struct StepResult {
   std::uint32_t step = 0;
-  bool finite = true;            ///< false: some rank's gradient was NaN or infinite; no residual has changed (of those
-                                 ///< in one buffer all begin anew), or of asynchronous ranks only those of gradients
-                                 ///< that owners have added
+  bool finite = true;            ///< false: some rank's gradient was NaN or infinite, or a result is, in the gradient's
+                                 ///< type; no residual has changed (of those in one buffer all begin anew), or of
+                                 ///< asynchronous ranks only those of gradients that owners have added
   std::string first_non_finite;  ///< the first such gradient by name
 };
 

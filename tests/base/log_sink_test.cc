@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <limits>
 #include <sstream>
 #include <thread>
 
@@ -67,6 +68,21 @@ TEST_CASE("log: once reading ends, the lines that wait go to stderr, as do later
   log.logger.warn("later");
   CHECK(log.text.str() == "[warning] waits\n[warning] later\n");
   CHECK(log.sink->begin_reading());
+}
+
+TEST_CASE("log: a reader that waits for ever gets the line that comes") {
+  for (const double seconds : {1e10, 1e300, std::numeric_limits<double>::infinity()}) {
+    TestLog log;
+    REQUIRE(log.sink->begin_reading());
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      log.logger.warn("late");
+    });
+    CHECK(log.sink->wait_for_line(Seconds(seconds)));
+    other.join();
+    CHECK(log.sink->take(100)->text == "late");
+  }
+  CHECK(after(Seconds(-std::numeric_limits<double>::infinity())) < Clock::now());
 }
 
 TEST_CASE("log: one process has one reader") {

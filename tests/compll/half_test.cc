@@ -66,6 +66,28 @@ TEST_CASE("half: every number, midpoint and neighbour is rounded to nearest even
   }
 }
 
+TEST_CASE("half: a value that becomes infinite is told, and known ahead of it") {
+  for (DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    INFO(name_of(dtype));
+    std::size_t wrong = 0;
+    for (const float value : delicate(dtype)) {
+      const bool finite = std::isfinite(reference::decode_half(dtype, reference::encode_half(dtype, value)));
+      std::uint16_t code = 0;
+      wrong += from_float32(&value, 1, dtype, &code) != finite;
+      wrong += stays_finite(&value, 1, dtype) != finite;
+    }
+    CHECK(wrong == 0);
+    std::vector<float> many(1000, 1.0f);
+    std::vector<std::uint16_t> codes(many.size());
+    CHECK(from_float32(many.data(), many.size(), dtype, codes.data()));
+    CHECK(stays_finite(many.data(), many.size(), dtype));
+    many[777] = -3.4e38f;
+    CHECK_FALSE(from_float32(many.data(), many.size(), dtype, codes.data()));
+    CHECK_FALSE(stays_finite(many.data(), many.size(), dtype));
+    CHECK(stays_finite(many.data(), many.size(), DType::kFloat32));
+  }
+}
+
 TEST_CASE("half: known values") {
   const std::vector<float> values = {1.0f, -2.0f, 65504.0f, 65519.9f, 65520.0f, 5.9604645e-8f, 2.9e-8f, 0.1f};
   const std::vector<std::uint16_t> fp16 = {0x3c00, 0xc000, 0x7bff, 0x7bff, 0x7c00, 0x0001, 0x0000, 0x2e66};

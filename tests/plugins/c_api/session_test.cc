@@ -100,6 +100,29 @@ TEST_CASE("c session: a state is taken once, however much room its text turns ou
   CHECK(casync_session_step(session.handle, &finite, nullptr, 0) == CASYNC_OK);
 }
 
+TEST_CASE("c session: a state that was taken ahead of a load is not given after it") {
+  const Session session("int4");
+  const uint32_t id = session.declare("w", 500);
+  std::vector<float> values(500, 0.7f), residual(500);
+  CHECK(session.reduce(id, &values));
+  const std::string early = session.text(casync_session_state).dump();
+  const std::string codec = nlohmann::json::parse(early)["gradients"]["w"]["codec"];
+  REQUIRE(casync_session_state_get(session.handle, "w", residual.data(), 500) == CASYNC_OK);
+  CHECK(session.reduce(id, &values));
+  std::vector<char> text(10);
+  std::size_t length = 0;
+  REQUIRE(casync_session_state(session.handle, text.data(), text.size(), &length) == CASYNC_OK);  // of step 2
+  REQUIRE(casync_session_state_set(session.handle, nullptr, early.c_str(), nullptr, 0, 0) == CASYNC_OK);
+  REQUIRE(casync_session_state_set(session.handle, "w", codec.c_str(), residual.data(), 500, 1) == CASYNC_OK);
+  std::vector<float> given(500);
+  CHECK(casync_session_state_get(session.handle, "w", given.data(), 500) == CASYNC_INVALID_ARGUMENT);
+  text.resize(length + 1);
+  REQUIRE(casync_session_state(session.handle, text.data(), text.size(), &length) == CASYNC_OK);
+  CHECK(nlohmann::json::parse(text.data()).at("step") == 1);
+  REQUIRE(casync_session_state_get(session.handle, "w", given.data(), 500) == CASYNC_OK);
+  CHECK(given == residual);
+}
+
 TEST_CASE("c session: pieces of a state that do not belong together are refused by name") {
   const Session session("int4");
   const auto set = [&](const char* name, const char* codec, const float* data, std::size_t elements, uint32_t step) {

@@ -3,6 +3,7 @@
 // The executor's parts that other threads touch: who waits, what is left for the progress thread, when a stall is said.
 #include "runtime/executor/waiters.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <thread>
 
@@ -24,6 +25,16 @@ std::unique_ptr<Transport> transport_of(std::uint64_t epoch) {
 }
 
 std::string text_of(const std::optional<Status>& status) { return status ? status->text() : "none"; }
+
+/// Looks every millisecond. False: not within 10 s.
+template <class Ready>
+bool becomes(const Ready& ready) {
+  for (const Clock::time_point until = after(Seconds(10)); !ready();) {
+    if (Clock::now() >= until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -189,5 +200,49 @@ TEST_CASE("streams: each task runs once on a thread, comes back with its outcome
   for (std::size_t i = 0; i < texts.size(); ++i) {
     CHECK(texts[i] == (i == 3 ? "Internal: a stream met an exception: a fault" : "OK"));
   }
+  streams.close();
+}
+
+TEST_CASE("streams: tasks go to the thread with the fewest, in whatever order earlier ones have ended") {
+  constexpr std::uint32_t kGated = 5;
+  const std::unique_ptr<Transport> transport = transport_of(184);
+  std::atomic<std::uint64_t> allocations = 0;
+  std::array<std::atomic<bool>, kGated> open{};
+  std::atomic<int> met = 0;
+  Streams streams(
+      *transport,
+      [&](GradientRun&, TaskId task, Scratch&) -> TaskOutcome {
+        const std::size_t at = TaskGraph::index(task);
+        if (at < kGated) return {Status::ok(), becomes([&] { return open[at].load(); }) ? Bytes{1} : 0};
+        ++met;
+        return {Status::ok(), becomes([&] { return met == 2; }) ? Bytes{1} : 0};
+      },
+      allocations);
+  REQUIRE(streams.open(2).is_ok());
+  const Result<Declared> declared = declare_gradient(Plan{}, {"weight", DType::kFloat32, {100}, 0}, Topology::flat(1));
+  const std::unique_ptr<GradientRun> run = std::move(make_run(*declared, Topology::flat(1), 0, 0)).value();
+  const auto begin = [&](std::uint32_t task) { streams.begin({run.get(), TaskId(task)}); };
+  std::vector<std::uint32_t> ended, in_time;
+  const auto take = [&](std::size_t count) {
+    return becomes([&] {
+      streams.take_ended([&](const Streams::Ended& one) {
+        ended.push_back(static_cast<std::uint32_t>(TaskGraph::index(one.task)));
+        if (one.outcome.bytes == 1) in_time.push_back(ended.back());
+      });
+      return ended.size() >= count;
+    });
+  };
+  for (std::uint32_t task = 0; task < kGated; ++task) begin(task);
+  // They are on threads 2, 1, 2, 1, 2, and the two that end last are both of thread 2.
+  const std::vector<std::uint32_t> order{1, 0, 3, 2, 4};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    open[order[i]] = true;
+    CHECK(take(i + 1));
+  }
+  CHECK(ended == order);
+  begin(kGated);
+  begin(kGated + 1);  // each waits for the other
+  while (!streams.at_rest()) static_cast<void>(take(kGated + 2));
+  CHECK(in_time.size() == kGated + 2);
   streams.close();
 }

@@ -9,14 +9,53 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <future>
+#include <new>
 
+#include "base/allocation_count.h"
 #include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/lone_session.h"
 #include "tests/support/ranks.h"
 
 using namespace casync;        // NOLINT(google-build-using-namespace)
 using namespace casync::test;  // NOLINT(google-build-using-namespace)
 
 namespace {
+
+/// A session whose waits throw so many times, and then fail with the reason of the abort.
+class ThrowingSession final : public LoneSession {
+ public:
+  explicit ThrowingSession(int times) : left_(times) {}
+
+  Status wait_any(std::span<const Handle>, const std::atomic<bool>&, std::vector<Handle>*) override {
+    if (left_-- > 0) throw std::bad_alloc();
+    return aborted(reason_);
+  }
+  void abort(const std::string& reason) override { reason_ = reason; }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  int left_;
+  std::string reason_;
+};
+
+/// A session whose waits fail once they are let go.
+class WaitingSession final : public LoneSession {
+ public:
+  Status wait_any(std::span<const Handle>, const std::atomic<bool>&, std::vector<Handle>*) override {
+    waits_ = true;
+    waits_.notify_all();
+    go_on_.wait(false);
+    return aborted("let go");
+  }
+  void until_it_waits() const { waits_.wait(false); }
+  void let_go() {
+    go_on_ = true;
+    go_on_.notify_all();
+  }
+
+ private:
+  std::atomic<bool> waits_{false}, go_on_{false};
+};
 
 /// Submits one gradient; the future holds what its completion was given.
 std::future<Status> start(Session& session, Completions& completions, GradientId id, std::vector<float>& values) {
@@ -173,6 +212,46 @@ TEST_CASE("completions: a delayed session tells at once what it has, and later w
         return "";
       });
   CHECK(complaints == "");
+}
+
+TEST_CASE("completions: an exception on their thread ends the job, and each of them is told") {
+  for (const int times : {1, 1000}) {
+    CAPTURE(times);
+    ThrowingSession session(times);
+    Completions completions(session);
+    std::vector<float> values(100, 1.0f);
+    for (int i = 0; i < 3; ++i) {
+      std::future<Status> told = start(session, completions, GradientId{}, values);
+      REQUIRE(told.wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+      const Status status = told.get();
+      CHECK(status.code() == (times == 1 ? StatusCode::kAborted : StatusCode::kInternal));
+      CHECK_THAT(status.message(), Catch::Contains(times == 1 ? "std::bad_alloc" : "no memory is left"));
+    }
+    CHECK_THAT(session.reason(), Catch::Contains("the thread of completions met an exception: std::bad_alloc"));
+    CHECK(completions.drain(after(Seconds(20))).is_ok());
+  }
+}
+
+TEST_CASE("completions: two calls that prepare ahead of both submissions have room of their own") {
+  constexpr std::size_t kEach = 20;
+  WaitingSession session;
+  Completions completions(session);
+  std::atomic<std::size_t> told{0};
+  const auto add = [&] { completions.add(Handle{}, [&](Handle, const Status&) { ++told; }); };
+  REQUIRE(completions.prepare(1).is_ok());
+  add();
+  session.until_it_waits();  // from here on nothing is taken
+  REQUIRE(completions.prepare(kEach).is_ok());
+  REQUIRE(completions.prepare(kEach).is_ok());
+  REQUIRE(completions.prepare(kEach).is_ok());
+  completions.forget(kEach);
+  const std::uint64_t before = allocations_of_this_thread();
+  for (std::size_t i = 0; i < 2 * kEach; ++i) add();
+  const std::uint64_t allocated = allocations_of_this_thread() - before;
+  CHECK(allocated == 0);
+  session.let_go();
+  CHECK(completions.drain(after(Seconds(20))).is_ok());
+  CHECK(told == 2 * kEach + 1);
 }
 
 TEST_CASE("completions: a forked child lets go of them while their thread waits") {

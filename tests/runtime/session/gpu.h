@@ -38,8 +38,7 @@ inline std::function<void(runtime::SessionOptions&)> on_gpu_by(const PlanFile& p
 
 /// Elements of a gradient's type from floats, and floats from them.
 inline void convert(const std::vector<float>& values, DType dtype, std::byte* elements) {
-  if (dtype != DType::kFloat32) return compll::from_float32(values.data(), values.size(), dtype, elements);
-  std::memcpy(elements, values.data(), values.size() * sizeof(float));
+  compll::from_float32(values.data(), values.size(), dtype, elements);
 }
 inline std::vector<float> converted(const std::byte* elements, std::size_t count, DType dtype) {
   std::vector<float> values(count);

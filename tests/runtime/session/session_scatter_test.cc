@@ -190,6 +190,33 @@ TEST_CASE("session scatter: in half precision a shard is the float32 sum, rounde
   }
 }
 
+TEST_CASE("session scatter: a shard that is too large for float16 at its owner is not finite on all ranks") {
+  for (const char* codec : {"none", "int8"}) {
+    INFO(codec);
+    const std::string complaints = with_plan(
+        2, plan_of(2, named(codec)),
+        [&](Session& session, RankContext& context) -> std::string {
+          const std::size_t elements = elements_of(2);
+          const Result<GradientId> id = declare_scattered(session, "weight", elements, DType::kFloat16);
+          if (!id) return id.status().text();
+          for (const bool fits : {false, true}) {
+            std::vector<float> given(elements, 1.0F);
+            std::fill_n(given.begin(), kShard, fits ? 30000.0F : 40000.0F);  // of rank 0
+            std::vector<std::uint16_t> values(elements);
+            compll::from_float32(given.data(), elements, DType::kFloat16, values.data());
+            const Submission submission{*id, {reinterpret_cast<std::byte*>(values.data()), 2 * elements}};
+            if (const auto handles = session.submit({&submission, 1}); !handles) return handles.status().text();
+            const Result<StepResult> done = session.step();
+            if (!done) return done.status().text();
+            if (done->finite != fits) return "rank " + std::to_string(context.rank) + ": wrong verdict";
+          }
+          return "";
+        },
+        "loopback", ReduceOp::kSum);
+    CHECK(complaints == "");
+  }
+}
+
 TEST_CASE("session scatter: ranks send half of the bytes of an all-reduce, and answers have none") {
   for (const int ranks : {2, 3, 4}) {
     for (const char* codec : {"none", "int4"}) {

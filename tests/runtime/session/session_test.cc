@@ -11,6 +11,7 @@
 #include <random>
 
 #include "compll/codec/codec.h"
+#include "compll/ops/cpu/convert.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/support/ranks.h"
 
@@ -230,6 +231,40 @@ TEST_CASE("session: a step that is not finite says so on all ranks and keeps res
     INFO(name);
     CHECK(complaints == "");
     for (int rank = 0; rank < kRanks; ++rank) CHECK(before[rank] == after[rank]);
+  }
+}
+
+TEST_CASE("session: a result that is too large for float16 is not finite, and residuals stay as they were") {
+  constexpr std::size_t kElements = 64 * 64;
+  const CodecChoice choices[] = {{"none", {}}, {"int8", {}}, {"subsampling", {{"ratio", 0.01}}}, {"powersgd", {}}};
+  for (const CodecChoice& choice : choices) {
+    const auto configure = [&](SessionOptions& options) {
+      options.codec = choice;
+      options.op = ReduceOp::kSum;
+    };
+    const std::string complaints = with_sessions(2, configure, [&](Session& session, RankContext& context) {
+      const Result<GradientId> id = session.declare({"weight", DType::kFloat16, {64, 64}, 0});
+      if (!id) return id.status().text();
+      std::vector<float> before;
+      for (std::uint32_t step = 0; step < 3; ++step) {
+        std::vector<float> given = contribution(context.rank, kElements, step);
+        if (step == 1) given.assign(kElements, 40000.0f);
+        if (step == 1) before = session.state()->gradients.at("weight").residual;
+        std::vector<std::uint16_t> values(kElements);
+        compll::from_float32(given.data(), kElements, DType::kFloat16, values.data());
+        const Submission one{*id, {reinterpret_cast<std::byte*>(values.data()), 2 * kElements}};
+        if (const auto handles = session.submit({&one, 1}); !handles) return handles.status().text();
+        const Result<StepResult> done = session.step();
+        if (!done) return done.status().text();
+        if (done->finite != (step != 1)) return "step " + std::to_string(step) + ": wrong verdict";
+        if (step != 1) continue;
+        if (done->first_non_finite != "weight") return "it named " + done->first_non_finite;
+        if (session.state()->gradients.at("weight").residual != before) return std::string("the residual has changed");
+      }
+      return std::string();
+    });
+    INFO(choice.name);
+    CHECK(complaints == "");
   }
 }
 
