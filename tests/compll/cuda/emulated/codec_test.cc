@@ -87,6 +87,12 @@ TEST_CASE("codecs on a GPU: with other parameters") {
   CHECK(difference(CodecOnDevice("topk", {{"ratio", 0.5}}), 9001) == "");
 }
 
+TEST_CASE("codecs on a GPU: a tile may have more equal elements than a count of ties has bits for") {
+  const CodecOnDevice both("adacomp", {{"bin", 8208}});
+  const std::vector<float> x((513 + 1) * 4096, 1.0f);  // 513 * 4096 is the least common multiple of 8208 and 4096
+  CHECK(equal(encode(*both.codec, x), encode(*both.meaning, x)));
+}
+
 TEST_CASE("codecs on a GPU: elements that are not finite are reported") {
   for (const char* name : {"int8", "topk"}) {
     const CodecOnDevice both(name);
