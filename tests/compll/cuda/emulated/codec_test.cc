@@ -184,6 +184,19 @@ TEST_CASE("codecs on a GPU: a module without a kernel is refused, a device that 
   CHECK(none.text() == "Unavailable: the CUDA driver does not start: no CUDA-capable device is detected (CUDA 100)");
 }
 
+TEST_CASE("codecs on a GPU: blocks of two sizes that no tile has whole ones of are refused") {
+  CHECK(difference(CodecOnDevice("two_blocks", {{"first", 17}, {"second", 61}}), 9001) == "");
+  ProgramOnDevice both("two_blocks");
+  // 17 * 61681 is 2^20 + 1, and that times 4096 is 4096 in 32 bits.
+  const auto meaning = make_program_codec(both.program, {{"first", 17}, {"second", 61681}});
+  REQUIRE(meaning.status().text() == "OK");
+  const auto made = make_cuda_codec(*both.device, both.modules(), *both.text, **meaning);
+  CHECK(made.status().text() ==
+        "Unimplemented: codec `two_blocks` on a GPU: no tile has whole blocks of all its sizes; choose sizes whose "
+        "least common multiple is smaller, as that of powers of two is");
+  CHECK(both.device->status().is_ok());
+}
+
 TEST_CASE("codecs on a GPU: the first error stays, and functions give zeros from then on") {
   const CodecOnDevice both("topk");
   const std::vector<float> x = gaussian(300, 1);
