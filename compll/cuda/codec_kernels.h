@@ -79,7 +79,7 @@ class TurnKernels {
 };
 
 /// Kernels of the compiled modules of a text. `info` has the parameters' values. Unavailable: the modules lack a
-/// kernel.
+/// kernel, or the device fails. Unimplemented: no tile has whole blocks of all sizes that the parameters ask for.
 Result<std::unique_ptr<CodecKernels>> make_tile_kernels(CudaDevice& device, const CudaModules& modules,
                                                         const CudaText& text, const CodecInfo& info);
 Result<std::unique_ptr<CodecKernels>> make_vector_form_kernels(CudaDevice& device, const CudaModules& modules,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/cuda/staged_kernels.h"
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "compll/cuda/settings.h"
 
@@ -20,7 +22,13 @@ cuda::Matrix matrix_of(const cuda::Segment& segment) {
 Status StagedKernels::find(const CudaModules& modules, const std::string& codec) {
   told_ = device_.allocate(sizeof(cuda::Sizes));
   if (told_ == nullptr) return unavailable(device_.facts().name + ": it has no memory left");
-  return find(modules, codec, "sizes", sizes_kernel_);
+  CASYNC_RETURN_IF_ERROR(find(modules, codec, "sizes", sizes_kernel_));
+  const bool has_tile = sizes({0, 1}).tile_elements != 0;
+  if (!device_.status()) return device_.status();
+  if (has_tile) return Status::ok();
+  return unimplemented("codec `" + codec +
+                       "` on a GPU: no tile has whole blocks of all its sizes; choose sizes whose least common "
+                       "multiple is smaller, as that of powers of two is");
 }
 
 Status StagedKernels::find(const CudaModules& modules, const std::string& codec, const std::string& function,
@@ -39,7 +47,6 @@ const cuda::Sizes& StagedKernels::sizes(const cuda::Matrix& n) const {
   void* arguments[] = {&told, &of, &settings};
   device_.launch_one(sizes_kernel_, arguments);
   device_.download(&known->second, told_, sizeof(cuda::Sizes));
-  if (known->second.tile_elements == 0) known->second.tile_elements = 1;  // the device failed
   return known->second;
 }
 
@@ -51,7 +58,8 @@ ReadyLaunch StagedKernels::launch(DriverApi::Handle kernel, std::size_t function
   const auto [most, is_new] = blocks_at_once_.try_emplace(kernel, 0);
   if (is_new) most->second = device_.blocks_at_once(kernel, cuda::kVectorFormSharedBytes);
   cuda::Launch launch = launch_of(count, context, settings_);
-  const std::uint32_t tile = sizes(matrix_of(placed_[0])).tile_elements;
+  // The device tells no sizes after it has failed.
+  const std::uint32_t tile = std::max(sizes(matrix_of(placed_[0])).tile_elements, 1u);
   launch.tile =
       how_large == Tiles::kAsSaid ? tile : cuda::vector_form_tile_of(placed_.data(), count, tile, most->second);
   const std::uint32_t tiles = cuda::place_vector_form_tiles(placed_.data(), count, launch.tile);

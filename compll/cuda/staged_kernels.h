@@ -21,7 +21,8 @@ class StagedKernels {
   StagedKernels(const StagedKernels&) = delete;
   StagedKernels& operator=(const StagedKernels&) = delete;
 
-  /// Finds kernels by their functions' names.
+  /// Finds kernels by their functions' names, ahead of these the one that computes sizes. Unimplemented: no tile has
+  /// whole blocks of all sizes that the settings ask for.
   Status find(const CudaModules& modules, const std::string& codec);
   Status find(const CudaModules& modules, const std::string& codec, const std::string& function,
               DriverApi::Handle& kernel);

@@ -21,12 +21,12 @@ struct Selection {
   uint32_t is_done;
   uint32_t floor;  ///< an element whose first digit is below it is not chosen
   uint32_t noted;  ///< the number of times that bins have been added to
-  uint32_t ties;   ///< the number of ties that have been told
+  uint32_t ties;   ///< the number of ties that have been told; above kMostTies if some could not be
   uint32_t unused[2];
   uint32_t bins[kBins];
 };
 
-/// More than a tile has elements.
+/// The count of a tie is below it, as a word of a tie has 21 bits for that. A tile of large blocks may have more.
 inline constexpr uint32_t kNoTies = 1u << 21;
 /// The most values of the last digit, of all tiles, that their last tile can go through.
 inline constexpr uint32_t kMostTies = 4096;

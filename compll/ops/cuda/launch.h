@@ -146,7 +146,7 @@ using Kernel = void (*)(Launch);
 /// The sizes that launches of a segment need, as a kernel of its own tells them to a host that has not compiled the
 /// text itself. Functions are in the order encode, merge, decode, result, or else turns.
 struct Sizes {
-  uint32_t tile_elements = 0;
+  uint32_t tile_elements = 0;  ///< 0: no tile has whole blocks of all sizes of the program
   uint64_t memory_bytes[kMostRounds + 1] = {}, zeroed_bytes[kMostRounds + 1] = {};
   // Members of programs that exchange:
   uint64_t exchanged_floats[kMostRounds] = {};
@@ -180,7 +180,7 @@ struct VectorFormKernels {
   uint32_t states = 0;
   bool keeps_residual = false;  ///< encoding has subtracted
   SizesKernel sizes = nullptr;
-  uint32_t (*tile_elements)(const Settings& settings) = nullptr;  ///< a multiple of all blocks and of 4096
+  uint32_t (*tile_elements)(const Settings& settings) = nullptr;  ///< a multiple of all blocks and of 4096, or 0
   VectorFormFunction encode, merge, decode, result;
 };
 

@@ -279,6 +279,7 @@ __device__ __forceinline__ void join_vectors(const Part& part, uint64_t count, u
     for (uint32_t warp = 1; warp < kWarps; ++warp) all = Reducer::join(all, part.shared.told[warp]);
     out[v] = then(Reducer::value_of(all));
   }
+  __syncthreads();  // shared memory has another use from here on
 }
 
 /// One turn of a step that exchanges. A matrix of no elements has a tile, too: other arrays may have some.

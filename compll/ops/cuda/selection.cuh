@@ -52,7 +52,7 @@ __device__ __forceinline__ void choose_bin(const Part& part, uint32_t* bins, Sel
   }
 }
 /// Called in the last tile, which knows the last digit: stores the counts above and equal up to each tile, unless there
-/// are too many ties; then tiles tell each other.
+/// are too many ties, or one of too many elements; then tiles tell each other.
 __device__ __forceinline__ void tell_tiles(const Part& part, const Search& search) {
   const Selection* const selection = search.selection;
   const Candidates& to = search.found;
@@ -98,6 +98,10 @@ __device__ __forceinline__ void end_digit(const Part& part, const Search& search
   __syncthreads();
   add_bins<digit_bins(kDigit)>(part, selection, [&](uint32_t value, uint32_t times) {
     if (kDigit != 2 || to.told == nullptr || part.is_alone()) return;
+    if (times >= kNoTies) {
+      atomicAdd(&selection->ties, kMostTies + 1);
+      return;
+    }
     const uint32_t at = atomicAdd(&selection->ties, 1u);
     if (at < kMostTies) to.ties[at] = uint64_t{part.tile} << 32 | value * kNoTies | times;
   });

@@ -41,7 +41,10 @@ struct Others {
   __device__ T operator()(uint64_t i) const { return data[i]; }
 };
 
-/// The least number that both divide.
+/// The most elements that tiles have for the sake of whole blocks: four times as many fit in 32 bits.
+inline constexpr uint32_t kMostTileElements = 1u << 29;
+
+/// The least number that both divide; 0 if it is above kMostTileElements, or one of them is 0.
 COMPLL_BOTH uint32_t common_multiple(uint32_t a, uint32_t b) {
   uint32_t x = a, y = b;
   while (y != 0) {
@@ -49,7 +52,8 @@ COMPLL_BOTH uint32_t common_multiple(uint32_t a, uint32_t b) {
     x = y;
     y = rest;
   }
-  return a / x * b;
+  const uint64_t multiple = x == 0 ? 0 : uint64_t{a / x} * b;
+  return multiple <= kMostTileElements ? static_cast<uint32_t>(multiple) : 0;
 }
 COMPLL_BOTH uint64_t blocks_of(uint64_t n, uint64_t block) { return (n + block - 1) / block; }
 /// Returns the number of tiles; an empty vector has one, too: see place_vector_form_tiles.

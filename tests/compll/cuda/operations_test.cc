@@ -363,4 +363,14 @@ TEST_CASE("cuda operations: extremes in any order are the interpreter's, also of
   CHECK(reduced_backwards<cuda::IntegerSum<std::int32_t>>(whole) == reduced_by(Reducer::kSum, kIntType, scalars));
 }
 
+TEST_CASE("cuda operations: a common multiple is exact, or zero where a tile would be too large") {
+  CHECK(cuda::common_multiple(4096, 48) == 12288u);
+  CHECK(cuda::common_multiple(12288, 5) == 61440u);
+  CHECK(cuda::common_multiple(4096, 65521) == 4096u * 65521u);
+  CHECK(cuda::common_multiple(cuda::kMostTileElements, 8192) == cuda::kMostTileElements);
+  CHECK(cuda::common_multiple(cuda::kMostTileElements, 3) == 0u);
+  CHECK(cuda::common_multiple(4096 * 17, 61681) == 0u);  // 2^32 + 4096
+  CHECK(cuda::common_multiple(0, 5) == 0u);
+}
+
 }  // namespace casync::compll

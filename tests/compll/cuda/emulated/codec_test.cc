@@ -87,6 +87,12 @@ TEST_CASE("codecs on a GPU: with other parameters") {
   CHECK(difference(CodecOnDevice("topk", {{"ratio", 0.5}}), 9001) == "");
 }
 
+TEST_CASE("codecs on a GPU: a tile may have more equal elements than a count of ties has bits for") {
+  const CodecOnDevice both("adacomp", {{"bin", 8208}});
+  const std::vector<float> x((513 + 1) * 4096, 1.0f);  // 513 * 4096 is the least common multiple of 8208 and 4096
+  CHECK(equal(encode(*both.codec, x), encode(*both.meaning, x)));
+}
+
 TEST_CASE("codecs on a GPU: elements that are not finite are reported") {
   for (const char* name : {"int8", "topk"}) {
     const CodecOnDevice both(name);
@@ -176,6 +182,19 @@ TEST_CASE("codecs on a GPU: a module without a kernel is refused, a device that 
   const Status none = CudaDevice::open(emulated::driver()).status();
   emulated::set_device_count(1);
   CHECK(none.text() == "Unavailable: the CUDA driver does not start: no CUDA-capable device is detected (CUDA 100)");
+}
+
+TEST_CASE("codecs on a GPU: blocks of two sizes that no tile has whole ones of are refused") {
+  CHECK(difference(CodecOnDevice("two_blocks", {{"first", 17}, {"second", 61}}), 9001) == "");
+  ProgramOnDevice both("two_blocks");
+  // 17 * 61681 is 2^20 + 1, and that times 4096 is 4096 in 32 bits.
+  const auto meaning = make_program_codec(both.program, {{"first", 17}, {"second", 61681}});
+  REQUIRE(meaning.status().text() == "OK");
+  const auto made = make_cuda_codec(*both.device, both.modules(), *both.text, **meaning);
+  CHECK(made.status().text() ==
+        "Unimplemented: codec `two_blocks` on a GPU: no tile has whole blocks of all its sizes; choose sizes whose "
+        "least common multiple is smaller, as that of powers of two is");
+  CHECK(both.device->status().is_ok());
 }
 
 TEST_CASE("codecs on a GPU: the first error stays, and functions give zeros from then on") {
