@@ -297,8 +297,7 @@ TEST_CASE("session state: what a codec keeps beside a residual is refused if its
     INFO(name);
     REQUIRE(run({"b"}, 0) == "");
     SessionState unknown[] = {states[0], states[1]};
-    CHECK_THAT(run({"a", "b"}, 3),
-               Catch::Contains("gradient b: its owners have changed since the state was saved"));
+    CHECK_THAT(run({"a", "b"}, 3), Catch::Contains("gradient b: its owners have changed since the state was saved"));
     // A state of an earlier version says nothing of its owners, and is loaded as it is.
     for (int rank = 0; rank < kLoadingRanks; ++rank) {
       unknown[rank].gradients.at("b").op.clear();
