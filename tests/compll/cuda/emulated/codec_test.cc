@@ -188,7 +188,8 @@ TEST_CASE("codecs on a GPU: blocks of two sizes that no tile has whole ones of a
   CHECK(difference(CodecOnDevice("two_blocks", {{"first", 17}, {"second", 61}}), 9001) == "");
   ProgramOnDevice both("two_blocks");
   // 17 * 61681 is 2^20 + 1, and that times 4096 is 4096 in 32 bits.
-  const auto meaning = make_program_codec(both.program, {{"first", 17}, {"second", 61681}});
+  const std::pair<std::string, double> blocks[] = {{"first", 17}, {"second", 61681}};
+  const auto meaning = make_program_codec(both.program, blocks);
   REQUIRE(meaning.status().text() == "OK");
   const auto made = make_cuda_codec(*both.device, both.modules(), *both.text, **meaning);
   CHECK(made.status().text() ==
