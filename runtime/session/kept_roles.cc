@@ -83,11 +83,12 @@ Status refuse_owners(const GradientRun& run, const std::string& why) {
 
 KeptRoles roles_of(const GradientRun& run) {
   KeptRoles roles;
-  if (run.rounds || run.related.neighbourhoods() > 0) return roles;
   if (run.owner_side()) {
     const Answering& answering = *run.owner_side()->answering;
     answering.for_each_task([&](TaskId task) { roles.owned.push_back(range_of(answering.of(task).slice())); });
+    return roles;
   }
+  if (run.rounds || run.related.neighbourhoods() > 0) return roles;
   const auto keeps = [&](BufferId code) { return run.codec_of(code).info().states != 0; };
   for (const Primitive& task : run.graph.tasks()) {
     if (const Encode* const encode = std::get_if<Encode>(&task); encode != nullptr && keeps(encode->to)) {
@@ -105,7 +106,9 @@ bool keeps_residual_alone(const GradientRun& run) {
 }
 
 bool has_other_roles(const GradientRun& run, const GradientState& state) {
-  return !state.op.empty() && !state.residual.empty() && roles_of(run) != saved_roles(state);
+  if (state.op.empty() || state.residual.empty()) return false;
+  const KeptRoles here = roles_of(run);
+  return KeptRoles{united(here.owned), united(here.sent)} != saved_roles(state);
 }
 
 Status check_roles(const GradientRun& run, const GradientState& state, ReduceOp op, int ranks) {
