@@ -22,8 +22,8 @@ struct KeptRoles {
   bool operator==(const KeptRoles&) const = default;
 };
 
-/// Empty where no role says how much counts: codecs of rounds, and gossip's copies. Of asynchronous ranks the partitions
-/// that this one owns, in the order in which its state has their sums.
+/// Empty where no role says how much counts: codecs of rounds, and gossip's copies. Of asynchronous ranks the
+/// partitions that this one owns, in the order in which its state has their sums.
 KeptRoles roles_of(const GradientRun& run);
 
 /// Returns true if the run keeps nothing but the values that were not sent.
