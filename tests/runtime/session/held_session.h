@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "runtime/control/group/group.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/executor/executor.h"
@@ -118,7 +119,11 @@ struct HeldSession {
     if (!parts.executor->connect({&address, 1}, std::move(events))) throw std::runtime_error("not connected");
   }
 
-  ~HeldSession() { parts.executor.reset(); }  // its events use the rest
+  /// Stops the executor ahead of all else, as a session does: its thread's requests go to it through `parts`.
+  ~HeldSession() {
+    static_cast<void>(parts.executor->stop(after(Seconds(5)), after(Seconds(5))));
+    parts.executor.reset();
+  }
 
   /// Declares a gradient of three elements. `key`: 0 for its own.
   GradientId declare(const std::string& name, std::uint64_t key = 0) {
