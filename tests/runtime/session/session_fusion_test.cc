@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/allocation_count.h"
 #include "runtime/session/session.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/lacks_ucx.h"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr int kFusedGradients = 256;
 constexpr Elements kElements = 2048;  // 8 KiB
+constexpr bool kSanitized = !kAllocationsAreCounted;
 
 /// Two ranks, some steps. Returns the fewest messages that rank 0 sent in one of them.
 std::string fewest_messages(Bytes fusion_bytes, std::uint64_t& fewest) {
@@ -92,6 +94,6 @@ TEST_CASE("session: 256 gradients of 8 KiB travel in wire messages as large as t
     INFO("fusion_bytes " << row.fusion_bytes);
     REQUIRE(complaints == "");
     CHECK(fewest >= row.least);
-    CHECK(fewest <= row.most);
+    if (!kSanitized) CHECK(fewest <= row.most);  // whose merges take longer than messages
   }
 }
