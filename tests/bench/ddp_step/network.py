@@ -79,8 +79,10 @@ def hosts(count):
 def _limit(name, device, rate):
     subprocess.run(["tc", "-n", name, "qdisc", "del", "dev", device, "root"], stderr=subprocess.DEVNULL)
     if rate != "unshaped":
-        # The bucket holds what passes in 1 ms, and at least four full segments of 64 KiB.
-        burst = max(256 * 1024, bits_per_second(rate) // 8 // 1000)
+        # The bucket, which fills while nothing is sent, holds what passes in 2.6 ms: 32 KiB at 100 Mb/s. From 1 Gb/s on it
+        # is four full segments of 64 KiB, or what passes in 1 ms.
+        per_second = bits_per_second(rate) // 8
+        burst = max(32 * 1024, min(256 * 1024, per_second * 26 // 10000), per_second // 1000)
         _run(f"tc -n {name} qdisc add dev {device} root tbf rate {rate} burst {burst} latency 50ms")
 
 
