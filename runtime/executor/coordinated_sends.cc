@@ -9,8 +9,8 @@
 namespace casync::runtime {
 namespace {
 
-// When the coordinator says nothing for so long, or what it gave leave for does not leave (the peer may be waiting for
-// what is behind that), a rank sends without its leave: that is slow, and never a hang.
+// A rank sends without leave after so long a silence of the coordinator, or if messages that have leave do not leave
+// (the peer may be waiting for later ones): that is slow, and never a hang.
 constexpr std::chrono::milliseconds kWithoutLeave{20};
 
 constexpr Rank kCoordinator = 0;

@@ -14,7 +14,7 @@
 namespace casync::runtime {
 
 /// Sends by leave of the coordinator (LinkCoordinator), which runs on rank 0's progress thread: wants, grants and ends
-/// are messages without a payload. Leave must not become an order between ranks: what has waited for too long goes
+/// are messages without a payload. Leave must not become an order between ranks: sends that have waited for too long go
 /// without it. The progress thread's.
 class CoordinatedSends {
  public:

@@ -51,7 +51,7 @@ std::vector<GradientState::Range> ranges_within(const std::vector<GradientState:
   return within;
 }
 
-/// And back: those of a part that begins at `first` go behind the others.
+/// And back: appends those of a part that begins at `first`.
 void append_ranges(const std::vector<GradientState::Range>& ranges, Elements first,
                    std::vector<GradientState::Range>& to) {
   for (const GradientState::Range& range : ranges) to.push_back({first + range.first, range.count});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A residual's role says how much it counts: of what a rank contributes, as much as the contribution; of the result
-// that an owner encodes, wholly. Owners depend on all gradients that are declared together, so a state may come from a
-// run with others.
+// A residual's role says how much it counts: that of a rank's contribution as much as the contribution, that of the
+// result, which an owner encodes, wholly. Owners depend on all gradients that are declared together, so a state may
+// come from a run with others.
 #pragma once
 
 #include <vector>
@@ -31,10 +31,9 @@ bool keeps_residual_alone(const GradientRun& run);
 
 /// Returns true if the state says its roles, and the run has others.
 bool has_other_roles(const GradientRun& run, const GradientState& state);
-/// InvalidArgument: the state is of another operation, or of other owners, and what it keeps cannot go on here.
+/// InvalidArgument: the state is of another operation, or of other owners, and cannot be converted for these.
 Status check_roles(const GradientRun& run, const GradientState& state, ReduceOp op, int ranks);
-/// What the state keeps, so that it counts in the run's roles what it has counted in its own: a state with other roles
-/// that is checked.
+/// Converts a checked state with other roles: its residual for the run's roles, where it counts as much as before.
 std::vector<float> in_roles_of(const GradientRun& run, const GradientState& state, ReduceOp op, int ranks);
 
 }  // namespace casync::runtime

@@ -133,8 +133,8 @@ def test_states_of_earlier_versions_say_nothing_of_what_is_sent():
             one["gradients"]["w"] |= {"codec": codec, "owned": owned(one["rank"])}
         return reshard.reshard(states, 0, size)["gradients"]["w"]["residual"].tolist()
 
-    # Of each element one rank's 1 counts a half, and its owner's wholly.
+    # Each element counts a half on the rank that does not own it, and wholly on its owner.
     assert numpy.allclose(share(lambda rank: [[2 * rank, 2]], 3), [1.5 * 3 / 5] * 4)
-    # Without owners' residuals all but the owner send what is shared out; with all_gather all do.
+    # Without owners' residuals all ranks except the owner send their shares; with all_gather all ranks do.
     assert numpy.allclose(share(lambda rank: [], 3), [1.5] * 4)
     assert numpy.allclose(share(lambda rank: [], 3, "onebit / onebit, all_gather, 1 partitions"), [1] * 4)

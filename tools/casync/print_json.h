@@ -5,7 +5,7 @@
 
 namespace casync::tools {
 
-/// Prints what --json asks for to stdout. Bytes of its strings that are no UTF-8, as the name of a file may have, are
+/// Prints the output of --json to stdout. Bytes of its strings that are no UTF-8, as the name of a file may have, are
 /// printed as U+FFFD: nlohmann's `dump` would throw.
 void print_json(const nlohmann::ordered_json& json);
 

@@ -123,7 +123,7 @@ void Network::start_sending(std::size_t port) {
   if (!message) return;
   const std::uint32_t first = message->first;
   const Link& link = engine_.routes.link_of(first);
-  const double now = engine_.clock.now(), slowdown = link.outcast.at(own.receivers.peers());
+  const double now = engine_.clock.now(), slowdown = link.outcast.at(own.receivers.ports());
   const auto bytes = static_cast<double>(message->bytes);
   const double seconds = (link.message_s + link.wire.at(bytes)) * slowdown;
   const Rank rank = engine_.tasks.rank_of(first);
@@ -207,7 +207,7 @@ void Network::head_arrives(std::uint32_t first, std::uint32_t step) {
     since_[engine_.tasks[send].peer_task] = begins;
   }
   if (!link.incast.empty()) port.senders.add(engine_.routes.far_port_of(recv));
-  port.receives_until = begins + link.wire.at(static_cast<double>(bytes)) * link.incast.at(port.senders.peers());
+  port.receives_until = begins + link.wire.at(static_cast<double>(bytes)) * link.incast.at(port.senders.ports());
   engine_.clock.push(Event::Kind::kArrived, std::max(port.receives_until, left), first, step, receiver, receiver);
   if (!link.receive_work.empty()) {
     const double seconds = link.receive_work.at(static_cast<double>(bytes));

@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 #include "casync/simulator/event_queue.h"
-#include "casync/simulator/peer_count.h"
+#include "casync/simulator/port_count.h"
 #include "casync/simulator/under_way.h"
 
 namespace casync::engine {
@@ -59,8 +59,8 @@ class Network {
     std::deque<HandedOver> handed_over;
     Bytes under_way = 0;
     // Kept where the link has a fan of that kind.
-    PeerCount receivers;  ///< of messages that wait to leave or are leaving
-    PeerCount senders;    ///< of messages that arrive or wait to
+    PortCount receivers;  ///< of messages that wait to leave or are leaving
+    PortCount senders;    ///< of messages that arrive or wait to
     bool marked = false;
   };
 

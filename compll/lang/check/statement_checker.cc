@@ -171,7 +171,7 @@ void StatementChecker::check_node(const Statement& at, const If& node) {
   Control* const around = code_.place.control;
   Control yes_control, no_control;
   const Variables::Values yes = run_branch(node.yes, yes_control), no = run_branch(node.no, no_control);
-  // Behind a branch that returned nobody sees its assignments; the function's caller does (Control::left).
+  // After a branch that returned its assignments are seen by the function's caller alone (Control::left).
   code_.variables.values() = chosen(condition, yes_control.always_returned() ? no : yes,
                                     no_control.always_returned() ? yes : no, at.at, "in each branch");
   if (around != nullptr) around->join(code_, condition, yes_control, no_control, at.at);

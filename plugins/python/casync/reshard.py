@@ -76,7 +76,7 @@ def _shared(name: str, parts: list[Mapping[str, Any]], size: int) -> dict[str, A
     total, owned, sent = numpy.zeros(elements), 0, 0
     for part in parts:
         weight = numpy.zeros(elements)
-        # An earlier version did not say what a rank sends. Where it sends nothing its residual is 0.
+        # Earlier versions did not name the ranges that a rank sends. Its residual is 0 in those that it does not send.
         for first, count in part.get("sent", [(0, elements)]):
             weight[first : first + count] = _of_contribution(part, old)
             sent += count

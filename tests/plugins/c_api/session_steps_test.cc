@@ -41,7 +41,7 @@ int32_t exchanged(const Session& session) {
   return now;
 }
 
-/// Submits as this rank of two the only gradient that it has, and nothing more. Returns what its wait says.
+/// Submits the only gradient of this rank, one of two, and nothing more. Returns the text of its wait.
 casync_status submit_one(int32_t rank, const std::string& rendezvous, std::string& said) {
   casync_session_options options;
   std::memset(&options, 0, sizeof options);

@@ -31,6 +31,24 @@ struct CoordinatedSide {
     return all;
   }
 
+  /// So many bytes for a peer have left.
+  void left(Rank peer, Bytes bytes) {
+    waiting.handover.sent(peer, bytes, Clock::now());
+    sends.sent(peer);
+  }
+  /// Sends 100 bytes to rank 2 by leave; they have not left.
+  void send_by_leave() {
+    waiting.add(2, 100);
+    REQUIRE_FALSE(sends.flush());
+    sends.take(0, word(kGrantHop, 2));
+    REQUIRE(sends.flush());
+  }
+  void check_that_leave_has_ended() {
+    const std::vector<MessageKey> said = words();
+    REQUIRE(said.size() == 1);
+    CHECK(said[0].hop == kEndHop);
+  }
+
   const ExecutorOptions options;
   test::WaitingSends waiting{3};
   CoordinatedSends sends{options, waiting.transport, waiting.sends, waiting.handover};
@@ -57,8 +75,7 @@ TEST_CASE("coordinated sends: a rank says once what it has, sends all of it when
   CHECK(side.waiting.left() == std::vector<std::uint64_t>{0, 1, 2});
   for (const Bytes size : {100, 50, 25}) {
     CHECK(side.words().empty());
-    side.waiting.handover.sent(2, size, Clock::now());
-    side.sends.sent(2);
+    side.left(2, size);
   }
   words = side.words();
   REQUIRE(words.size() == 1);
@@ -77,22 +94,16 @@ TEST_CASE("coordinated sends: a rank that hears nothing sends without leave, and
   std::this_thread::sleep_until(due);
   CHECK(side.sends.flush());
   CHECK(side.waiting.left() == std::vector<std::uint64_t>{0});
-  side.waiting.handover.sent(2, 100, Clock::now());
-  side.sends.sent(2);
+  side.left(2, 100);
   CHECK(side.words().empty());
   side.sends.take(0, CoordinatedSide::word(kGrantHop, 2));
   CHECK_FALSE(side.sends.flush());
-  const std::vector<MessageKey> words = side.words();
-  REQUIRE(words.size() == 1);
-  CHECK(words[0].hop == kEndHop);
+  side.check_that_leave_has_ended();
 }
 
 TEST_CASE("coordinated sends: sends that wait behind granted bytes go without leave, and their leave ends with all") {
   CoordinatedSide side(1);
-  side.waiting.add(2, 100);
-  CHECK_FALSE(side.sends.flush());
-  side.sends.take(0, CoordinatedSide::word(kGrantHop, 2));
-  CHECK(side.sends.flush());
+  side.send_by_leave();
   CHECK(side.words().size() == 1);
   side.waiting.add(2, 50);  // rank 2 may need it to take the first one
   const Clock::time_point before = Clock::now();
@@ -105,26 +116,18 @@ TEST_CASE("coordinated sends: sends that wait behind granted bytes go without le
   CHECK(side.sends.flush());
   CHECK(side.waiting.left() == std::vector<std::uint64_t>{1});
   CHECK(side.sends.due() == Clock::time_point::max());
-  side.waiting.handover.sent(2, 50, Clock::now());
-  side.sends.sent(2);
+  side.left(2, 50);
   CHECK(side.words().empty());
-  side.waiting.handover.sent(2, 100, Clock::now());
-  side.sends.sent(2);
-  const std::vector<MessageKey> words = side.words();
-  REQUIRE(words.size() == 1);
-  CHECK(words[0].hop == kEndHop);
+  side.left(2, 100);
+  side.check_that_leave_has_ended();
 }
 
 TEST_CASE("coordinated sends: the coordinator is asked again once granted bytes have left") {
   CoordinatedSide side(1);
-  side.waiting.add(2, 100);
-  CHECK_FALSE(side.sends.flush());
-  side.sends.take(0, CoordinatedSide::word(kGrantHop, 2));
-  CHECK(side.sends.flush());
+  side.send_by_leave();
   side.waiting.add(2, 50);
   side.words();
-  side.waiting.handover.sent(2, 100, Clock::now());
-  side.sends.sent(2);
+  side.left(2, 100);
   CHECK_FALSE(side.sends.flush());
   const std::vector<MessageKey> words = side.words();
   REQUIRE(words.size() == 2);

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "compll/ops/cpu/convert.h"
 #include "runtime/session/session.h"
 #include "tests/support/drawn.h"
 
@@ -57,6 +59,15 @@ inline std::string step(Session& session, GradientId id, std::vector<float>& val
   if (std::string bad = reduce(session, id, values); !bad.empty()) return bad;
   const Result<StepResult> done = session.step();
   return done ? "" : done.status().text();
+}
+
+/// Runs a step of these values in float16, and ends it.
+inline Result<StepResult> step_in_float16(Session& session, GradientId id, const std::vector<float>& values) {
+  std::vector<std::uint16_t> halves(values.size());
+  compll::from_float32(values.data(), values.size(), DType::kFloat16, halves.data());
+  const Submission one{id, {reinterpret_cast<std::byte*>(halves.data()), 2 * halves.size()}};
+  if (const auto handles = session.submit({&one, 1}); !handles) return handles.status();
+  return session.step();
 }
 
 inline Result<GradientId> declare(Session& session, const std::string& name, std::size_t elements) {

@@ -219,7 +219,7 @@ namespace {
 constexpr std::size_t kMovedElements = 500;  // one partition
 
 /// Three steps from `from` on of gradients that are declared together. `applied`: the results of "b", added up.
-/// `states`: by rank; what is there of `from` > 0 is loaded first, what there is at the end replaces it.
+/// `states`: by rank. With `from` > 0 they are loaded first; those at the end replace them.
 std::string train_owned(Session& session, int rank, const std::vector<std::string>& names, std::uint32_t from,
                         std::vector<double>& applied, SessionState* states) {
   std::vector<GradientId> ids;

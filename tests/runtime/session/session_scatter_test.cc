@@ -202,11 +202,7 @@ TEST_CASE("session scatter: a shard that is too large for float16 at its owner i
           for (const bool fits : {false, true}) {
             std::vector<float> given(elements, 1.0F);
             std::fill_n(given.begin(), kShard, fits ? 30000.0F : 40000.0F);  // of rank 0
-            std::vector<std::uint16_t> values(elements);
-            compll::from_float32(given.data(), elements, DType::kFloat16, values.data());
-            const Submission submission{*id, {reinterpret_cast<std::byte*>(values.data()), 2 * elements}};
-            if (const auto handles = session.submit({&submission, 1}); !handles) return handles.status().text();
-            const Result<StepResult> done = session.step();
+            const Result<StepResult> done = step_in_float16(session, *id, given);
             if (!done) return done.status().text();
             if (done->finite != fits) return "rank " + std::to_string(context.rank) + ": wrong verdict";
           }

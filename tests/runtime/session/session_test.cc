@@ -250,11 +250,7 @@ TEST_CASE("session: a result that is too large for float16 is not finite, and re
         std::vector<float> given = contribution(context.rank, kElements, step);
         if (step == 1) given.assign(kElements, 40000.0f);
         if (step == 1) before = session.state()->gradients.at("weight").residual;
-        std::vector<std::uint16_t> values(kElements);
-        compll::from_float32(given.data(), kElements, DType::kFloat16, values.data());
-        const Submission one{*id, {reinterpret_cast<std::byte*>(values.data()), 2 * kElements}};
-        if (const auto handles = session.submit({&one, 1}); !handles) return handles.status().text();
-        const Result<StepResult> done = session.step();
+        const Result<StepResult> done = step_in_float16(session, *id, given);
         if (!done) return done.status().text();
         if (done->finite != (step != 1)) return "step " + std::to_string(step) + ": wrong verdict";
         if (step != 1) continue;

@@ -47,7 +47,7 @@ Status check_gossip(const Scenario& scenario) {
   FlatTasks of_ranks(Symmetry{ranks, ranks});
   CASYNC_RETURN_IF_ERROR(add_gossip_tasks(none, of_ranks));
   Scenario kinds = of_each_kind(scenario);
-  kinds.topology = place(2, 2);  // what a gradient's decision may be does not depend on the number of ranks
+  kinds.topology = place(2, 2);  // the rules for a gradient's decision do not depend on the number of ranks
   FlatTasks of_gradients(Symmetry{2, 2});
   return add_gossip_tasks(kinds, of_gradients);
 }

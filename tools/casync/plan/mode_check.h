@@ -6,8 +6,8 @@
 
 namespace casync::tools {
 
-/// Refuses what no session takes in the scenario's mode, by the rules that the simulator has: decisions that the mode
-/// cannot carry out, scattered gradients, and, with `ranks_are_known`, what its number of ranks rules out. Nothing is
+/// Refuses scenarios that no session takes in their mode, by the simulator's rules: decisions that the mode cannot
+/// carry out, scattered gradients, and, with `ranks_are_known`, modes that do not fit its number of ranks. Nothing is
 /// simulated, and the profile may be empty. PlanError, InvalidArgument: names the gradient, or the number of ranks.
 Status check_mode(Scenario scenario, bool ranks_are_known);
 

@@ -22,7 +22,7 @@ Result<TuneRecord> read_tune_record(const std::string& folder);
 /// The other way.
 std::string text_of(const TuneRecord& record);
 
-/// InvalidArgument: the folder has one of `names`, and the record does not; says what to do.
+/// InvalidArgument: the folder has one of `names`, and the record does not. The message gives a remedy.
 Status check_own(const std::string& folder, const TuneRecord& record, const std::set<std::string>& names);
 
 /// Removes these files and folders from the folder. Unavailable: names one that stays.

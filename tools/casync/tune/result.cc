@@ -61,7 +61,7 @@ Status add_losses(TunedWay& way, const Training& training, Losses& losses, const
   return Status::ok();
 }
 
-/// The codec as a trace has it: of a program it says what that is and not where it lies. Errors as parse_codec_choice.
+/// The codec as a trace has it: a program by its identity, without its path. Errors as parse_codec_choice.
 Result<CodecChoice> as_traced(const std::string& codec) {
   const Result<CodecChoice> choice = parse_codec_choice(codec);
   CASYNC_RETURN_IF_ERROR(choice.status());

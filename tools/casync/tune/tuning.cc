@@ -93,7 +93,7 @@ class Tuning {
     return spread(kTuneRecord, text_of(*record));
   }
 
-  /// Refuses on rank 0 what a later phase would, and reads the profile.
+  /// Refuses on rank 0 all that a later phase would refuse, and reads the profile.
   Status read_inputs() {
     for (const std::string& codec : options_.codecs) {
       const Result<CodecChoice> choice = parse_codec_choice(codec);
@@ -132,7 +132,7 @@ class Tuning {
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   }
 
-  /// Removes what earlier calls made, but for the profile if this call is given that one. A call that is interrupted
+  /// Removes the results of earlier calls, except a profile that this call is given. A call that is interrupted
   /// meanwhile leaves results of no call.
   Status clear(TuneRecord& record) const {
     record.identity.clear();

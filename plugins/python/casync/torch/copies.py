@@ -40,7 +40,7 @@ class Copies:
     ) -> None:
         self._rank, self._size = rank, size
         self._names: set[str] = set()
-        at_end(self.close)  # others may still need what this rank has sent
+        at_end(self.close)  # others may still need messages of this rank
         self._lane = Lane(open_session, Order(store, rank, size, "copies", timeout_s))
 
     def broadcast(self, tensor: torch.Tensor, root: int, asynchronous: bool) -> CollectiveWork:

@@ -10,9 +10,9 @@ namespace casync {
 
 /// Counts the distinct ports with messages from a port or for it: ranks of a node that share one count once. A port
 /// counts until it was removed as often as it was added.
-class PeerCount {
+class PortCount {
  public:
-  int peers() const { return static_cast<int>(messages_.size()); }
+  int ports() const { return static_cast<int>(messages_.size()); }
 
   void add(std::size_t port) {
     const auto found = find(port);
