@@ -38,6 +38,9 @@ struct KernelOutcome {
   std::uint64_t fault = 0;  ///< not 0: a term is no payload
 };
 
+/// A word that kernels set: KernelCall::not_finite.
+using KernelWord = std::uint32_t;
+
 /// A function applied to a vector, all of which lies in the device's memory. Payloads begin at multiples of 16
 /// bytes. Kernels widen elements of half precision as they read them, and round each result once, as
 /// compll::from_float32 does.
@@ -52,7 +55,10 @@ struct KernelCall {
   DeviceView outcome;  ///< of codecs with coded sections: a KernelOutcome in pinned memory, zero ahead of the call
   DeviceView out;      ///< of merge: room for n floats
   DType out_type = DType::kFloat32;  ///< any of kResult, and of kDecode with one term
-  DeviceView kept_in, kept_out;      ///< what the codec keeps, as compll::Residual; null where it keeps nothing
+  /// A KernelWord of pinned memory or of the device's, which becomes 1 if an element of `out` is an infinity or NaN
+  /// of half precision, and else stays as it is; null: the caller does not ask.
+  DeviceView not_finite;
+  DeviceView kept_in, kept_out;  ///< what the codec keeps, as compll::Residual; null where it keeps nothing
   Elements kept_stride = 0;
   compll::EncodeContext context;
 };

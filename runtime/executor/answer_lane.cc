@@ -209,7 +209,7 @@ TaskOutcome end_answer(const LaneRoom& room, DeviceLane& lane, GradientRun& side
   const bool identity = second.info().identity;
   const std::byte* const head = identity ? lane.pinned->view().data : to.run->state(to.buffer).memory.data;
   const Bytes bytes =
-      compll::size_varies(second) ? lane.outcome_of(room, 0).bytes : to.run->buffers.bound_of(to.buffer);
+      compll::size_varies(second) ? lane.outcome_of(room, 0).coding.bytes : to.run->buffers.bound_of(to.buffer);
   SumOfRank& sum = side.answering->on_device()->sums(batch).of(rank);
   const bool finite = sum.is_whole() && compll::says_finite(head);
   sum.answered(finite);

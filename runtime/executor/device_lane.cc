@@ -28,6 +28,7 @@ class TaskQueue final : public PayloadQueue {
   /// The turn of this number of a gradient whose codec exchanges within a step.
   Status make_turn(GradientRun& run, std::uint32_t number) {
     run_ = &run;
+    take_outcome(0);
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
     CASYNC_RETURN_IF_ERROR(turn(run, number));
     const Bytes heads = kernels_of_turns_.of(*run.rounds->codec).heads() * kDevicePayloadHead;
@@ -55,6 +56,7 @@ class TaskQueue final : public PayloadQueue {
 
   Status decode(const Decode& decode) {
     const compll::Codec& codec = run_->codec_of(decode.from);
+    const DeviceView outcome = take_outcome(0);
     const DecodedSlice out = decoded(*run_, decode.to);
     CASYNC_RETURN_IF_ERROR(wait_for(*run_));
     if (codec.info().identity && out.dtype == DType::kFloat32) {
@@ -62,7 +64,7 @@ class TaskQueue final : public PayloadQueue {
     } else {
       CASYNC_RETURN_IF_ERROR(bring_term(*run_, decode.from));
       KernelCall call = KernelCalls::decode(decode.to, lists_.terms, out);
-      call.outcome = take_outcome(0);
+      call.outcome = outcome;
       CASYNC_RETURN_IF_ERROR(launch(codec, call));
     }
     return end_decode(*run_, decode.to, out);

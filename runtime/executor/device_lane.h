@@ -40,10 +40,10 @@ struct DeviceLane {
   std::size_t ended = 0;  ///< the number of tasks whose end was told
   Status outcome;         ///< of all of them; once one was told
 
-  /// The outcome of coding of a task. `room`: the lane's.
-  KernelOutcome& outcome_of(const LaneRoom& room, std::size_t task) const {
-    const View place = pinned->view().slice(room.outcome_at(task), sizeof(KernelOutcome));
-    return *reinterpret_cast<KernelOutcome*>(place.data);
+  /// The words of a task. `room`: the lane's.
+  LaneOutcome& outcome_of(const LaneRoom& room, std::size_t task) const {
+    const View place = pinned->view().slice(room.outcome_at(task), sizeof(LaneOutcome));
+    return *reinterpret_cast<LaneOutcome*>(place.data);
   }
 };
 

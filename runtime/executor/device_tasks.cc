@@ -229,20 +229,23 @@ TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane, std::size_t at) const {
     for (std::size_t i = 0; i < kernels_.of(*run.rounds->codec).heads(); ++i) {
       outcome.finite &= compll::says_finite(lane.pinned->view().data + i * kDevicePayloadHead);
     }
+    outcome.finite &= lane.outcome_of(room_, at).not_finite == 0;
     return outcome;
   }
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(one.task)];
   bool coded = false;
   for_each_read(primitive, [&](BufferId from) { coded = coded || compll::size_varies(run.codec_of(from)); });
-  if (coded && lane.outcome_of(room_, at).fault != 0) return {fault_of(run, primitive), 0, true};
+  if (coded && lane.outcome_of(room_, at).coding.fault != 0) return {fault_of(run, primitive), 0, true};
   if (const auto* decode = std::get_if<Decode>(&primitive)) {
-    return {Status::ok(), run.state(decode->from).bytes, run.state(decode->from).finite};
+    const bool fits = lane.outcome_of(room_, at).not_finite == 0;
+    const RunBuffers::State& state = run.state(decode->from);
+    return {Status::ok(), state.bytes, state.finite && (fits || run.spec.scattered)};  // as on the host: run_decode()
   }
   const auto* const merge = std::get_if<Merge>(&primitive);
   const BufferId to = merge != nullptr ? merge->to : std::get<Encode>(primitive).to;
   const bool identity = run.codec_of(to).info().identity;
   const bool varies = compll::size_varies(run.codec_of(to));
-  TaskOutcome outcome{Status::ok(), varies ? lane.outcome_of(room_, at).bytes : run.buffers.bound_of(to), true};
+  TaskOutcome outcome{Status::ok(), varies ? lane.outcome_of(room_, at).coding.bytes : run.buffers.bound_of(to), true};
   if (merge == nullptr && identity) return outcome;  // as it is on the host: the merge looks
   const std::byte* const head = identity ? lane.pinned->view().data : run.state(to).memory.data;
   outcome.finite = compll::says_finite(head);

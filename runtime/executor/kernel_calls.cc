@@ -40,6 +40,7 @@ KernelCall KernelCalls::decode(Slice slice, std::span<const KernelTerm> term, co
   call.terms = term;
   call.out = to.memory;
   call.out_type = to.dtype;
+  call.not_finite = to.not_finite;
   return call;
 }
 

@@ -27,6 +27,7 @@ inline KernelTerm own_term(const GradientRun& run, Slice slice) {
 struct DecodedSlice {
   DeviceView memory;
   DType dtype = DType::kFloat32;
+  DeviceView not_finite = {};  ///< as KernelCall::not_finite
 };
 
 /// Makes calls of kernels for a gradient's tasks: on its own elements, with what its codecs keep, and with their random

@@ -55,14 +55,17 @@ Status KernelQueue::round(const compll::Codec& codec, const compll::EncodeContex
 }
 
 DecodedSlice KernelQueue::decoded(const GradientRun& run, Slice slice) {
-  if (run.is_float32() || !run.codec(Hop::kFirst).info().has_result) return {run.device.memory(slice), run.spec.dtype};
-  return {take_vector(slice.count * sizeof(float)), DType::kFloat32};
+  if (run.is_float32()) return {run.device.memory(slice), DType::kFloat32};
+  if (run.codec(Hop::kFirst).info().has_result) return {take_vector(slice.count * sizeof(float)), DType::kFloat32};
+  return {run.device.memory(slice), run.spec.dtype, not_finite()};
 }
 
 Status KernelQueue::end_decode(const GradientRun& run, Slice slice, const DecodedSlice& from) {
   const compll::Codec& first = run.codec(Hop::kFirst);
   if (!first.info().has_result) return Status::ok();
-  return launch_keeping(run, first, calls_.result(run, slice, from.memory));
+  KernelCall call = calls_.result(run, slice, from.memory);
+  if (!run.is_float32()) call.not_finite = not_finite();
+  return launch_keeping(run, first, call);
 }
 
 Status KernelQueue::begin_merge(const GradientRun& run, const Merge& merge, std::span<const KernelTerm> terms,
@@ -116,7 +119,9 @@ Status KernelQueue::turn(const GradientRun& run, std::uint32_t number) {
   CASYNC_RETURN_IF_ERROR(queue(kernels_.of(*rounds.codec), call));
   if (!last) return make_whole(rounds, number, 1);
   if (run.is_float32()) return Status::ok();
-  return round(run.codec(Hop::kRaw), {}, call.out, run.device.memory(all));
+  const KernelTerm floats{{}, call.out};
+  const DecodedSlice result{run.device.memory(all), run.spec.dtype, not_finite()};
+  return launch(run.codec(Hop::kRaw), KernelCalls::decode(all, {&floats, 1}, result));
 }
 
 }  // namespace casync::runtime

@@ -30,6 +30,8 @@ class KernelQueue {
   virtual Status copy(DeviceView from, DeviceView to) = 0;
   /// Tells that one buffer's residual has been copied to `copy`, where it stays as it was until the task has ended.
   virtual void note_kept(DeviceView /*copy*/) {}
+  /// The word that says of the task under way if its results of half precision are finite, as KernelCall::not_finite.
+  virtual DeviceView not_finite() { return {}; }
   virtual Status queue(CodecKernels& kernels, std::span<const KernelCall> batch) = 0;
   virtual Status queue(TurnKernels& kernels, const TurnCall& call) = 0;
 
@@ -58,7 +60,7 @@ class KernelQueue {
 
  private:
   /// Passes of their own over elements of two bytes, by the codec of their type, whose payload is a head and the
-  /// elements: for turns, and for what is kept as bfloat16.
+  /// elements: widen() for turns, and both for what is kept as bfloat16.
   Status widen(const compll::Codec& codec, DeviceView elements, DeviceView* floats);
   Status round(const compll::Codec& codec, const compll::EncodeContext& context, DeviceView floats, DeviceView memory);
   Status make_whole(const RoundsRun& rounds, std::size_t exchange, float scale);

@@ -49,11 +49,17 @@ class LaneQueue : protected KernelQueue {
     return lane_->pinned->view().slice(room_.plain_at() + at, bytes);
   }
 
-  /// The place for the outcome of a task of the lane, with zeros.
+  /// Sets the words of a task of the lane to zero, and returns the place for its outcome of coding.
   DeviceView take_outcome(std::size_t task) {
+    plan_.calls = std::max(plan_.calls, task + 1);
     if (lane_ == nullptr) return {LaneRoom::kAlignment, sizeof(KernelOutcome)};
     lane_->outcome_of(room_, task) = {};
-    return lane_->pinned->device().slice(room_.outcome_at(task), sizeof(KernelOutcome));
+    return word_at(task, offsetof(LaneOutcome, coding), sizeof(KernelOutcome));
+  }
+  /// The word of the task whose call is listed next: the only one if none is listed.
+  DeviceView not_finite() override {
+    if (lane_ == nullptr) return {LaneRoom::kAlignment, sizeof(KernelWord)};
+    return word_at(lists_.calls.size(), offsetof(LaneOutcome, not_finite), sizeof(KernelWord));
   }
 
   /// Memory for a payload that a task makes. One with coded sections is made where its message leaves from: how much of
@@ -107,6 +113,9 @@ class LaneQueue : protected KernelQueue {
   DeviceLane* const lane_;
 
  private:
+  DeviceView word_at(std::size_t task, Bytes first, Bytes bytes) const {
+    return lane_->pinned->device().slice(room_.outcome_at(task) + first, bytes);
+  }
   Status queue(CodecKernels& kernels, std::span<const KernelCall> batch) override { return queue_call(kernels, batch); }
   Status queue(TurnKernels& kernels, const TurnCall& call) override { return queue_call(kernels, call); }
 

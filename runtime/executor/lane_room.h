@@ -8,6 +8,12 @@
 
 namespace casync::runtime {
 
+/// The words that the kernels of a task set, in pinned memory.
+struct LaneOutcome {
+  KernelOutcome coding;
+  KernelWord not_finite = 0;  ///< as KernelCall::not_finite
+};
+
 /// The sizes of a lane's memory.
 struct LaneRoom {
   static constexpr Bytes kAlignment = 256;
@@ -29,7 +35,7 @@ struct LaneRoom {
   /// Pinned memory has the head of an identity's payload, what each call is filled from, an outcome for each task, then
   /// payloads.
   Bytes call_at(std::size_t call) const { return kAlignment + call * pinned; }
-  Bytes outcome_at(std::size_t task) const { return call_at(kMostCalls) + task * sizeof(KernelOutcome); }
+  Bytes outcome_at(std::size_t task) const { return call_at(kMostCalls) + task * sizeof(LaneOutcome); }
   Bytes plain_at() const { return round_up(outcome_at(calls), kAlignment); }
   Bytes device_bytes() const { return vectors + kernels; }
   Bytes pinned_bytes() const { return plain_at() + plain; }

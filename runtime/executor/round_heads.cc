@@ -12,6 +12,9 @@ namespace {
 constexpr Bytes kSlot = compll::kHeaderBytes;
 static_assert(kSlot == kDevicePayloadHead);
 
+// Place of the word in a head whose first bit says that elements are not finite.
+constexpr Bytes kFlags = 4;
+
 constexpr std::size_t kHops = 4;
 
 std::size_t slot_of(const Buffer& made) { return kHops * made.partition + static_cast<std::size_t>(made.hop); }
@@ -37,7 +40,7 @@ bool RoundHeads::reserve(std::uint32_t gradient, const Buffer& made) {
   return true;
 }
 
-Bytes RoundHeads::bytes() const { return round_up(first_.back() * kSlot, kRoundAlignment); }
+Bytes RoundHeads::bytes() const { return round_up(slots().size(), kRoundAlignment); }
 
 void RoundHeads::place(DeviceView memory, View pinned) {
   memory_ = memory;
@@ -45,17 +48,25 @@ void RoundHeads::place(DeviceView memory, View pinned) {
 }
 
 DeviceView RoundHeads::slot(std::size_t at) const { return memory_.slice(at * kSlot, kSlot); }
-DeviceView RoundHeads::slots() const { return memory_.slice(0, first_.back() * kSlot); }
+DeviceView RoundHeads::slots() const {
+  const std::size_t gradients = first_.size() - 1;
+  return memory_.slice(0, (first_.back() + gradients) * kSlot);
+}
 
 DeviceView RoundHeads::of_payload(std::uint32_t gradient, const Buffer& made) const {
   return slot(first_[gradient] + slot_of(made));
 }
 
+DeviceView RoundHeads::of_result(std::uint32_t gradient) const {
+  return slot(result_slot(gradient)).slice(kFlags, sizeof(KernelWord));
+}
+
 bool RoundHeads::say_finite(std::uint32_t gradient) const {
+  const auto says_finite = [&](std::size_t at) { return compll::says_finite(pinned_.data + at * kSlot); };
   for (std::size_t s = first_[gradient]; s < first_[gradient + 1]; ++s) {
-    if (!compll::says_finite(pinned_.data + s * kSlot)) return false;
+    if (!says_finite(s)) return false;
   }
-  return true;
+  return says_finite(result_slot(gradient));
 }
 
 }  // namespace casync::runtime

@@ -20,7 +20,8 @@ namespace casync::runtime {
 /// that a rank makes leaves its head in a slot on the device, and agree() finds the largest of each byte over all
 /// ranks. The bit of a gradient that is not finite is the same everywhere then.
 ///
-/// Slots are the same on all ranks: one for each partition and hop of a gradient, or for each of its all-reduces.
+/// Slots are the same on all ranks: one for each partition and hop of a gradient, or for each of its all-reduces, and
+/// one for its result, in which kernels say if half precision has made it infinite.
 ///
 /// Threads: the progress thread. Errors: as Stream and RoundTransport.
 class RoundHeads {
@@ -38,6 +39,8 @@ class RoundHeads {
   /// The slot of a payload, and of the sum of an all-reduce.
   DeviceView of_payload(std::uint32_t gradient, const Buffer& made) const;
   DeviceView of_sum(std::uint32_t gradient, std::uint32_t exchange) const { return slot(first_[gradient] + exchange); }
+  /// The word of a result, as KernelCall::not_finite.
+  DeviceView of_result(std::uint32_t gradient) const;
 
   /// Queues a step's beginning: nothing is said.
   Status clear(Stream& stream) const { return stream.fill(slots(), std::byte{0}); }
@@ -50,8 +53,9 @@ class RoundHeads {
  private:
   DeviceView slot(std::size_t at) const;
   DeviceView slots() const;
+  std::size_t result_slot(std::uint32_t gradient) const { return first_.back() + gradient; }
 
-  std::vector<std::size_t> first_;  ///< by gradient; one more: all slots
+  std::vector<std::size_t> first_;  ///< by gradient; one more: all slots of payloads and sums
   std::vector<bool> is_reserved_;   ///< by slot
   DeviceView memory_;
   View pinned_;

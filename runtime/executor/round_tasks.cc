@@ -37,7 +37,7 @@ Status RoundTasks::issue(const RoundPart& part, Stream& stream) {
 }
 
 Status RoundTasks::carry_out(const RoundPart& part) {
-  const std::uint32_t gradient = part.task.gradient;
+  const std::uint32_t gradient = gradient_ = part.task.gradient;
   room_.begin_task();
   if (part.kind == Kind::kTurn) return turn(*runs_[gradient], part.number);
   if (part.kind == Kind::kScale) return scale(gradient, part.number);

@@ -61,13 +61,15 @@ class RoundTasks final : private KernelQueue {
     return stream_ == nullptr ? Status::ok() : stream_->copy(from, to);
   }
   DeviceView take_vector(Bytes bytes) override { return room_.take_vector(bytes); }
+  DeviceView not_finite() override { return heads_.of_result(gradient_); }
 
   const std::span<GradientRun* const> runs_;
   const float scale_;  ///< of the last merge
   const RoundPayloads& payloads_;
   RoundHeads& heads_;
   RoundRoom& room_;
-  Stream* stream_ = nullptr;  ///< null: room is planned
+  Stream* stream_ = nullptr;    ///< null: room is planned
+  std::uint32_t gradient_ = 0;  ///< of the part under way
   std::vector<KernelTerm> terms_;
 };
 

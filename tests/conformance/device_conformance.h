@@ -15,6 +15,7 @@
 #include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/none.h"
 #include "compll/codec/payload.h"
+#include "compll/ops/cpu/convert.h"
 #include "runtime/device/device.h"
 
 namespace casync::test {
@@ -186,6 +187,50 @@ inline void check_fault(DeviceUnderTest& on) {
   }
 }
 
+/// A word says of results in half precision if one is not finite. A call whose results are finite leaves it as it is.
+inline void check_not_finite(DeviceUnderTest& on, const std::string& name) {
+  INFO(name);
+  constexpr Elements kN = 9000;
+  const std::unique_ptr<compll::Codec> codec = std::move(compll::make_codec(name)).value();
+  const auto kernels = std::move(on.device.kernels(name, *codec)).value();
+  const auto in = on.take(kN * sizeof(float), Memory::kDevice), out = on.take(2 * kN, Memory::kDevice);
+  const auto word = on.take(sizeof(runtime::KernelWord), Memory::kPinned);
+  const runtime::KernelTerm raw{{}, in->device()};
+  runtime::KernelCall call;
+  call.function = runtime::KernelFunction::kDecode;
+  call.n = kN;
+  call.terms = {&raw, 1};
+  call.out = out->device();
+  call.not_finite = word->device();
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    call.out_type = dtype;
+    const runtime::KernelRoom room = std::move(kernels->room({&call, 1})).value();
+    const auto memory = on.take(room.device, Memory::kDevice), pinned = on.take(room.pinned, Memory::kPinned);
+    const float largest = dtype == DType::kFloat16 ? 65519.0f : 3.389e38f;
+    const float infinity = std::numeric_limits<float>::infinity();
+    for (const float value : {largest, -1.01f * largest, infinity, std::numeric_limits<float>::quiet_NaN()}) {
+      for (const Elements at : {Elements{0}, Elements{4095}, kN - 1}) {
+        INFO(name_of(dtype) << ", " << value << " at " << at);
+        std::vector<float> values(kN, 1.5f);
+        values[at] = value;
+        std::vector<std::byte> wanted(2 * kN), made(2 * kN);
+        const bool finite = compll::from_float32(values.data(), kN, dtype, wanted.data());
+        CHECK(finite == (value == largest));
+        REQUIRE(on.device.write({reinterpret_cast<const std::byte*>(values.data()), kN * sizeof(float)}, in->device())
+                    .is_ok());
+        fill_with(word->view(), 0);
+        REQUIRE(kernels->issue({&call, 1}, memory->device(), pinned->view(), *on.stream).is_ok());
+        REQUIRE(on.over().is_ok());
+        runtime::KernelWord told = 0;
+        std::memcpy(&told, word->view().data, sizeof told);
+        CHECK(told == (finite ? 0u : 1u));
+        REQUIRE(on.device.read(out->device(), {made.data(), made.size()}).is_ok());
+        CHECK(made == wanted);
+      }
+    }
+  }
+}
+
 /// The turns of a codec that exchanges within a step, of one rank: their floats are the codec's.
 inline void check_turns(DeviceUnderTest& on, const std::string& name) {
   INFO(name);
@@ -353,6 +398,10 @@ inline void check_device(runtime::Device& device) {
     for (const char* name : {"none", "int4", "onebit", "topk", "topk_coded"}) check_kernels(on, name);
     check_greatest(on);
     check_fault(on);
+  }
+
+  SECTION("results in half precision that are not finite") {
+    for (const char* name : {"none", "int4", "fp16", "topk"}) check_not_finite(on, name);
   }
 
   SECTION("turns of a codec that exchanges within a step") { check_turns(on, "powersgd"); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements of gradients in memory: float32, float16 or bfloat16. Kernels load them as float32, which is exact, and round
-// what they store to nearest even: the bits are the host's (compll/ops/cpu/convert.h), also of NaN. Each access
+// Elements of gradients in memory: float32, float16 or bfloat16. Kernels load them as float32, which is exact, and
+// round what they store to nearest even: the bits are the host's (compll/ops/cpu/convert.h), also of NaN. Each access
 // branches on the type, which all threads of a tile have in common.
 #pragma once
 
@@ -161,10 +161,12 @@ class Elements {
   ElementType type_;
 };
 
-/// A vector to write, which may be read, too.
+/// The `out` of a segment: a vector to write, which may be read, too. The segment hears of elements of half precision
+/// that are not finite. Borrows the segment.
 class Results : public Elements {
  public:
-  COMPLL_BOTH Results(void* at, ElementType type) : Elements(at, type), at_(static_cast<unsigned char*>(at)) {}
+  COMPLL_BOTH explicit Results(const Segment& segment)
+      : Elements(segment.out, segment.out_type), at_(static_cast<unsigned char*>(segment.out)), segment_(segment) {}
 
   /// One element: an array's, as a pointer has it.
   class Reference {
@@ -187,14 +189,21 @@ class Results : public Elements {
       for (uint32_t k = 0; k < kCount; ++k) floats(i)[k * stride] = x[k];
       return;
     }
+    uint64_t infinite = 0;
 #pragma unroll
-    for (uint32_t k = 0; k < kCount; ++k) codes(i)[k * stride] = static_cast<unsigned short>(rounded(x[k]));
+    for (uint32_t k = 0; k < kCount; ++k) {
+      const uint32_t code = rounded(x[k]);
+      codes(i)[k * stride] = static_cast<unsigned short>(code);
+      infinite |= infinite_of(code);
+    }
+    tell(infinite);
   }
   /// Stores four neighbours, of which `rest` are there.
   __device__ __forceinline__ void store(const Quad<float>& values, uint64_t i, uint32_t rest) const {
     if (is_float32()) return store_floats(values, floats(i), rest);
     unsigned short* const to = codes(i);
     const uint64_t four = rounded(values);
+    tell(infinite_of(rest >= 4 ? four : four & ((uint64_t{1} << 16 * rest) - 1)));
     if (rest >= 4 && reinterpret_cast<uint64_t>(to) % 8 == 0) return store_word(to, four);
 #pragma unroll
     for (uint32_t k = 0; k < 4; ++k) {
@@ -208,11 +217,15 @@ class Results : public Elements {
       for (uint32_t r = 0; r < kRowsAtOnce; ++r) store_aligned(x[r], floats(i) + r * stride);
       return;
     }
+    uint64_t infinite = 0;
 #pragma unroll
     for (uint32_t r = 0; r < kRowsAtOnce; ++r) {
       const uint32_t low = rounded(x[r][0], x[r][1]), high = rounded(x[r][2], x[r][3]);
-      store_word(codes(i) + r * stride, uint64_t{high} << 32 | low);
+      const uint64_t four = uint64_t{high} << 32 | low;
+      store_word(codes(i) + r * stride, four);
+      infinite |= infinite_of(four);
     }
+    tell(infinite);
   }
 
  private:
@@ -230,15 +243,30 @@ class Results : public Elements {
     for (uint32_t k = 0; k < 4; ++k) four |= uint64_t{rounded(values[k])} << 16 * k;
     return four;
   }
+  /// Returns not 0 if one of four codes has an exponent of ones only: infinity or NaN. A sum with the exponent's least
+  /// bit carries into the sign's place then, and no further.
+  COMPLL_BOTH uint64_t infinite_of(uint64_t four) const {
+    constexpr uint64_t kEach = 0x0001000100010001u;
+    const uint64_t exponents = is_bfloat16() ? 0x7f80u * kEach : 0x7c00u * kEach;
+    const uint64_t least_bits = is_bfloat16() ? 0x80u * kEach : 0x400u * kEach;
+    return ((four & exponents) + least_bits) & 0x8000u * kEach;
+  }
+  /// Threads that tell the same thing store the same word.
+  COMPLL_BOTH void tell(uint64_t infinite) const {
+    if (infinite != 0 && segment_.not_finite != nullptr) *in_global(segment_.not_finite) = 1;
+  }
   COMPLL_BOTH void store(float x, uint64_t i) const {
     if (is_float32()) {
       *floats(i) = x;
-    } else {
-      *codes(i) = static_cast<unsigned short>(rounded(x));
+      return;
     }
+    const uint32_t code = rounded(x);
+    *codes(i) = static_cast<unsigned short>(code);
+    tell(infinite_of(code));
   }
 
   unsigned char* at_;
+  const Segment& segment_;
 };
 
 }  // namespace casync::compll::cuda

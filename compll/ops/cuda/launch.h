@@ -57,6 +57,8 @@ struct Segment {
   float scale = 1;                               ///< merge: the sum is multiplied by it
   ElementType in_type = ElementType::kFloat32;   ///< of `in`: encode. Turns and results read float32
   ElementType out_type = ElementType::kFloat32;  ///< of `out`: decode and result. The last turn writes float32
+  /// Set to 1 by kernels that store an infinity or NaN to an `out` of half precision; null: the caller does not ask.
+  uint32_t* not_finite = nullptr;
   const float* residual_in = nullptr;
   float* residual_out = nullptr;
   unsigned char* payload = nullptr;  ///< encode and merge: the code's address

@@ -183,7 +183,7 @@ __device__ __forceinline__ void decode_tile(const Launch& launch) {
   const typename Decoder::Sections at(segment.n, launch.codec.log2_block);
   const uint32_t tile = tile_of(unit_of(Codec::kHasBlocks, Codec::kOrdered, launch.codec.block));
   const uint64_t first = uint64_t{blockIdx.x - segment.first_tile} * tile, end = least(first + tile, segment.n);
-  const Results out(segment.out, segment.out_type);
+  const Results out(segment);
   const auto exactly = [&](uint64_t i) {
     const uint32_t rest = i < end ? static_cast<uint32_t>(least<uint64_t>(end - i, 4)) : 0;
     Quad<float> sum = {};
@@ -223,7 +223,7 @@ template <class Codec, class Result>
 __device__ __forceinline__ void result_of_tile(const Launch& launch) {
   for_tile<Codec, Gradient>(launch, [](const auto& work, const Gradient& decoded) {
     const uint64_t first = uint64_t{blockIdx.x - work.segment.first_tile} * tile_of(work.unit);
-    const Results out(work.segment.out, work.segment.out_type);
+    const Results out(work.segment);
 #pragma unroll 1
     for (uint64_t i = first + 4 * threadIdx.x; i < work.end; i += 4 * kThreads) {
       const uint32_t rest = static_cast<uint32_t>(least<uint64_t>(work.end - i, 4));

@@ -176,7 +176,7 @@ struct Part {
   /// The memory of what a turn makes.
   __device__ float* made() const { return in_global(static_cast<float*>(segment.out)); }
   /// The memory of what is decoded, and of a result.
-  __device__ Results out() const { return {segment.out, segment.out_type}; }
+  __device__ Results out() const { return Results(segment); }
   __device__ RandomStream random() const { return {launch.seed, segment.gradient, launch.step, segment.first}; }
 
   /// The program's sizes and places of the segment: a reference to shared memory, or a value if there is no room.

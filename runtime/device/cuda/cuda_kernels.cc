@@ -112,6 +112,7 @@ class CudaKernels final : public CodecKernels {
     }
     segment.out = pointer<void>(call.out);
     segment.out_type = element_type(call.out_type);
+    segment.not_finite = pointer<KernelWord>(call.not_finite);
     if (!call.kept_in.is_null()) give_kept(call, segment);
     return segment;
   }

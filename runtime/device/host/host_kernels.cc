@@ -67,7 +67,8 @@ class HostKernels final : public CodecKernels {
   }
   void round_into(const KernelCall& call) const {
     if (call.out_type == DType::kFloat32) return;
-    compll::from_float32(out_.data(), call.n, call.out_type, host_view(call.out).data);
+    const bool finite = compll::from_float32(out_.data(), call.n, call.out_type, host_view(call.out).data);
+    if (!finite && !call.not_finite.is_null()) *reinterpret_cast<KernelWord*>(host_view(call.not_finite).data) = 1;
   }
 
   static compll::Residual kept(const KernelCall& call) {

@@ -306,16 +306,30 @@ TEST_CASE("cuda operations: half precision is widened and rounded as the host do
     }
     std::vector<std::uint16_t> expected(all.size()), made(all.size());
     from_float32(all.data(), all.size(), dtype, expected.data());
-    const cuda::Results results(made.data(), type);
-    for (std::size_t i = 0; i < all.size(); ++i) results[i] = all[i];
+    cuda::uint32_t not_finite = 0;
+    cuda::Segment segment;
+    segment.out = made.data();
+    segment.out_type = type;
+    segment.not_finite = &not_finite;
+    const cuda::Results results(segment);
+    std::size_t untold = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      not_finite = 0;
+      results[i] = all[i];
+      std::uint16_t code = 0;
+      untold += (not_finite == 0) != from_float32(&all[i], 1, dtype, &code);
+    }
     CHECK(made == expected);
+    CHECK(untold == 0);
     // Four at a time, from any address on.
     for (std::size_t first : {0, 1, 2, 3, 4}) {
       for (std::uint32_t rest = 0; rest < 6; ++rest) {
         std::vector<std::uint16_t> few(12, 0x1234), wanted = few;
-        const cuda::Quad<float> quad = {{1.5f, -0.0f, 3e38f, 0x1p-25f}};
-        cuda::Results(few.data(), type).store(quad, first, rest);
-        from_float32(quad.v, std::min(rest, 4u), dtype, wanted.data() + first);
+        const cuda::Quad<float> quad = {{1.5f, -0.0f, 3.4e38f, 0x1p-25f}};
+        segment.out = few.data();
+        not_finite = 0;
+        cuda::Results(segment).store(quad, first, rest);
+        CHECK((not_finite == 0) == from_float32(quad.v, std::min(rest, 4u), dtype, wanted.data() + first));
         CHECK(few == wanted);
         const cuda::Quad<float> back = elements.quad<cuda::Exact>(15360 + first, rest);
         for (std::uint32_t k = 0; k < 4; ++k) CHECK(back[k] == (k < rest ? values[15360 + first + k] : 0.0f));

@@ -57,6 +57,21 @@ TEST_CASE("round heads: once ranks have agreed, all know of each gradient if som
   }
 }
 
+TEST_CASE("round heads: once ranks have agreed, all know of each gradient if some rank's result is not finite") {
+  HeadsSide one(0, {"int8", "int8", "powersgd"}), other(1, {"int8", "int8", "powersgd"});
+  for (const std::uint32_t gradient : {1u, 2u}) {
+    *reinterpret_cast<KernelWord*>(host_view(other.heads.of_result(gradient)).data) = 1;
+  }
+  for (HeadsSide* side : {&one, &other}) REQUIRE(side->heads.agree(side->rank.transport).is_ok());
+  test::join(one.rank.transport, other.rank.transport);
+  for (HeadsSide* side : {&one, &other}) {
+    REQUIRE(side->heads.download(*side->rank.stream).is_ok());
+    CHECK(side->heads.say_finite(0));
+    CHECK_FALSE(side->heads.say_finite(1));
+    CHECK_FALSE(side->heads.say_finite(2));
+  }
+}
+
 TEST_CASE("round heads: slots lie apart, in memory of the size that was asked for") {
   const HeadsSide side(0, {"int8", "", "powersgd"});
   const RoundHeads& heads = side.heads;
@@ -64,6 +79,9 @@ TEST_CASE("round heads: slots lie apart, in memory of the size that was asked fo
   std::vector<std::uint64_t> slots{heads.of_payload(0, kContribution).address(), heads.of_payload(0, kResult).address(),
                                    heads.of_sum(1, 0).address(), heads.of_sum(2, 0).address(),
                                    heads.of_sum(2, 1).address()};
+  const Bytes of_word = heads.of_result(0).address() - heads.of_sum(2, 1).address() - compll::kHeaderBytes;
+  CHECK(of_word + sizeof(KernelWord) <= compll::kHeaderBytes);
+  for (std::uint32_t g = 0; g < 3; ++g) slots.push_back(heads.of_result(g).address() - of_word);
   for (std::size_t i = 1; i < slots.size(); ++i) CHECK(slots[i] >= slots[i - 1] + compll::kHeaderBytes);
   CHECK(slots.front() == first);
   CHECK(slots.back() + compll::kHeaderBytes <= first + heads.bytes());

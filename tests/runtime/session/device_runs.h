@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -109,6 +110,13 @@ inline std::vector<std::vector<float>> awkward_for_halves(int rank, std::uint32_
   all[1][3] = 1e-7f;  // denormal as float16
   all[1][4] = 6e4f;   // near to its largest
   all[0][7] = -0.0f;
+  return all;
+}
+
+/// The same where the sum of two ranks' first gradients is infinite as float16 in step 1.
+inline std::vector<std::vector<float>> too_large_for_float16(int rank, std::uint32_t step) {
+  std::vector<std::vector<float>> all = gaussians(rank, step);
+  if (step == 1) std::fill(all[0].begin(), all[0].end(), 4e4f);
   return all;
 }
 

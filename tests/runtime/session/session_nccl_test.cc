@@ -71,6 +71,25 @@ TEST_CASE("session over nccl: gradients in half precision have the bytes of thos
   }
 }
 
+TEST_CASE("session over nccl: a result that is too large for float16 is not finite, as over loopback") {
+  for (const char* codec : {"none", "int8", "powersgd"}) {
+    INFO(codec);
+    const PlanFile plan("seed: 5 " + plan_of(codec));
+    AllSeen seen[2];
+    for (const bool with_nccl : {false, true}) {
+      const auto configure = [&](SessionOptions& options) {
+        options.plan_file = plan.path();
+        options.op = ReduceOp::kSum;
+        if (with_nccl) over_nccl(options);
+      };
+      CHECK(run_steps(2, with_nccl, configure, seen[with_nccl], too_large_for_float16, "loopback", DType::kFloat16) ==
+            "");
+    }
+    CHECK(difference(seen[0], seen[1]) == "");
+    for (const Seen& rank : seen[1]) CHECK(rank.steps == std::vector<std::string>{"1", "0g0", "1"});
+  }
+}
+
 TEST_CASE("session over nccl: half precision takes no pass of its own, neither a launch nor a copy more than float32") {
   const auto calls_of = [](const char* codec, DType dtype) {
     const auto calls = [] {
