@@ -31,6 +31,7 @@ Result<DriverApi> load() {
   take("cuDevicePrimaryCtxRelease_v2", api.release_context);
   take("cuCtxPushCurrent_v2", api.push_context);
   take("cuCtxPopCurrent_v2", api.pop_context);
+  take("cuThreadExchangeStreamCaptureMode", api.exchange_capture_mode);
   take("cuModuleLoadData", api.load_module);
   take("cuModuleGetFunction", api.function);
   take("cuFuncSetAttribute", api.set_function_attribute);
@@ -50,6 +51,7 @@ Result<DriverApi> load() {
   take("cuStreamDestroy_v2", api.end_stream);
   take("cuStreamSynchronize", api.wait_for_stream);
   take("cuStreamWaitEvent", api.wait_in_stream);
+  take("cuStreamIsCapturing", api.is_capturing);
   take("cuLaunchHostFunc", api.call_host);
   take("cuEventCreate", api.make_event);
   take("cuEventDestroy_v2", api.end_event);

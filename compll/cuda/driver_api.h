@@ -28,6 +28,7 @@ struct DriverApi {
   Code (*release_context)(DeviceId device) = nullptr;
   Code (*push_context)(Handle context) = nullptr;  ///< makes it the calling thread's, until pop_context
   Code (*pop_context)(Handle* context) = nullptr;
+  Code (*exchange_capture_mode)(int* mode) = nullptr;  ///< of the calling thread; `mode` becomes the one that it had
 
   Code (*load_module)(Handle* module, const void* image) = nullptr;
   Code (*function)(Handle* function, Handle module, const char* name) = nullptr;
@@ -51,6 +52,7 @@ struct DriverApi {
   Code (*end_stream)(Handle stream) = nullptr;
   Code (*wait_for_stream)(Handle stream) = nullptr;
   Code (*wait_in_stream)(Handle stream, Handle event, unsigned flags) = nullptr;
+  Code (*is_capturing)(Handle stream, int* status) = nullptr;
   Code (*call_host)(Handle stream, HostFunction function, void* user) = nullptr;  ///< which may not call the driver
 
   Code (*make_event)(Handle* event, unsigned flags) = nullptr;
@@ -66,8 +68,11 @@ struct DriverApi {
   static constexpr unsigned kWithoutTiming = 2;  ///< of an event
   static constexpr unsigned kPortable = 1;       ///< of pinned memory: it is so for every context
   // Attributes of a pointer: the kind of its memory, and the device that has it.
-  static constexpr int kMemoryKind = 2, kOrdinal = 9, kDeviceMemory = 2;
-  static constexpr Code kInvalidValue = 1, kOutOfMemory = 2, kNotReady = 600;
+  static constexpr int kMemoryKind = 2, kOrdinal = 9, kHostMemory = 1, kDeviceMemory = 2;
+  // A thread's mode in which its calls end no capture of a stream into a graph, and the status of a stream that is not
+  // captured.
+  static constexpr int kRelaxedCapture = 2, kCaptureNone = 0;
+  static constexpr Code kInvalidValue = 1, kOutOfMemory = 2, kNotReady = 600, kCaptureImplicit = 906;
 };
 
 }  // namespace casync::compll

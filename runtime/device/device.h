@@ -34,6 +34,10 @@ class Device {
   /// OK: a stream of this device can read and write it. InvalidArgument: whose memory it is.
   virtual Status check(DeviceView memory) const = 0;
 
+  /// OK: work can wait for what is queued in `stream`, which a framework made. InvalidArgument: it is captured into a
+  /// graph, so that nothing runs there now.
+  virtual Status check_stream(void* /*stream*/) const { return Status::ok(); }
+
   /// A stream of its own. `urgent`: what is queued there goes ahead of other work, as far as the device knows how.
   virtual Result<std::unique_ptr<Stream>> make_stream(bool urgent) = 0;
   virtual Result<std::unique_ptr<Event>> make_event() = 0;

@@ -20,6 +20,7 @@ class WrappingDevice : public Device {
     return inner_->allocate(bytes, kind);
   }
   Status check(DeviceView memory) const override { return inner_->check(memory); }
+  Status check_stream(void* stream) const override { return inner_->check_stream(stream); }
 
   Result<std::unique_ptr<Stream>> make_stream(bool urgent) override { return inner_->make_stream(urgent); }
   Result<std::unique_ptr<Event>> make_event() override { return inner_->make_event(); }

@@ -10,9 +10,10 @@ void Bell::ring(void* bell) {
   self.rung_.fetch_add(1);
 }
 
-void Bell::silence() {
+bool Bell::silence() {
   const std::lock_guard lock(mutex_);
   transport_ = nullptr;
+  return is_at_rest();
 }
 
 }  // namespace casync::runtime

@@ -18,8 +18,8 @@ class Bell {
  public:
   explicit Bell(Transport& transport) : transport_(&transport) {}
   static void ring(void* bell);
-  /// From here on a ring wakes nobody.
-  void silence();
+  /// From here on a ring wakes nobody. Returns is_at_rest(): then no ring is under way either, and the bell may end.
+  bool silence();
   /// Notes that it will ring once more.
   void asked() { ++asked_; }
   /// Returns true if it has rung as often as it was asked to.

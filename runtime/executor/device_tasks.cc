@@ -275,8 +275,7 @@ bool DeviceTasks::come_to_rest(Clock::time_point deadline) {
     if (at_rest || Clock::now() >= deadline) break;
     std::this_thread::sleep_for(kRestPause);
   }
-  bell_->silence();
-  if (!bell_->is_at_rest()) keep_for_ever(bell_);
+  if (!bell_->silence()) keep_for_ever(bell_);
   if (taken_.empty()) return true;
   log().error("{}: {} tasks have not ended: their memory is kept until the process ends", device_.name(),
               taken_.size());

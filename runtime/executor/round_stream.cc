@@ -58,8 +58,7 @@ void RoundStream::close(Clock::time_point deadline) {
 }
 
 void RoundStream::silence() {
-  bell_->silence();
-  if (!bell_->is_at_rest()) keep_for_ever({bell_, nullptr, nullptr});
+  if (!bell_->silence()) keep_for_ever({bell_, nullptr, nullptr});
 }
 
 bool RoundStream::come_to_rest(Clock::time_point deadline) {

@@ -78,8 +78,9 @@ Status check_memory(const Device& device, const GradientSpec& gradient, const Su
   }
   if (memory.size() > 0 && memory.is_null()) return refused("no memory");
   if (memory.address() % bytes_of(gradient.dtype) != 0) return refused("its memory is not aligned to its elements");
-  const Status owned = device.check(memory);
-  return owned ? owned : Status(owned.code(), refused(owned.message()).message());
+  Status usable = device.check(memory);
+  if (usable) usable = device.check_stream(submission.stream);
+  return usable ? usable : Status(usable.code(), refused(usable.message()).message());
 }
 
 }  // namespace casync::runtime

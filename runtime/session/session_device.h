@@ -22,8 +22,8 @@ Result<std::unique_ptr<Device>> open_device(const std::string& name, int local_r
 /// CASYNC_PINNED_MB is no such number.
 Result<std::unique_ptr<Device>> open_device(const SessionOptions& options, const Launch& launch);
 
-/// InvalidArgument: the memory of this submission is not the session's device's, or cannot hold the gradient.
-/// Unavailable: the device has failed.
+/// InvalidArgument: the memory of this submission is not the session's device's, or cannot hold the gradient, or its
+/// stream is captured into a graph. Unavailable: the device has failed.
 Status check_memory(const Device& device, const GradientSpec& gradient, const Submission& submission);
 
 /// A submission was refused because the device has failed, which ends the job: other ranks wait for the gradients.

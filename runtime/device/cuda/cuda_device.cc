@@ -85,6 +85,16 @@ class CudaDevice final : public Device {
     return invalid_argument("its memory is on cuda:" + std::to_string(ordinal) + ", and the session is on " + name_);
   }
 
+  Status check_stream(void* stream) const override {
+    int status = Api::kCaptureNone;
+    const Api::Code code = calls_.in_context([&](const Api& api) { return api.is_capturing(stream, &status); });
+    // The default stream would wait for one that is captured.
+    if (code == Api::kCaptureImplicit || (code == 0 && status != Api::kCaptureNone)) {
+      return invalid_argument("its stream is captured into a CUDA graph: submit it outside of the capture");
+    }
+    return code == 0 ? Status::ok() : calls_.error("cuStreamIsCapturing", code);
+  }
+
   Result<std::unique_ptr<Stream>> make_stream(bool urgent) override {
     auto stream = std::make_unique<CudaStream>(calls_);
     CASYNC_RETURN_IF_ERROR(stream->make(urgent));

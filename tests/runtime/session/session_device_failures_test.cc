@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/compll/cuda/emulated/driver.h"
+#include "tests/compll/cuda/emulated/streams.h"
 #include "tests/runtime/session/emulated_steps.h"
 #include "tests/runtime/session/wrapped_transport.h"
 
@@ -87,6 +88,37 @@ TEST_CASE("session on a GPU: a device that has failed when a gradient is submitt
     const std::string words = "an illegal memory access was encountered (CUDA 700)";
     const std::size_t first = complaints.find(words);
     CHECK((first != std::string::npos && complaints.find(words, first + 1) != std::string::npos));
+  }
+}
+
+TEST_CASE("session on a GPU: a stream that is captured into a graph is refused, and captures of other streams go on") {
+  for (const char* text : {"default { codec { name: \"int4\" } }", "staleness: 1 default { codec { name: \"int4\" } }",
+                           "group { name: \"all\" gradient: \"layer\" codec { name: \"int4\" } }"}) {
+    INFO(text);
+    const PlanFile plan(text);
+    const std::string complaints =
+        with_sessions(2, on_gpu_by(plan), [&](Session& session, RankContext& context) -> std::string {
+          Program program, other;
+          const Result<GradientId> id = declare(session, "layer", 5000);
+          auto floats = program.floats(5000);
+          const Submission one = program.submission(*id, floats);
+          emulated::begin_capture(program.stream());
+          const Status refused = session.submit({&one, 1}).status();
+          emulated::end_capture(program.stream());
+          if (refused.code() != StatusCode::kInvalidArgument) return "not refused: " + refused.text();
+          if (refused.message().find("gradient layer: its stream is captured") == std::string::npos) {
+            return refused.text();
+          }
+          emulated::begin_capture(other.stream());
+          for (std::uint32_t step = 0; step < 4; ++step) {
+            program.write(floats, contribution(context.rank, 5000, step));
+            Status status = session.submit({&one, 1}).status();
+            if (status) status = session.step().status();
+            if (!status) return status.text();
+          }
+          return emulated::end_capture(other.stream()) ? "" : "a call has ended the capture";
+        });
+    CHECK(complaints == "");
   }
 }
 

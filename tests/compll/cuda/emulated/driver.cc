@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/compll/cuda/emulated/driver.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -14,14 +15,12 @@
 #include <vector>
 
 #include "compll/ops/cuda/launch.h"
+#include "tests/compll/cuda/emulated/functions.h"
 #include "tests/compll/cuda/emulated/launch.h"
 #include "tests/compll/cuda/emulated/memory.h"
 #include "tests/compll/cuda/emulated/streams.h"
-#include "tests/compll/cuda/support/codecs.h"
 
 namespace casync::compll::emulated {
-
-extern "C" const cuda::Kernels* casync_greatest_kernels();
 
 namespace {
 
@@ -30,52 +29,6 @@ using Handle = DriverApi::Handle;
 using Memory = DriverApi::Memory;
 
 constexpr Code kNoDevice = 100, kNoSuchDevice = 101, kNotFound = 500;
-constexpr int kMostDevices = 8;
-
-/// A kernel, the one that tells sizes, or one that codes.
-struct Function {
-  cuda::Kernel kernel = nullptr;
-  cuda::SizesKernel sizes = nullptr;
-  cuda::CodingKernel coding = nullptr;
-};
-
-std::map<std::string, Function> all_functions() {
-  std::map<std::string, Function> all;
-  const auto add = [&](const std::string& codec, const std::string& name, cuda::Kernel kernel) {
-    if (kernel != nullptr) all["casync_" + codec + "_" + name] = {kernel, nullptr, nullptr};
-  };
-  std::vector<const cuda::Kernels*> tiles = test::kernels_of_codecs();
-  tiles.push_back(casync_greatest_kernels());
-  for (const cuda::Kernels* each : tiles) {
-    add(each->name, "encode", each->encode);
-    add(each->name, "merge", each->merge);
-    add(each->name, "decode", each->decode);
-    add(each->name, "result", each->result);
-    add(each->name, "encode_statistics", each->encode_statistics);
-    add(each->name, "merge_statistics", each->merge_statistics);
-  }
-  for (const cuda::VectorFormKernels* each : test::kernels_of_vector_form()) {
-    add(each->name, "encode", each->encode.kernel);
-    add(each->name, "merge", each->merge.kernel);
-    add(each->name, "decode", each->decode.kernel);
-    add(each->name, "result", each->result.kernel);
-    all["casync_" + std::string(each->name) + "_sizes"].sizes = each->sizes;
-  }
-  for (const cuda::RoundsKernels* each : test::kernels_of_rounds()) {
-    for (std::uint32_t turn = 0; turn <= each->rounds; ++turn) {
-      add(each->name, "turn_" + std::to_string(turn), each->turns[turn].kernel);
-    }
-    all["casync_" + std::string(each->name) + "_sizes"].sizes = each->sizes;
-  }
-  for (const cuda::CodingKernels* each : test::kernels_of_coding()) {
-    const std::string codec = "casync_" + std::string(each->name);
-    all[codec + "_code"].coding = each->code;
-    all[codec + "_join"].coding = each->join;
-    all[codec + "_find"].coding = each->find;
-    all[codec + "_read"].coding = each->read;
-  }
-  return all;
-}
 
 int devices = 1;
 std::atomic<std::size_t> slow_bytes{0};  ///< of a copy to the host that takes slow_ms
@@ -96,16 +49,21 @@ void count(const char* name) {
 /// Device `i`'s context is the address of the i-th of these. Each thread has a stack of those that it made current.
 char contexts[kMostDevices];
 thread_local std::vector<Handle> current;
+thread_local bool in_host_function = false;  ///< of a stream
 int device_here() { return static_cast<int>(static_cast<char*>(current.back()) - contexts); }
 
 /// The device whose context is the calling thread's, and the error of a call by this name.
 struct Call {
-  explicit Call(const char* name) : code(error()) {
+  /// `may_wait`: it ends captures.
+  explicit Call(const char* name, bool may_wait = false) : code(error()) {
     count(name);
-    if (current.empty()) {
+    if (in_host_function) {
+      code = kNotPermitted;
+    } else if (current.empty()) {
       code = kNoContext;
     } else {
       device = device_here();
+      if (code == 0 && may_wait) code = end_captures();
     }
   }
   Code code = 0;
@@ -125,6 +83,8 @@ Code error_text(Code error, const char** text) {
           : error == kInvalidHandle          ? "invalid resource handle"
           : error == kInvalidValue           ? "invalid argument"
           : error == kNoContext              ? "invalid device context"
+          : error == kNotPermitted           ? "operation not permitted"
+          : error == kCaptureUnsupported     ? "operation not permitted when stream is capturing"
           : error == DriverApi::kOutOfMemory ? "out of memory"
                                              : "unknown error";
   return 0;
@@ -161,20 +121,24 @@ Code pop_context(Handle* context) {
 }
 
 Code load_module(Handle* module, const void*) {
-  static std::map<std::string, Function> all = all_functions();
-  const Call call("cuModuleLoadData");
-  *module = &all;
+  static auto& all = *new std::array<Functions, kMostDevices>(functions_by_device());
+  const Call call("cuModuleLoadData", true);
+  *module = &all[static_cast<std::size_t>(call.device)];
   return call.code;
 }
 Code function(Handle* function, Handle module, const char* name) {
-  auto& all = *static_cast<std::map<std::string, Function>*>(module);
+  const Call call("cuModuleGetFunction");
+  if (call.code != 0) return call.code;
+  auto& all = *static_cast<Functions*>(module);
   const auto found = all.find(name);
   if (found == all.end()) return kNotFound;
   *function = &found->second;
   return 0;
 }
-Code set_function_attribute(Handle, int, int) { return 0; }
-Code blocks_at_once(int* blocks, Handle, int, std::size_t) { return *blocks = 1, 0; }
+Code set_function_attribute(Handle, int, int) { return Call("cuFuncSetAttribute").code; }
+Code blocks_at_once(int* blocks, Handle, int, std::size_t) {
+  return *blocks = 1, Call("cuOccupancyMaxActiveBlocksPerMultiprocessor").code;
+}
 
 /// One kernel at a time: fibres have one machine.
 void run_kernel(const std::function<void()>& kernel) {
@@ -190,6 +154,8 @@ Code launch_kernel(Handle function, unsigned grid, unsigned, unsigned, unsigned 
   const Call call("cuLaunchKernel");
   if (call.code != 0) return call.code;
   const auto& called = *static_cast<Function*>(function);
+  if (called.device != call.device) return kInvalidHandle;
+  if (grid == 0 || threads == 0 || threads > 1024) return kInvalidValue;
   std::function<void()> kernel;
   if (called.sizes != nullptr) {
     kernel = [sizes = called.sizes, told = *static_cast<cuda::Sizes**>(arguments[0]),
@@ -208,27 +174,29 @@ Code launch_kernel(Handle function, unsigned grid, unsigned, unsigned, unsigned 
 }
 
 Code allocate(Memory* memory, std::size_t bytes) {
-  const Call call("cuMemAlloc_v2");
+  const Call call("cuMemAlloc_v2", true);
   return call.code != 0 ? call.code : take_device_memory(memory, bytes, call.device);
 }
 Code free_memory(Memory memory) {
-  const Call call("cuMemFree_v2");
+  const Call call("cuMemFree_v2", true);
   return call.code != 0 ? call.code : give_back_device_memory(memory);
 }
 Code allocate_pinned(void** memory, std::size_t bytes, unsigned) {
-  const Call call("cuMemHostAlloc");
+  const Call call("cuMemHostAlloc", true);
   return call.code != 0 ? call.code : take_pinned(memory, bytes);
 }
 Code free_pinned(void* memory) {
-  const Call call("cuMemFreeHost");
+  const Call call("cuMemFreeHost", true);
   return call.code != 0 ? call.code : give_back_pinned(memory);
 }
 Code pointer_attribute(void* value, int attribute, Memory at) {
   const Call call("cuPointerGetAttribute");
+  if (call.code != 0) return call.code;
   const std::optional<int> device = device_of(at, 1);
-  if (!device) return kInvalidValue;
-  *static_cast<int*>(value) = attribute == DriverApi::kOrdinal ? *device : DriverApi::kDeviceMemory;
-  return call.code;
+  if (!device && !is_pinned(pointer<void>(at), 1)) return kInvalidValue;
+  const int kind = device ? DriverApi::kDeviceMemory : DriverApi::kHostMemory;
+  *static_cast<int*>(value) = attribute == DriverApi::kOrdinal ? device.value_or(call.device) : kind;
+  return 0;
 }
 
 Code upload(Memory to, const void* from, std::size_t bytes, Handle stream) {
@@ -269,7 +237,9 @@ Code fill(Memory at, unsigned char value, std::size_t bytes, Handle stream) {
   return enqueue(stream, call.device, [=] { std::memset(pointer<void>(at), value, bytes); });
 }
 
-Code stream_priorities(int* least, int* greatest) { return *least = 0, *greatest = -5, 0; }
+Code stream_priorities(int* least, int* greatest) {
+  return *least = 0, *greatest = -5, Call("cuCtxGetStreamPriorityRange").code;
+}
 Code make_stream_here(Handle* stream, unsigned, int) {
   const Call call("cuStreamCreateWithPriority");
   if (call.code == 0) *stream = make_stream(call.device);
@@ -281,16 +251,25 @@ Code end_stream_here(Handle stream) {
   return call.code;
 }
 Code wait_for_stream(Handle stream) {
-  const Call call("cuStreamSynchronize");
+  const Call call("cuStreamSynchronize", true);
   return call.code != 0 ? call.code : wait_for(stream);
 }
 Code wait_in_stream(Handle stream, Handle event, unsigned) {
   const Call call("cuStreamWaitEvent");
   return call.code != 0 ? call.code : wait_in(stream, event, call.device);
 }
+Code is_capturing_here(Handle stream, int* status) {
+  const Call call("cuStreamIsCapturing");
+  return call.code != 0 ? call.code : is_capturing(stream, status);
+}
 Code call_host(Handle stream, DriverApi::HostFunction function, void* user) {
   const Call call("cuLaunchHostFunc");
-  return call.code != 0 ? call.code : enqueue(stream, call.device, [=] { function(user); });
+  if (call.code != 0) return call.code;
+  return enqueue(stream, call.device, [=] {
+    in_host_function = true;
+    function(user);
+    in_host_function = false;
+  });
 }
 
 Code make_event_here(Handle* event, unsigned flags) {
@@ -308,7 +287,7 @@ Code record_event(Handle event, Handle stream) {
   return call.code != 0 ? call.code : record(event, stream, call.device);
 }
 Code query_event(Handle event) {
-  const Call call("cuEventQuery");
+  const Call call("cuEventQuery", true);
   return call.code != 0 ? call.code : query(event);
 }
 Code time_between(float* milliseconds, Handle begin, Handle end) {
@@ -330,6 +309,7 @@ const DriverApi& driver() {
                                 .release_context = release_context,
                                 .push_context = push_context,
                                 .pop_context = pop_context,
+                                .exchange_capture_mode = exchange_capture_mode,
                                 .load_module = load_module,
                                 .function = function,
                                 .set_function_attribute = set_function_attribute,
@@ -349,6 +329,7 @@ const DriverApi& driver() {
                                 .end_stream = end_stream_here,
                                 .wait_for_stream = wait_for_stream,
                                 .wait_in_stream = wait_in_stream,
+                                .is_capturing = is_capturing_here,
                                 .call_host = call_host,
                                 .make_event = make_event_here,
                                 .end_event = end_event_here,

@@ -10,7 +10,8 @@ namespace casync::compll::emulated {
 
 /// CUDA's driver with devices that are this host. A module has all kernels that this program was linked with, by their
 /// names, whatever its machine code says. Streams are threads (streams.h). Stricter than the true one: work on the
-/// default stream, a copy beyond an allocation and an event of another device are errors.
+/// default stream, a copy beyond an allocation and an event of another device are errors, a call that may wait ends the
+/// capture of any stream, and memory is gone once it is given back.
 const DriverApi& driver();
 
 /// The next call of a function that launches or copies fails, as after an illegal access of a kernel: later ones,

@@ -29,6 +29,7 @@ struct Here {
   ~Here() {
     emulated::release_streams();
     emulated::mend_device();
+    api().wait_for_stream(stream);
     api().end_stream(stream);
     api().end_event(event);
     api().free(memory);
@@ -80,6 +81,41 @@ TEST_CASE("emulated driver: an event may end while its record is queued") {
   api().end_event(event);
   emulated::release_streams();
   CHECK(api().wait_for_stream(here.stream) == 0);
+}
+
+TEST_CASE("emulated driver: a stream ends at once, and what is queued there runs all the same") {
+  Here here;
+  Handle stream = nullptr;
+  api().make_stream(&stream, DriverApi::kNonBlocking, 0);
+  emulated::hold_streams();
+  *static_cast<int*>(here.pinned) = 3;
+  CHECK(api().upload(here.memory, here.pinned, 4, stream) == 0);
+  CHECK(api().record_event(here.event, stream) == 0);
+  CHECK(api().end_stream(stream) == 0);
+  CHECK(api().query_event(here.event) == DriverApi::kNotReady);
+  emulated::release_streams();
+  wait_until_over(here.event);
+  CHECK(here.in_memory() == 3);
+}
+
+TEST_CASE("emulated driver: a call that may wait ends captures, but not of a thread in the relaxed mode") {
+  Here here, other;  // the scope makes it relaxed
+  int status = 0, mode = 0;
+  emulated::begin_capture(other.stream);
+  CHECK(api().is_capturing(other.stream, &status) == 0);
+  CHECK(status != DriverApi::kCaptureNone);
+  CHECK(api().is_capturing(here.stream, &status) == 0);
+  CHECK(status == DriverApi::kCaptureNone);
+  CHECK(api().record_event(other.event, other.stream) == emulated::kCaptureUnsupported);
+  CHECK(api().query_event(here.event) == 0);
+  CHECK(emulated::end_capture(other.stream));
+  emulated::begin_capture(other.stream);
+  CHECK(api().exchange_capture_mode(&mode) == 0);
+  CHECK(mode == DriverApi::kRelaxedCapture);
+  CHECK(api().record_event(here.event, here.stream) == 0);  // waits for nothing
+  CHECK(api().query_event(here.event) == emulated::kCaptureUnsupported);
+  CHECK_FALSE(emulated::end_capture(other.stream));
+  CHECK(api().exchange_capture_mode(&mode) == 0);
 }
 
 TEST_CASE("emulated driver: time between events is a test's, or the host's; both have to be over and to keep it") {
@@ -145,6 +181,24 @@ TEST_CASE("emulated driver: a fault in a kernel is told later, and then by every
   CHECK(api().wait_for_stream(here.stream) == emulated::kIllegalAccess);
 }
 
+TEST_CASE("emulated driver: a function of a stream calls no driver, and kernels belong to the device that loads them") {
+  Here here;
+  int code = 0;
+  const auto call = [](void* user) { *static_cast<int*>(user) = api().query_event(nullptr); };
+  CHECK(api().call_host(here.stream, call, &code) == 0);
+  CHECK(api().wait_for_stream(here.stream) == 0);
+  CHECK(code == emulated::kNotPermitted);
+  Handle module = nullptr, kernel = nullptr;
+  api().load_module(&module, "");
+  REQUIRE(api().function(&kernel, module, "casync_int4_encode") == 0);
+  cuda::Launch launch;
+  void* arguments[] = {&launch};
+  CHECK(api().launch(kernel, 0, 1, 1, 128, 1, 1, 0, here.stream, arguments, nullptr) == emulated::kInvalidValue);
+  CHECK(api().launch(kernel, 1, 1, 1, 1056, 1, 1, 0, here.stream, arguments, nullptr) == emulated::kInvalidValue);
+  const ContextScope second(api(), Here::context_of(1));
+  CHECK(api().launch(kernel, 1, 1, 1, 128, 1, 1, 0, here.stream, arguments, nullptr) == emulated::kInvalidHandle);
+}
+
 TEST_CASE("emulated driver: calls that a true driver would forgive are errors") {
   Here here;
   CHECK(api().upload(here.memory, here.pinned, 4, nullptr) == emulated::kInvalidHandle);
@@ -154,6 +208,8 @@ TEST_CASE("emulated driver: calls that a true driver would forgive are errors") 
   int kind = 0;
   CHECK(api().pointer_attribute(&kind, DriverApi::kMemoryKind, here.memory) == 0);
   CHECK(kind == DriverApi::kDeviceMemory);
+  CHECK(api().pointer_attribute(&kind, DriverApi::kMemoryKind, reinterpret_cast<Memory>(here.pinned)) == 0);
+  CHECK(kind == DriverApi::kHostMemory);
   CHECK(api().pointer_attribute(&kind, DriverApi::kMemoryKind, reinterpret_cast<Memory>(&host)) != 0);
   const ContextScope second(api(), Here::context_of(1));
   CHECK(api().record_event(here.event, here.stream) == emulated::kInvalidHandle);

@@ -39,6 +39,7 @@ CASYNC_EXPORT Code cuDevicePrimaryCtxRetain(Handle* context, int device) {
 CASYNC_EXPORT Code cuDevicePrimaryCtxRelease_v2(int device) { return api().release_context(device); }
 CASYNC_EXPORT Code cuCtxPushCurrent_v2(Handle context) { return api().push_context(context); }
 CASYNC_EXPORT Code cuCtxPopCurrent_v2(Handle* context) { return api().pop_context(context); }
+CASYNC_EXPORT Code cuThreadExchangeStreamCaptureMode(int* mode) { return api().exchange_capture_mode(mode); }
 CASYNC_EXPORT Code cuModuleLoadData(Handle* module, const void* image) { return api().load_module(module, image); }
 CASYNC_EXPORT Code cuModuleGetFunction(Handle* function, Handle module, const char* name) {
   return api().function(function, module, name);
@@ -87,6 +88,7 @@ CASYNC_EXPORT Code cuStreamSynchronize(Handle stream) { return api().wait_for_st
 CASYNC_EXPORT Code cuStreamWaitEvent(Handle stream, Handle event, unsigned flags) {
   return api().wait_in_stream(stream, event, flags);
 }
+CASYNC_EXPORT Code cuStreamIsCapturing(Handle stream, int* status) { return api().is_capturing(stream, status); }
 CASYNC_EXPORT Code cuLaunchHostFunc(Handle stream, Api::HostFunction function, void* user) {
   return api().call_host(stream, function, user);
 }

@@ -19,10 +19,15 @@ namespace {
 using Code = DriverApi::Code;
 using Handle = DriverApi::Handle;
 
+// Of a stream that is captured, and of one whose capture a call has ended.
+constexpr int kCaptured = 1, kEndedCapture = 2;
+thread_local int capture_mode = 0;  ///< the strictest: calls of this thread end captures of all
+
 struct Stream {
   int device = 0;
   std::deque<std::function<void()>> queue;
   bool busy = false, ending = false;
+  int capture = DriverApi::kCaptureNone;
   std::condition_variable wake;   ///< its own thread, which waits for work or for an event
   std::condition_variable ended;  ///< others, which wait for its work
   std::thread thread;
@@ -55,8 +60,8 @@ void run(Stream& stream) {
   State& all = state();
   std::unique_lock lock(all.mutex);
   while (true) {
-    stream.wake.wait(lock, [&] { return (!stream.queue.empty() && !all.held) || stream.ending; });
-    if (stream.queue.empty()) return;
+    stream.wake.wait(lock, [&] { return stream.queue.empty() ? stream.ending : !all.held; });
+    if (stream.queue.empty()) break;
     const std::function<void()> work = std::move(stream.queue.front());
     stream.queue.pop_front();
     stream.busy = true;
@@ -67,6 +72,9 @@ void run(Stream& stream) {
     all.rested.notify_all();
     if (stream.queue.empty()) stream.ended.notify_all();
   }
+  std::erase(all.streams, &stream);
+  lock.unlock();
+  delete &stream;
 }
 
 /// Under the mutex.
@@ -131,17 +139,10 @@ Handle make_stream(int device) {
 
 void end_stream(Handle handle) {
   auto* const stream = static_cast<Stream*>(handle);
-  {
-    const std::lock_guard lock(state().mutex);
-    stream->ending = true;
-    stream->wake.notify_all();
-  }
-  stream->thread.join();
-  {
-    const std::lock_guard lock(state().mutex);
-    std::erase(state().streams, stream);
-  }
-  delete stream;
+  const std::lock_guard lock(state().mutex);
+  stream->thread.detach();
+  stream->ending = true;
+  stream->wake.notify_all();
 }
 
 Code enqueue(Handle handle, int device, std::function<void()> work) {
@@ -150,6 +151,7 @@ Code enqueue(Handle handle, int device, std::function<void()> work) {
   State& all = state();
   const std::lock_guard lock(all.mutex);
   if (all.error != 0) return all.error;
+  if (stream->capture != DriverApi::kCaptureNone) return kCaptureUnsupported;
   stream->queue.push_back([work = std::move(work)] {
     if (error() == 0) work();
   });
@@ -164,6 +166,40 @@ Code wait_for(Handle handle) {
   std::unique_lock lock(all.mutex);
   stream->ended.wait(lock, [&] { return all.error != 0 || (stream->queue.empty() && !stream->busy); });
   return all.error;
+}
+
+void begin_capture(Handle stream) {
+  const std::lock_guard lock(state().mutex);
+  static_cast<Stream*>(stream)->capture = kCaptured;
+}
+
+bool end_capture(Handle stream) {
+  const std::lock_guard lock(state().mutex);
+  return std::exchange(static_cast<Stream*>(stream)->capture, DriverApi::kCaptureNone) == kCaptured;
+}
+
+Code is_capturing(Handle stream, int* status) {
+  if (stream == nullptr) return kInvalidHandle;
+  const std::lock_guard lock(state().mutex);
+  *status = static_cast<Stream*>(stream)->capture;
+  return state().error;
+}
+
+Code exchange_capture_mode(int* mode) {
+  std::swap(*mode, capture_mode);
+  return 0;
+}
+
+Code end_captures() {
+  if (capture_mode == DriverApi::kRelaxedCapture) return 0;
+  const std::lock_guard lock(state().mutex);
+  Code code = 0;
+  for (Stream* const stream : state().streams) {
+    if (stream->capture == DriverApi::kCaptureNone) continue;
+    stream->capture = kEndedCapture;
+    code = kCaptureUnsupported;
+  }
+  return code;
 }
 
 void set_time(double milliseconds) {
@@ -193,12 +229,16 @@ Code record(Handle handle, Handle stream, int device) {
     const std::lock_guard lock(state().mutex);
     number = ++event->recorded;
   }
-  return enqueue(stream, device, [event, number] {
+  const Code code = enqueue(stream, device, [event, number] {
     const std::lock_guard lock(state().mutex);
     event->completed = number;
     event->at_ms = time_ms();
     for (Stream* const waiting : event->awaiting) waiting->wake.notify_all();
   });
+  if (code == 0) return 0;
+  const std::lock_guard lock(state().mutex);
+  --event->recorded;  // it says what it said
+  return code;
 }
 
 Code query(Handle handle) {
