@@ -100,6 +100,13 @@ Code wrong(Code code, const char* why) {
   return code;
 }
 
+/// The calling thread's context; null: it has none.
+DriverApi::Handle current_context() {
+  const DriverApi& driver = *state().driver;
+  DriverApi::Handle context = nullptr;
+  return driver.pop_context(&context) == 0 && driver.push_context(context) == 0 ? context : nullptr;
+}
+
 /// Makes communicators ready whose ranks have all come. Under the mutex.
 void complete_inits() {
   State& all = state();
@@ -190,6 +197,7 @@ Code check(const char* function, const Communicator& mine, const Operation& oper
   if (const Code code = begin(function); code != 0) return code;
   if (mine.ended) return wrong(NcclApi::kInvalidArgument, "the communicator has ended");
   if (mine.state != 0) return wrong(NcclApi::kInvalidArgument, "the communicator is not ready");
+  if (current_context() != mine.context) return wrong(NcclApi::kUnhandledCudaError, "its device is not current");
   const bool to_peer = operation.kind != Operation::Kind::kAllReduce;
   const bool has_peer = operation.peer >= 0 && operation.peer < mine.meeting->ranks();
   return to_peer && !has_peer ? wrong(NcclApi::kInvalidArgument, "no such peer") : 0;
@@ -219,10 +227,8 @@ Code init_rank(NcclApi::Handle* handle, int ranks, const NcclApi::UniqueId& id, 
     return wrong(NcclApi::kInvalidArgument, "a configuration of a communicator that does not block is expected");
   }
   if (rank < 0 || rank >= ranks || static_cast<std::size_t>(ranks) > kMostRanks) return NcclApi::kInvalidArgument;
-  DriverApi::Handle context = nullptr;
-  if (all.driver->pop_context(&context) != 0 || all.driver->push_context(context) != 0) {
-    return wrong(NcclApi::kUnhandledCudaError, "no device is current");
-  }
+  const DriverApi::Handle context = current_context();
+  if (context == nullptr) return wrong(NcclApi::kUnhandledCudaError, "no device is current");
   auto made = std::make_unique<Communicator>();
   made->rank = rank;
   made->context = context;
