@@ -30,9 +30,6 @@ constexpr std::chrono::milliseconds kDeviceLook{2};
 // A call of a round that is about to be in its stream: later work waits for it.
 constexpr std::chrono::microseconds kStartLook{50};
 
-// The time that tasks on a device may go on after a failure.
-constexpr Seconds kDeviceRest{10};
-
 Elements elements_of(const GradientRun& run, TaskId task) {
   if (run.rounds) return run.elements;
   if (run.answering) return run.answering->of(task).elements();
@@ -194,17 +191,19 @@ Clock::time_point Computing::due(Clock::time_point now, Clock::time_point latest
   return std::min<Clock::time_point>(latest, rounds_->is_starting() ? now + kStartLook : now + kDeviceLook);
 }
 
-void Computing::come_to_rest() {
-  if (device_tasks_ != nullptr) static_cast<void>(device_tasks_->come_to_rest(after(kDeviceRest)));
+bool Computing::come_to_rest() {
+  const bool at_rest = device_tasks_ == nullptr || device_tasks_->come_to_rest(after(options_.device_rest));
   while (!streams_.at_rest()) {
     if (!take_ended()) transport_.wait(after(kStreamsPause));
   }
+  return at_rest;
 }
 
-void Computing::end_rounds(bool in_order, Clock::time_point deadline) {
-  if (rounds_ == nullptr) return;
-  if (in_order && !rounds_->is_under_way()) return rounds_->close(deadline);
-  static_cast<void>(rounds_->come_to_rest(after(kDeviceRest)));
+bool Computing::end_rounds(bool in_order, Clock::time_point deadline) {
+  if (rounds_ == nullptr) return true;
+  if (!in_order || rounds_->is_under_way()) return rounds_->come_to_rest(after(options_.device_rest));
+  rounds_->close(deadline);
+  return true;
 }
 
 }  // namespace casync::runtime

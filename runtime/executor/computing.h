@@ -44,11 +44,12 @@ class Computing {
   /// When there may be more to do, without a word of it; `latest` at the latest.
   Clock::time_point due(Clock::time_point now, Clock::time_point latest) const;
 
-  /// Waits for the tasks under way, and forgets them.
-  void come_to_rest();
+  /// Waits for the tasks under way, and forgets them. Returns false if a device has not ended its own in time: it may
+  /// still write to the memory of gradients and messages.
+  bool come_to_rest();
   /// Ends the rounds. `in_order`: nothing has failed, and ranks leave together, by the deadline. With rounds under way
-  /// it is the end of a program that did not wait for them.
-  void end_rounds(bool in_order, Clock::time_point deadline);
+  /// it is the end of a program that did not wait for them. Returns false as come_to_rest().
+  bool end_rounds(bool in_order, Clock::time_point deadline);
   /// Ends the streams, which are at rest. The thread that has joined the progress thread.
   void close() { streams_.close(); }
   /// Processor seconds of the streams. Any thread; not after close().

@@ -25,12 +25,12 @@ constexpr std::size_t kLanes = 4;
 constexpr std::size_t kMostTogether = 64;
 constexpr Bytes kVectorsTogether = 32_MiB, kKernelsTogether = 32_MiB, kPinnedTogether = 256_KiB;
 
-/// What a device that failed may still call.
-void keep_for_ever(std::shared_ptr<void> called) {
+/// Keeps a thing that a device which failed may still call, or write to.
+void keep_for_ever(std::shared_ptr<void> thing) {
   static std::mutex mutex;
   static auto& kept = *new std::vector<std::shared_ptr<void>>;
   const std::lock_guard lock(mutex);
-  kept.push_back(std::move(called));
+  kept.push_back(std::move(thing));
 }
 
 }  // namespace
@@ -279,7 +279,8 @@ bool DeviceTasks::come_to_rest(Clock::time_point deadline) {
   if (taken_.empty()) return true;
   log().error("{}: {} tasks have not ended: their memory is kept until the process ends", device_.name(),
               taken_.size());
-  for (const std::uint32_t at : taken_) static_cast<void>(lanes_[at].release());
+  // Of all lanes: to give back the memory of one would wait for the device.
+  for (std::unique_ptr<DeviceLane>& lane : lanes_) keep_for_ever(std::shared_ptr<DeviceLane>(std::move(lane)));
   return false;
 }
 

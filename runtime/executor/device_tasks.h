@@ -74,7 +74,7 @@ class DeviceTasks {
   std::size_t under_way() const { return lanes_.size() - free_.size(); }
 
   /// After a failure or at the end: forgets tasks as they end. Returns false if some are still under way at the
-  /// deadline; then their memory is kept for ever, because the device may still write to it.
+  /// deadline; then the lanes' memory is kept for ever, because the device may still write to it.
   bool come_to_rest(Clock::time_point deadline);
 
  private:

@@ -22,6 +22,7 @@ struct ExecutorOptions {
   Seconds stall{30};  ///< time without progress, with gradients under way, until a warning names what is missing
   int streams = 0;    ///< threads other than the progress thread that run large tasks; 0: it runs them itself
   Timeline* timeline = nullptr;
+  Seconds device_rest{10};  ///< time for which tasks on a device may go on after a failure
 };
 
 /// The steps of a peer that says goodbye when all asynchronous ranks have ended theirs.

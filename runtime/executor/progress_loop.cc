@@ -159,16 +159,19 @@ void ProgressLoop::shut_down() {
     }
   };
   const bool in_order = waiters_.close();
-  attempt([&] { parts_.computing.end_rounds(in_order, stop_deadline_); });
+  bool rounds_ended = false, tasks_ended = false, let_go = false;  // who throws has not said that it writes no more
+  attempt([&] { rounds_ended = parts_.computing.end_rounds(in_order, stop_deadline_); });
   // Streams still read and write callers' memory: nobody hears of the end earlier.
-  attempt([&] { parts_.computing.come_to_rest(); });
+  attempt([&] { tasks_ended = parts_.computing.come_to_rest(); });
   attempt([&] { answer_the_last(); });
   TransportStats moved;
-  bool let_go = false;  // a transport that throws has not said that it writes nowhere any more
   attempt([&] { moved = stats(); });
   attempt([&] { let_go = transport_.close(stopping_.load() ? stop_deadline_ : after(kLetGo)); });
-  if (!let_go) attempt([&] { parts_.keep_memory(); });
-  waiters_.end(moved, let_go);
+  std::string unsettled;
+  if (!let_go) unsettled = "the network has not confirmed that it stopped writing";
+  if (!rounds_ended || !tasks_ended) unsettled = "the device has not ended its work";
+  if (!unsettled.empty()) attempt([&] { parts_.keep_memory(); });
+  waiters_.end(moved, unsettled);
 }
 
 /// Answers the last questions. Nothing can be posted afterwards, so no thread waits for an answer that never comes.

@@ -38,7 +38,8 @@ struct ProgressParts {
   /// Takes gradients in: memory for their messages, room in the queues. Errors: as RunTable::check, Computing::take_in
   /// and Arena::add.
   Status take_in(std::vector<std::unique_ptr<GradientRun>> gradients);
-  /// Hands over to nobody, for ever, all that messages may still arrive in: a network device may write there.
+  /// Keeps for ever all that messages may still arrive in, and what tasks work on: a network device, or the gradients'
+  /// own, may write there.
   void keep_memory();
 
   const ExecutorOptions& options;

@@ -57,11 +57,10 @@ bool Waiters::close() {
   return !failing_.exchange(true);
 }
 
-void Waiters::end(const TransportStats& stats, bool let_go) {
+void Waiters::end(const TransportStats& stats, const std::string& unsettled) {
   const std::lock_guard lock(mutex_);
-  if (!let_go) {
-    failure_ = {failure_.code(), failure_.message() + "; the network has not confirmed that it stopped writing: the " +
-                                     "gradients' memory is still in use"};
+  if (!unsettled.empty()) {
+    failure_ = {failure_.code(), failure_.message() + "; " + unsettled + ": the gradients' memory is still in use"};
   }
   stats_ = stats;
   ended_ = true;

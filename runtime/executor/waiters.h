@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -45,8 +46,8 @@ class Waiters {
 
   /// Stops all work with Aborted, unless it has failed. Returns true if it has not.
   bool close();
-  /// All work has stopped. `let_go`: the transport writes nowhere any more.
-  void end(const TransportStats& stats, bool let_go);
+  /// All work has stopped. `unsettled` tells the waiters who may still write to memory; "": nobody.
+  void end(const TransportStats& stats, const std::string& unsettled = {});
   /// Waits for end(). Returns false at the deadline.
   bool wait_for_end(Clock::time_point deadline) const;
 

@@ -75,6 +75,6 @@ TEST_CASE("computing: a large task goes through a stream, and is over once its e
   while (owner.runs[0]->step.is_under_way() || owner.runs[1]->step.is_under_way()) test::run_all(owner.ranks);
   CHECK((owner.values[0] == std::vector<float>(kLarge, 3)));
   for (const auto& one : owner.ranks) CHECK(one->reported.empty());
-  computing.come_to_rest();
+  CHECK(computing.come_to_rest());
   computing.close();
 }

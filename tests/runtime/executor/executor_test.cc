@@ -9,6 +9,7 @@
 #include "runtime/device/wrapping_device.h"
 #include "runtime/session/declarations.h"
 #include "tests/runtime/executor/one_rank.h"
+#include "tests/runtime/session/hanging_device.h"
 #include "tests/runtime/session/wrapped_transport.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -19,7 +20,7 @@ namespace {
 /// Counts the buffers that are alive.
 class CountingDevice final : public WrappingDevice {
  public:
-  CountingDevice() : WrappingDevice(make_host_device()) {}
+  explicit CountingDevice(std::unique_ptr<Device> inner) : WrappingDevice(std::move(inner)) {}
   Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes, Memory kind) override {
     Result<std::unique_ptr<DeviceBuffer>> buffer = WrappingDevice::allocate(bytes, kind);
     if (!buffer) return buffer.status();
@@ -47,11 +48,12 @@ class CountingDevice final : public WrappingDevice {
 
 /// One rank alone, with one gradient in it.
 struct Alone {
-  Alone(const test::Tampering& tampering, std::uint64_t epoch) {
+  Alone(const test::Tampering& tampering, std::uint64_t epoch, std::unique_ptr<Device> on = make_host_device())
+      : device(std::make_unique<CountingDevice>(std::move(on))) {
     TransportOptions options;
     options.epoch = epoch;
-    executor = std::make_unique<Executor>(ExecutorOptions{}, std::move(test::open_wrapped(tampering)(options)).value(),
-                                          *device);
+    executor = std::make_unique<Executor>(ExecutorOptions{.device_rest = Seconds(0.02)},
+                                          std::move(test::open_wrapped(tampering)(options)).value(), *device);
     const std::string address = executor->address();
     REQUIRE(executor->connect({&address, 1}, {[](Rank, const Status&) {}, [](const Status&) {}, [](std::uint64_t) {}})
                 .is_ok());
@@ -61,13 +63,15 @@ struct Alone {
   }
 
   static std::vector<std::unique_ptr<GradientRun>> one(const std::string& name) {
-    const Result<Declared> declared = declare_gradient(Plan{}, {name, DType::kFloat32, {100}, 0}, Topology::flat(1));
+    Plan plan;
+    plan.defaults.codec = CodecChoice{"int4", {}};
+    const Result<Declared> declared = declare_gradient(plan, {name, DType::kFloat32, {100}, 0}, Topology::flat(1));
     std::vector<std::unique_ptr<GradientRun>> runs;
     runs.push_back(std::move(make_run(*declared, Topology::flat(1), 0, 0)).value());
     return runs;
   }
 
-  std::unique_ptr<CountingDevice> device = std::make_unique<CountingDevice>();
+  std::unique_ptr<CountingDevice> device;
   std::unique_ptr<Executor> executor;
   GradientRun* run = nullptr;
 };
@@ -113,5 +117,26 @@ TEST_CASE("executor: memory that the network may still write to stays in use, an
     CHECK((heard.find("still in use") != std::string::npos) == holds_memory);
     alone.executor.reset();
     CHECK((*alive > 0) == holds_memory);
+  }
+}
+
+TEST_CASE("executor: memory that a device may still write to stays in use, and the failure says so") {
+  for (const bool begins : {false, true}) {
+    Alone alone({}, 910 + begins, std::make_unique<test::HangingDevice>());
+    std::vector<float> values(100);
+    if (begins) {
+      const GradientStart start{alone.run, 0, {}, DeviceView::of(values.data(), 400)};
+      alone.executor->requests().submit({&start, 1});
+      // The round that has answered a question begins tasks, and then the next one answers.
+      for (int i = 0; i < 2; ++i) CHECK(alone.executor->requests().ask<bool>([] { return true; }, Seconds(60)));
+    }
+    const std::shared_ptr<int> alive = alone.device->alive;
+    const int before = *alive;
+    alone.executor->failures().fail(data_loss("a cause"));
+    const std::string more = "; the device has not ended its work: the gradients' memory is still in use";
+    CHECK(alone.executor->failures().wait_for_end(after(Seconds(60))).text() ==
+          "DataLoss: a cause" + (begins ? more : ""));
+    alone.executor.reset();
+    CHECK(*alive == (begins ? before : 0));
   }
 }

@@ -42,7 +42,7 @@ TEST_CASE("failures: the owner hears of a report, may put another cause first, a
   ending.failures->report(data_loss("a consequence"));
   CHECK(heard == std::vector<std::string>{"DataLoss: seen here"});
   CHECK(ending.failures->failing());
-  ending.waiters.end({}, true);
+  ending.waiters.end({});
   CHECK(ending.failures->failure().text() == "PeerFailure: the job's cause");
 }
 
@@ -58,6 +58,6 @@ TEST_CASE("failures: a wait for the end is told if memory is still in use at the
   ending.failures->fail(data_loss("a cause"));
   CHECK(ending.failures->wait_for_end(after(Seconds(0.01))).text() ==
         "DataLoss: a cause; a task that was begun has not ended yet: the gradients' memory is still in use");
-  ending.waiters.end({}, true);
+  ending.waiters.end({});
   CHECK(ending.failures->wait_for_end(after(Seconds(60))).text() == "DataLoss: a cause");
 }

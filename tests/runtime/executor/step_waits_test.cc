@@ -65,7 +65,7 @@ TEST_CASE("step waits: one of several steps is enough, or a nudge") {
 TEST_CASE("step waits: all of them end with the failure, once work has stopped") {
   Silent silent(792);
   silent.one.failures.fail(data_loss("a cause"));
-  silent.one.waiters.end({}, true);
+  silent.one.waiters.end({});
   CHECK(silent.waits.wait(silent.run, 0, after(Seconds(60))).text() == "DataLoss: a cause");
   CHECK(silent.waits.wait_all(after(Seconds(60))).text() == "DataLoss: a cause");
   CHECK(silent.waits.wait_until([] { return false; }, after(Seconds(60))).text() == "DataLoss: a cause");
