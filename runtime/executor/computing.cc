@@ -81,9 +81,10 @@ Status Computing::take_in(std::span<GradientRun* const> runs) {
     for (GradientRun* run : runs) run->move_to_device();
     // The memory of tasks under way cannot be laid out anew.
     CASYNC_RETURN_IF_ERROR(device_tasks_->take_in(runs, [this] {
-      while (device_tasks_->under_way() > 0) {
+      while (device_tasks_->under_way() > 0 && !failures_.failing()) {
         if (!take_ended_on_device()) std::this_thread::yield();
       }
+      return failures_.failure();
     }));
   }
   for (const GradientRun* run : runs) {

@@ -61,7 +61,7 @@ Status DeviceTasks::open() {
   return Status::ok();
 }
 
-Status DeviceTasks::take_in(std::span<GradientRun* const> runs, const std::function<void()>& rest) {
+Status DeviceTasks::take_in(std::span<GradientRun* const> runs, const std::function<Status()>& rest) {
   LaneRoom all = room_;
   for (GradientRun* run : runs) {
     const auto refused = [&](const Status& status) {
@@ -87,7 +87,7 @@ Status DeviceTasks::take_in(std::span<GradientRun* const> runs, const std::funct
              .terms = std::min(together_.terms, kMostTogether * static_cast<std::size_t>(settings_.ranks + 1)),
              .calls = std::min(together_.calls, kMostTogether)});
   if (lanes_[0]->memory != nullptr && room_.covers(all)) return Status::ok();
-  rest();
+  CASYNC_RETURN_IF_ERROR(rest());
   return make_room(all);
 }
 

@@ -55,9 +55,9 @@ class DeviceTasks {
   /// Streams and events. Unavailable.
   Status open();
   /// Takes in gradients: their kernels, and room for the largest of their tasks. Where that is more than lanes have,
-  /// `rest` is called first, and leaves nothing under way. Unimplemented: a codec has no kernels. Unavailable: no
-  /// memory.
-  Status take_in(std::span<GradientRun* const> runs, const std::function<void()>& rest);
+  /// `rest` is called first, and leaves nothing under way, or fails. Unimplemented: a codec has no kernels.
+  /// Unavailable: no memory. Others as `rest`.
+  Status take_in(std::span<GradientRun* const> runs, const std::function<Status()>& rest);
 
   bool has_room() const { return !free_.empty(); }
   /// Adds a task, whose buffers have their memory, to those that begin() queues: while there is room, the first one, or

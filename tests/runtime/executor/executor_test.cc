@@ -3,7 +3,9 @@
 // An executor that has ended still answers.
 #include "runtime/executor/executor.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "runtime/device/host/host_device.h"
 #include "runtime/device/wrapping_device.h"
@@ -62,10 +64,18 @@ struct Alone {
     REQUIRE(test::adopt(*executor, std::move(runs)).is_ok());
   }
 
-  static std::vector<std::unique_ptr<GradientRun>> one(const std::string& name) {
+  /// A step over these values, on the device, has begun with its first task.
+  void begin(std::vector<float>& values) {
+    const GradientStart start{run, 0, {}, DeviceView::of(values.data(), values.size() * sizeof(float))};
+    executor->requests().submit({&start, 1});
+    // The round that has answered a question begins tasks, and then the next one answers.
+    for (int i = 0; i < 2; ++i) CHECK(executor->requests().ask<bool>([] { return true; }, Seconds(60)));
+  }
+
+  static std::vector<std::unique_ptr<GradientRun>> one(const std::string& name, std::int64_t elements = 100) {
     Plan plan;
     plan.defaults.codec = CodecChoice{"int4", {}};
-    const Result<Declared> declared = declare_gradient(plan, {name, DType::kFloat32, {100}, 0}, Topology::flat(1));
+    const Result<Declared> declared = declare_gradient(plan, {name, DType::kFloat32, {elements}, 0}, Topology::flat(1));
     std::vector<std::unique_ptr<GradientRun>> runs;
     runs.push_back(std::move(make_run(*declared, Topology::flat(1), 0, 0)).value());
     return runs;
@@ -122,14 +132,9 @@ TEST_CASE("executor: memory that the network may still write to stays in use, an
 
 TEST_CASE("executor: memory that a device may still write to stays in use, and the failure says so") {
   for (const bool begins : {false, true}) {
-    Alone alone({}, 910 + begins, std::make_unique<test::HangingDevice>());
+    Alone alone({}, 9105 + begins, std::make_unique<test::HangingDevice>());
     std::vector<float> values(100);
-    if (begins) {
-      const GradientStart start{alone.run, 0, {}, DeviceView::of(values.data(), 400)};
-      alone.executor->requests().submit({&start, 1});
-      // The round that has answered a question begins tasks, and then the next one answers.
-      for (int i = 0; i < 2; ++i) CHECK(alone.executor->requests().ask<bool>([] { return true; }, Seconds(60)));
-    }
+    if (begins) alone.begin(values);
     const std::shared_ptr<int> alive = alone.device->alive;
     const int before = *alive;
     alone.executor->failures().fail(data_loss("a cause"));
@@ -139,4 +144,22 @@ TEST_CASE("executor: memory that a device may still write to stays in use, and t
     alone.executor.reset();
     CHECK(*alive == (begins ? before : 0));
   }
+}
+
+TEST_CASE("executor: a failure ends the wait for a device's tasks whose memory a larger gradient needs") {
+  Alone alone({}, 9107, std::make_unique<test::HangingDevice>());
+  std::vector<float> values(100);
+  alone.begin(values);
+  auto larger = Alone::one("larger", 100'000);
+  std::atomic<bool> has_come = false;
+  Status taken;
+  REQUIRE(alone.executor->requests().post([&] {
+    has_come = true;
+    taken = alone.executor->take_in(std::move(larger));
+  }));
+  while (!has_come) std::this_thread::yield();
+  alone.executor->failures().fail(data_loss("a cause"));
+  CHECK_THAT(alone.executor->failures().wait_for_end(after(Seconds(60))).text(),
+             Catch::StartsWith("DataLoss: a cause; the device"));
+  CHECK(taken.text() == "DataLoss: a cause");
 }
