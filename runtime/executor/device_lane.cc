@@ -51,7 +51,15 @@ class TaskQueue final : public PayloadQueue {
     CASYNC_RETURN_IF_ERROR(gather(merge, &in));
     KernelCall call;
     CASYNC_RETURN_IF_ERROR(begin_merge(*run_, merge, lists_.terms, in, take_outcome(0), &call));
-    return make_payload(run_->codec_of(merge.to), merge.to, call);
+    CASYNC_RETURN_IF_ERROR(make_payload(run_->codec_of(merge.to), merge.to, call));
+    return is_rounded_shard(*run_, merge.to) ? round_shard(merge.to, call.payload) : Status::ok();
+  }
+  /// Rounds the sum in an identity's payload as its decode will, to learn if it stays finite.
+  Status round_shard(BufferId sum, DeviceView payload) {
+    const Slice slice = run_->buffers.of(sum).slice;
+    const KernelTerm floats{{}, payload.slice(kDevicePayloadHead, slice.count * sizeof(float))};
+    const DecodedSlice rounded{take_vector(slice.count * bytes_of(run_->spec.dtype)), run_->spec.dtype, not_finite()};
+    return launch(run_->codec_of(sum), KernelCalls::decode(slice, {&floats, 1}, rounded));
   }
 
   Status decode(const Decode& decode) {

@@ -250,6 +250,7 @@ TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane, std::size_t at) const {
   const std::byte* const head = identity ? lane.pinned->view().data : run.state(to).memory.data;
   outcome.finite = compll::says_finite(head);
   if (merge == nullptr) return outcome;
+  outcome.finite &= lane.outcome_of(room_, at).not_finite == 0;
   for (const std::optional<BufferId>& each : merge->contributions) {
     if (each) outcome.finite = outcome.finite && run.state(*each).finite;
   }

@@ -126,6 +126,11 @@ Status check_payload(GradientRun& run, BufferId id) {
   return Status::ok();
 }
 
+bool is_rounded_shard(const GradientRun& run, BufferId sum) {
+  if (!run.spec.scattered || run.is_float32() || run.buffers.of(sum).hop != Hop::kSum) return false;
+  return !run.codec(Hop::kFirst).info().has_result;
+}
+
 Status check_for_kernels(GradientRun& run, BufferId id) {
   const compll::PayloadCoding* const coding = compll::coding_of(run.codec_of(id));
   if (coding == nullptr) return check_payload(run, id);
@@ -172,11 +177,9 @@ TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t see
   return {Status::ok(), made.size, made.finite};
 }
 
-/// Returns false if a shard's sum is infinite in the gradient's type. Only its owner decodes it and the others hear of
-/// the merge, so the merge looks. A result that the codec makes of the sum is not known by then.
+/// Returns false if a shard's sum is infinite in the gradient's type.
 bool shard_stays_finite(const GradientRun& run, BufferId sum, const std::byte* floats) {
-  if (!run.spec.scattered || run.is_float32() || run.buffers.of(sum).hop != Hop::kSum) return true;
-  if (run.codec(Hop::kFirst).info().has_result) return true;
+  if (!is_rounded_shard(run, sum)) return true;
   return compll::stays_finite(reinterpret_cast<const float*>(floats), run.buffers.elements_in(sum), run.spec.dtype);
 }
 

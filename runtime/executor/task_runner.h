@@ -43,6 +43,11 @@ Status check_payload(GradientRun& run, BufferId id);
 /// The same of a payload that kernels read: of one with coded sections only its size and header, the rest is theirs.
 Status check_for_kernels(GradientRun& run, BufferId id);
 
+/// Returns true if `sum`, which a merge makes, is a shard's sum that is rounded to half precision next. Only its owner
+/// decodes it and the others hear of the merge, so the merge looks if it stays finite. A result that the codec makes of
+/// the sum is not known by then.
+bool is_rounded_shard(const GradientRun& run, BufferId sum);
+
 /// The source of a random codec's numbers on rank `self`, for `slice` of the gradient with this key in a step.
 compll::EncodeContext context_of(Rank self, std::uint64_t key, std::uint32_t step, const compll::CodecInfo& codec,
                                  KeptBy use, Slice slice, std::uint64_t seed);

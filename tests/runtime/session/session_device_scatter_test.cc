@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gradients on a GPU that are reduced and scattered: the bytes are those of sessions on the host.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -54,6 +55,27 @@ TEST_CASE("session on a GPU: scattered gradients have the host's bytes, of 1 to 
       INFO(codec << " of " << name_of(dtype));
       CHECK(compared(3, codec, dtype) == "");
     }
+  }
+}
+
+TEST_CASE("session on a GPU: all ranks learn that a shard is too large for float16 at its owner") {
+  const Values values = [](int rank, std::uint32_t step) {
+    std::vector<std::vector<float>> all = drawn(rank, step);
+    if (step == 1) std::fill_n(all[0].begin(), 100, 4e4f);  // rank 0 owns these
+    return all;
+  };
+  for (const char* codec : {"none", "int8"}) {
+    INFO(codec);
+    const PlanFile plan(std::string("default { codec { name: \"") + codec + "\" } }");
+    const auto configure = [&](SessionOptions& options) {
+      options.plan_file = plan.path();
+      options.op = ReduceOp::kSum;
+    };
+    AllSeen host, device;
+    CHECK(run_steps(2, false, configure, host, values, "loopback", DType::kFloat16, true) == "");
+    CHECK(run_steps(2, true, configure, device, values, "loopback", DType::kFloat16, true) == "");
+    CHECK(difference(host, device) == "");
+    for (const Seen& seen : device) CHECK(seen.steps == std::vector<std::string>{"1", "0g0", "1"});
   }
 }
 
