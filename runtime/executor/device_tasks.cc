@@ -280,7 +280,7 @@ bool DeviceTasks::come_to_rest(Clock::time_point deadline) {
   if (taken_.empty()) return true;
   log().error("{}: {} tasks have not ended: their memory is kept until the process ends", device_.name(),
               taken_.size());
-  // Of all lanes: to give back the memory of one would wait for the device.
+  // Keeps all lanes: giving back the memory of one would wait for the device.
   for (std::unique_ptr<DeviceLane>& lane : lanes_) keep_for_ever(std::shared_ptr<DeviceLane>(std::move(lane)));
   return false;
 }

@@ -159,7 +159,7 @@ void ProgressLoop::shut_down() {
     }
   };
   const bool in_order = waiters_.close();
-  bool rounds_ended = false, tasks_ended = false, let_go = false;  // who throws has not said that it writes no more
+  bool rounds_ended = false, tasks_ended = false, let_go = false;  // a part that throws may still write
   attempt([&] { rounds_ended = parts_.computing.end_rounds(in_order, stop_deadline_); });
   // Streams still read and write callers' memory: nobody hears of the end earlier.
   attempt([&] { tasks_ended = parts_.computing.come_to_rest(); });
