@@ -19,7 +19,7 @@ namespace {
 using Code = DriverApi::Code;
 using Handle = DriverApi::Handle;
 
-// Of a stream that is captured, and of one whose capture a call has ended.
+// Status of a stream that is captured, and of one whose capture a call has ended.
 constexpr int kCaptured = 1, kEndedCapture = 2;
 thread_local int capture_mode = 0;  ///< the strictest: calls of this thread end captures of all
 
