@@ -56,9 +56,13 @@ void define_scatter_add(Fusion& fusion, Id to, const Term& term, std::optional<V
 
 void define_hadamard(Fusion& fusion, Id to, const Term& term, std::optional<VariableId>) {
   const Term& of = *term.arguments.front();
+  if (!of.type().is_over(Extent::Kind::kElements)) {
+    const Id from = fusion.arrays.whole_array(of);
+    fusion.add(RotatedMemory{to});
+    return fusion.add(Rotate{to, from, term.block});
+  }
   const Id from = fusion.arrays.array(of);
   fusion.add(RotatedMemory{to});
-  if (!of.type().is_over(Extent::Kind::kElements)) return fusion.add(Rotate{to, from, term.block});
   fusion.loop.add_of_blocks(to, RotateBlocks{to, from, term.block}, fusion.loop.level(from), term.block);
   fusion.loop.keep();
 }

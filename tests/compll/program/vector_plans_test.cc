@@ -2,8 +2,11 @@
 //
 // Plans in vector form on a CPU: what each pass adds, how loops lie in them, and what a plan refuses.
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "compll/codegen/ir_text.h"
 #include "compll/ir/tiles/lower.h"
@@ -102,6 +105,37 @@ TEST_CASE("plan: a map that is picked from more than once is in memory, and one 
   for (int i = 0; i < 40; ++i) many += " + i % " + std::to_string(i + 2);
   const std::string longer = plan_of("twice[i - 1]", many);
   CHECK(longer.find(", called\n") != longer.npos);
+}
+
+TEST_CASE("plan: an operator that needs all blocks' values follows the loop that makes them") {
+  const std::pair<std::string, std::string> all[] = {
+      {"float y = reduce(block_reduce(g, 16, max), max);", "float y;"},
+      {"float y = reduce(block_reduce(g, 16, max), 0, [&](float a, float b) -> float { return a - b; });", "float y;"},
+      {"float* y = hadamard(block_reduce(g, 16, max), 4);", "float* y;"},
+      {"float* top = block_reduce(g, 16, max);\nfloat* y = hadamard(top, 4);", "float* y;"}};
+  for (const auto& [made, received] : all) {
+    INFO(made);
+    const Source source("blocks.cll", "void encode(float* g, uint8* c) {\n" + made +
+                                          "\nc = concat(y);\n}\nvoid decode(uint8* c, float* g) {\n" + received +
+                                          "\nextract(c, y);\ng = map(range(g.size), [&](int i) -> float { return i; "
+                                          "});\n}\n");
+    const Result<Program> program = compile(source);
+    REQUIRE(program.status().text() == "OK");
+    const Result<cpu_vector::Plan> plan = cpu_vector::plan_vector(*program, source);
+    REQUIRE(plan.status().text() == "OK");
+    const std::vector<cpu_vector::Item>& items = plan->encode.items;
+    std::size_t loop = items.size(), call = items.size();
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const auto* of_blocks = std::get_if<cpu_vector::ElementLoop>(&items[i]);
+      if (of_blocks != nullptr && !of_blocks->blocks.empty()) loop = i;
+      const auto* each = std::get_if<cpu_vector::Call>(&items[i]);
+      if (each == nullptr) continue;
+      if (std::holds_alternative<cpu_vector::Reduce>(*each) || std::holds_alternative<cpu_vector::Rotate>(*each))
+        call = i;
+    }
+    REQUIRE(call < items.size());
+    CHECK(loop < call);
+  }
 }
 
 TEST_CASE("plan: places with one number draw from one stream, in one map and in several") {

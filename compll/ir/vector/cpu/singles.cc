@@ -100,7 +100,8 @@ Id Singles::reduction(const Term& term, Id from) {
     fusion_.add(Reduced{value, &term});
     return value;
   }
-  if (of_all) fusion_.loop.close();
+  // The array may be one of blocks, which the loop is still to reduce.
+  if (of_all || fusion_.loop.level(from) != 0) fusion_.loop.close();
   const std::optional<Id> function = reduces_groups(term) ? std::nullopt : reducing_function(term);
   fusion_.add(Reduce{value, from, &term, function});
   return value;
