@@ -117,7 +117,8 @@ Id plan_orthonormalize(Staging& staging, const Term& term, const std::string& na
   const Address to = address_for(plan, id, name, term.type());
   const SpaceId rest =
       take(plan, {.word = name + "_rest", .count = Space::Count::kBlock, .bytes = 8, .block = term.block});
-  add(plan, stage, Fill{.from = value_of(plan, of), .type = term.type(), .to = to});
+  const Type& type = term.type();
+  add(plan, stage, Fill{.from = value_of(plan, of), .type = type, .to = to, .evenly = is_shared_evenly(type)});
   add_at_end(plan, stage,
              Apply{"orthonormalize",
                    {Tile{}, SizeOf{term.type()}, BlockOf{term.block}, to, MemoryOf{rest, kDoubleType}},

@@ -14,6 +14,7 @@
 
 namespace casync::compll {
 
+extern "C" const GeneratedCodec* generated_block_arrays();
 extern "C" const GeneratedCodec* generated_block_results();
 extern "C" const GeneratedCodec* generated_published_dgc();
 extern "C" const GeneratedCodec* generated_published_graddrop();
@@ -81,6 +82,17 @@ TEST_CASE("vector form: doubles, picked elements, two sizes of blocks, several r
     const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_vector_form(), parameters);
     REQUIRE(generated.status().text() == "OK");
     check_same(**generated, *meaning, "blocks of " + std::to_string(static_cast<int>(small)));
+  }
+}
+
+TEST_CASE("vector form: operators on all blocks' values, and rotations of arrays that have not n elements") {
+  const std::string text = test_program("block_arrays");
+  for (const double block : {16.0, 48.0, 1000.0}) {
+    const Parameters parameters = {{"block", block}};
+    const std::unique_ptr<Codec> meaning = from_text("block_arrays", text, parameters).codec;
+    const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_block_arrays(), parameters);
+    REQUIRE(generated.status().text() == "OK");
+    check_same(**generated, *meaning, "blocks of " + std::to_string(static_cast<int>(block)));
   }
 }
 

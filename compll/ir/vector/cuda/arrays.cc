@@ -136,12 +136,12 @@ Id Arrays::plan_kept(const Term& term, const std::string& name, std::optional<Va
 Id Arrays::keep(Id array, std::optional<VariableId> id) {
   Routine& plan = staging_.plan;
   const Value each = plan.values[array];
-  const bool of_blocks = each.type.is_over(Extent::Kind::kBlocks);
   const std::string name = each.name + "_kept";
   const Address to = address_for(plan, id, name, each.type);
-  const std::uint32_t stage = of_blocks ? each.ready.all : each.ready.own;
-  add(plan, stage, Fill{.from = array, .type = each.type, .to = to, .waits = true});
-  return add_memory(plan, name, each.type, to, {of_blocks ? stage + 1 : stage, stage + 1});
+  const std::uint32_t stage = each.type.is_over(Extent::Kind::kBlocks) ? each.ready.all : each.ready.own;
+  add(plan, stage,
+      Fill{.from = array, .type = each.type, .to = to, .evenly = is_shared_evenly(each.type), .waits = true});
+  return add_memory(plan, name, each.type, to, ready_by_shares(each.type, stage));
 }
 
 void Arrays::keep_computed(const Term& term) {

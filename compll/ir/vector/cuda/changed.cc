@@ -25,7 +25,9 @@ class Reads {
     }
     return nullptr;
   }
-  bool is(const Term& term, VariableId id) const { return term.op == Op::kVariable && first_name(term.variable) == id; }
+  /// Returns true if the variable is another name of `id`, or `id` itself.
+  bool is(VariableId variable, VariableId id) const { return first_name(variable) == id; }
+  bool is(const Term& term, VariableId id) const { return term.op == Op::kVariable && is(term.variable, id); }
 
   /// Calls visit(term) for all terms that are read; a variable's size is not.
   template <class Visit>
@@ -90,9 +92,7 @@ class UsesOfChanged {
     for (const TermPtr& section : routine_.sections) {
       if (!looks_at_places(*section)) return false;
     }
-    for (const VariableId state : routine_.states_then) {
-      if (state == array_) return false;
-    }
+    if (is_state(array_)) return false;
     return (change == nullptr || looks_at_places(*change->value->arguments[1])) &&
            std::all_of(steps_.begin(), steps_.end(), [&](const Step* step) {
              return step == change || !reads_.any(*step->value, array_) || step->value->op == Op::kVariable ||
@@ -150,10 +150,18 @@ class UsesOfChanged {
     return reads == at_place;
   }
 
-  /// Returns true if the step's result for the places goes to sections and to the change, element by element.
+  /// Returns true if the variable is a state's new value, which is stored after the change.
+  bool is_state(VariableId id) const {
+    return std::any_of(routine_.states_then.begin(), routine_.states_then.end(),
+                       [&](VariableId state) { return reads_.is(state, id); });
+  }
+
+  /// Returns true if the step's result for the places goes to sections and to the change, element by element, and
+  /// nowhere else.
   bool goes_out(const Step& step, const Step* change) const {
     if (step.variables.size() != 1) return false;
     const VariableId id = step.variables.front();
+    if (is_state(id)) return false;
     for (const TermPtr& section : routine_.sections) {
       if (!is_by_element(*section, id)) return false;
     }

@@ -29,6 +29,9 @@ Ready ready(const Routine& plan, const Term& term);
 Ready ready(const Routine& plan, VariableId id);
 /// The stage in which tiles can share an array's elements. One with an element for each block is its own tile's first.
 std::uint32_t ready_to_share(const Routine& plan, const Term& term);
+/// The first stages in which an array can be read that tiles store in this one, each its share. An array with an
+/// element for each block is shared otherwise than blocks are.
+Ready ready_by_shares(const Type& type, std::uint32_t stage);
 std::uint32_t ready_of_scalar(const Routine& plan, const Term& term);
 std::uint32_t ready_of_function(const Routine& plan, const Body& body);
 
