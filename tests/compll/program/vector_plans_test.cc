@@ -138,6 +138,29 @@ TEST_CASE("plan: an operator that needs all blocks' values follows the loop that
   }
 }
 
+TEST_CASE("plan: a map reads the copy that a scatter changes only if it is stored ahead of the scatter") {
+  const auto copies_read = [](const std::string& count) {
+    const Source source("copies.cll",
+                        "void encode(float* g, uint8* c) {\n"
+                        "float* all = map(g, [&](float x) -> float { return x + 1; });\n"
+                        "uint* place = where(all, " +
+                            count +
+                            ", [&](float x) -> bool { return x > 1; });\n"
+                            "float* value = map(place, [&](uint i) -> float { return all[i]; });\n"
+                            "float* rest = scatter(place, 0, all);\n"
+                            "c = concat(value, rest);\n}\n"
+                            "void decode(uint8* c, float* g) { float* v, r; extract(c, v, r); g = r; }");
+    const Result<Program> program = compile(source);
+    REQUIRE(program.status().text() == "OK");
+    const Result<cpu_vector::Plan> plan = cpu_vector::plan_vector(*program, source);
+    REQUIRE(plan.status().text() == "OK");
+    REQUIRE(plan->encode.copied_by.size() == 1);
+    return plan->encode.reads_copy.size();
+  };
+  CHECK(copies_read("all.size / 2") == 1);
+  CHECK(copies_read("all.size") == 0);
+}
+
 TEST_CASE("plan: places with one number draw from one stream, in one map and in several") {
   const Source source("draws.cll",
                       "void encode(float* g, uint8* c) {\n"

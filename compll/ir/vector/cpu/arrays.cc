@@ -113,7 +113,8 @@ void Arrays::define_function(Id to, const Term& term) {
   for_each_term(*term.function, [&](const Term& each) {
     if (is_random(each) && plan.drawn.insert(each.purpose).second) map.draws.push_back(each.purpose);
   });
-  fusion_.singles.check(*term.function);
+  fusion_.singles.check(*term.function,
+                        plan.storage.at(&term) == Storage::kNowhere ? FromCopies::kNever : FromCopies::kAllowed);
   fusion_.add(std::move(map));
   fusion_.loop.set_level(to, level);
   plan.values[to].one_by_one = one_by_one;

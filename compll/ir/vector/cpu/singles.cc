@@ -39,7 +39,7 @@ void Singles::prepare(const Term& term) {
   }
 }
 
-void Singles::check(const Term& term) {
+void Singles::check(const Term& term, FromCopies copies) {
   if (fusion_.plan.of_term.count(&term) != 0) return;
   switch (term.op) {
     case Op::kConstant:
@@ -49,23 +49,24 @@ void Singles::check(const Term& term) {
     case Op::kRandomBits:
     case Op::kRandomUniform: return;
     case Op::kElement:
-      check(*term.arguments[0]);
-      if (const std::optional<Id> copy = fusion_.copies.copy_of(*term.arguments[0])) {
+      check(*term.arguments[0], copies);
+      if (const std::optional<Id> copy = fusion_.copies.copy_of(*term.arguments[0]);
+          copy && copies == FromCopies::kAllowed) {
         fusion_.plan.reads_copy[&term] = *copy;
       }
-      return check(*term.arguments[1]);
-    case Op::kConvert: return check(*term.arguments[0]);
+      return check(*term.arguments[1], copies);
+    case Op::kConvert: return check(*term.arguments[0], copies);
     default: break;
   }
   if (!is_scalar(term.op)) Fusion::refuse(term.at, "`" + std::string(name_of(term.op)) + "` here");
-  for (const TermPtr& argument : term.arguments) check(*argument);
+  for (const TermPtr& argument : term.arguments) check(*argument, copies);
 }
 
-void Singles::check(const Body& body) {
+void Singles::check(const Body& body, FromCopies copies) {
   for (const Step& step : body.steps) {
-    if (fusion_.plan.uses[step.variables.front()] != 0) check(*step.value);
+    if (fusion_.plan.uses[step.variables.front()] != 0) check(*step.value, copies);
   }
-  for (const TermPtr& each : body.results) check(*each);
+  for (const TermPtr& each : body.results) check(*each, copies);
 }
 
 std::optional<Id> Singles::values(const Term& scatter) {
