@@ -138,6 +138,22 @@ TEST_CASE("plan: an operator that needs all blocks' values follows the loop that
   }
 }
 
+TEST_CASE("plan: places that are sent as they are found are stored in a loop after the search") {
+  const Source source("places.cll",
+                      "void encode(float* g, uint8* c) {\n"
+                      "uint* place = largest(g, g.size, absolute);\n"
+                      "c = concat(place);\n}\n"
+                      "void decode(uint8* c, float* g) { uint* p; extract(c, p); g = scatter(p, 1.0, g.size); }");
+  const Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  const Result<cpu_vector::Plan> plan = cpu_vector::plan_vector(*program, source);
+  REQUIRE(plan.status().text() == "OK");
+  const std::string text = text_of(plan->encode);
+  const std::size_t found = text.find("  place_4 = the result of "), sent = text.find("send place = place_4");
+  REQUIRE(sent != text.npos);
+  CHECK(found < sent);
+}
+
 TEST_CASE("plan: a map reads the copy that a scatter changes only if it is stored ahead of the scatter") {
   const auto copies_read = [](const std::string& count) {
     const Source source("copies.cll",

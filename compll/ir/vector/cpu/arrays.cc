@@ -12,7 +12,10 @@
 namespace casync::compll::cpu_vector {
 
 Id Arrays::array(const Term& term) {
-  if (term.op == Op::kVariable) return fusion_.value_of(term.variable);
+  if (term.op == Op::kVariable) {
+    if (fusion_.loop.awaits(term.variable)) fusion_.loop.close();
+    return fusion_.value_of(term.variable);
+  }
   fusion_.settle(term);
   const Id to = fusion_.temporary(std::string(name_of(term.op)), term.type());
   define(to, term, {});
