@@ -237,6 +237,25 @@ TEST_CASE("plan: an array is not changed where it lies if a state is made of ele
   CHECK(changed_by("map(sent, value, [&](float s, float x) -> float { return s + x; })") == 0);
 }
 
+TEST_CASE("plan: an array that is changed where it lies may have several names") {
+  const Compiled compiled("x",
+                          "state float* left;\n"
+                          "void encode(float* g, uint8* c) {\n"
+                          "  float* all = map(left, g, [&](float l, float x) -> float { return l + x; });\n"
+                          "  uint* place = largest(all, 10, absolute);\n"
+                          "  float* rest = scatter(place, 0, all);\n"
+                          "  float* then = rest;\n"
+                          "  left = then;\n"
+                          "  c = concat(place);\n"
+                          "}\n"
+                          "void decode(uint8* c, float* g) { uint* p; extract(c, p);\n"
+                          "g = scatter(p, 1.0, g.size); }\n");
+  const Result<cuda_vector::Plan> plan = cuda_vector::plan_vector(*compiled.program, compiled.source);
+  REQUIRE(plan.status().text() == "OK");
+  CHECK(plan->encode.changed.size() == 1);
+  CHECK(text_of(plan->encode).find("keep `left`") == std::string::npos);
+}
+
 TEST_CASE("plan: each plan of launches refuses programs of the other") {
   const Compiled exchanges("powersgd"), vector("topk");
   CHECK(cuda_vector::plan_vector(*exchanges.program, exchanges.source).status().message() ==

@@ -32,7 +32,8 @@ void Arrays::plan_step(const compll::Step& step) {
   if (uses_of(plan, step) == 0 || is_changed(plan, step)) return;
   const VariableId first = step.variables.front();
   if (term.op == Op::kVariable) {
-    plan.of_variable[first] = plan.of_variable.at(term.variable);
+    // Without a value it is another name of an array that is changed where it lies, which only its state uses.
+    if (const std::optional<Id> value = find_value(plan, term.variable)) plan.of_variable[first] = *value;
     return;
   }
   if (!term.type().is_array()) {
