@@ -138,6 +138,26 @@ TEST_CASE("plan: an operator that needs all blocks' values follows the loop that
   }
 }
 
+TEST_CASE(
+    "plan: a block reduction's function and its initial value read elements once the loop that takes them is over") {
+  for (const std::string reduction : {"block_reduce(g, 16, 0, [&](float a, float b) -> float { return a + b * g[3]; })",
+                                      "block_reduce(g, 16, g[3], [&](float a, float b) -> float { return a - b; })"}) {
+    INFO(reduction);
+    const Source source("elements.cll",
+                        "void encode(float* g, uint8* c) {\nfloat* y = " + reduction +
+                            ";\nc = concat(y);\n}\nvoid decode(uint8* c, float* g) { float* y; extract(c, y); "
+                            "g = spread(y, 16); }");
+    const Result<Program> program = compile(source);
+    REQUIRE(program.status().text() == "OK");
+    const Result<cpu_vector::Plan> plan = cpu_vector::plan_vector(*program, source);
+    REQUIRE(plan.status().text() == "OK");
+    const std::string text = text_of(plan->encode);
+    INFO(text);
+    CHECK(text.find("  loop 1\n    take g_0, checked\n") != text.npos);
+    CHECK(text.find("  loop 2, by tiles of blocks of 16\n") != text.npos);
+  }
+}
+
 TEST_CASE("plan: places that are sent as they are found are stored in a loop after the search") {
   const Source source("places.cll",
                       "void encode(float* g, uint8* c) {\n"

@@ -3,6 +3,7 @@
 
 #include "compll/ir/vector/cpu/fuse_loops.h"
 #include "compll/ir/vector/cpu/operators.h"
+#include "compll/ir/vector/cpu/storage.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll::cpu_vector {
@@ -79,6 +80,7 @@ std::optional<Id> Singles::values(const Term& scatter) {
 
 Id Singles::function(const Term& term) {
   const Id name = fusion_.temporary("function");
+  if (reads_elsewhere(*term.function)) fusion_.loop.close();
   check(*term.function);
   fusion_.add(Function{name, &term});
   return name;
