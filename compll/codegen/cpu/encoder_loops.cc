@@ -14,9 +14,10 @@ void EncoderLoops::write_loop(const CpuPass& pass, const CpuLoop& loop, const Ra
   for (const CpuStore& store : loop.sections) {
     out_.line(sections_.store_group(element(store.section), text_.use(store.value, true), store.section));
   }
-  if (loop.residual) write_residual(pass, loop);
+  // Transforms' operands are stored last, also those that only the residual needs: their memory may be that of a
+  // transform which this loop reads.
   if (loop.states_then) write_states(pass, *loop.states_then);
-  // Transforms' operands are stored last: their memory may be that of a transform which this loop reads.
+  if (loop.residual) write_residual(pass, loop);
   for (const ValueId id : loop.transforms) {
     if (plan_.always[id]) write_taken(pass, id);
   }

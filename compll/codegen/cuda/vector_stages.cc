@@ -98,10 +98,10 @@ void CudaStages::write_geometry() {
 }
 
 void CudaStages::write(const std::string& name, const std::string& constants, const std::vector<std::string>& last) {
-  text_.values.write_functions();
   text_.out.open("struct " + name);
   text_.out.line("static constexpr uint32_t kStages = " + std::to_string(text_.plan.stages.size()) + constants + ";");
   text_.out.line("");
+  text_.values.write_functions();
   write_memory();
   text_.out.line("");
   write_geometry();

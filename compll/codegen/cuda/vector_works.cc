@@ -72,10 +72,10 @@ void CudaWorks::write_work(const cuda_vector::Send& work) {
 
 void CudaWorks::write_work(const cuda_vector::KeepState& work) {
   const std::string array = text_.definitions.name(work.from);
+  const Type& type = text_.plan.values[work.from].type;
   const cuda_vector::Address to{cuda_vector::Address::Base::kStateOut, work.state, kFloatType, {}};
-  text_.out.line("if (part.segment.states_out != nullptr) fill(part, " +
-                 CudaNames::size(text_.plan.values[work.from].type) + ", " + array + ", " +
-                 cuda_address(text_.plan, to) + ");");
+  text_.out.line("if (part.segment.states_out != nullptr) fill(" + CudaNames::part_of(type) + ", " +
+                 CudaNames::size(type) + ", " + array + ", " + cuda_address(text_.plan, to) + ");");
 }
 
 void CudaWorks::write_work(const cuda_vector::StoreOne& work) {

@@ -17,11 +17,11 @@
 namespace casync::compll::cpu_vector {
 
 void define_block_reduce(Fusion& fusion, Id to, const Term& term, std::optional<VariableId>) {
+  if (term.arguments.size() > 1) fusion.singles.prepare(*term.arguments[1]);
   const Id from = fusion.arrays.array(*term.arguments.front());
-  const std::size_t level = fusion.loop.level(from);
   const std::optional<Id> function = reduces_groups(term) ? std::nullopt : fusion.singles.reducing_function(term);
   fusion.add(BlockMemory{to});
-  fusion.loop.add_of_blocks(to, ReduceBlocks{to, from, &term, function}, level, term.block);
+  fusion.loop.add_of_blocks(to, ReduceBlocks{to, from, &term, function}, fusion.loop.level(from), term.block);
 }
 
 void define_block_values(Fusion& fusion, Id to, Id from, const Term& term) {

@@ -83,12 +83,12 @@ namespace {
 Id plan_outer_product(Staging& staging, const Term& term, const std::string& name, std::optional<VariableId> id) {
   Routine& plan = staging.plan;
   const Term &left = *term.arguments[0], &right = *term.arguments[1];
-  staging.arrays.keep_computed(left);
-  staging.arrays.keep_computed(right);
+  staging.arrays.store_computed(left);
+  staging.arrays.store_computed(right);
   const std::uint32_t stage = std::max(ready(plan, left).all, ready(plan, right).all);
   const OuterProduct product{&term, value_of(plan, left), value_of(plan, right)};
   const Id array = add_value(plan, {name, term.type(), product, {stage, stage}});
-  return id && plan.uses[*id] > 1 ? staging.arrays.keep(array, id) : array;
+  return id && plan.uses[*id] > 1 ? staging.arrays.store(array, id) : array;
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ Id plan_matmul(Staging& staging, const Term& term, const std::string& name, std:
   if (term.form == MatmulForm::kOuter) return plan_outer_product(staging, term, name, id);
   Routine& plan = staging.plan;
   const Term &matrix = *term.arguments[0], &vectors = *term.arguments[1];
-  staging.arrays.keep_computed(vectors);
+  staging.arrays.store_computed(vectors);
   const std::uint32_t stage = std::max(ready(plan, matrix).all, ready(plan, vectors).all);
   const Address to = address_for(plan, id, name, term.type());
   const Id from = value_of(plan, matrix);
@@ -117,7 +117,8 @@ Id plan_orthonormalize(Staging& staging, const Term& term, const std::string& na
   const Address to = address_for(plan, id, name, term.type());
   const SpaceId rest =
       take(plan, {.word = name + "_rest", .count = Space::Count::kBlock, .bytes = 8, .block = term.block});
-  add(plan, stage, Fill{.from = value_of(plan, of), .type = term.type(), .to = to});
+  const Type& type = term.type();
+  add(plan, stage, Fill{.from = value_of(plan, of), .type = type, .to = to, .evenly = is_shared_evenly(type)});
   add_at_end(plan, stage,
              Apply{"orthonormalize",
                    {Tile{}, SizeOf{term.type()}, BlockOf{term.block}, to, MemoryOf{rest, kDoubleType}},

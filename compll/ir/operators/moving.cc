@@ -56,9 +56,13 @@ void define_scatter_add(Fusion& fusion, Id to, const Term& term, std::optional<V
 
 void define_hadamard(Fusion& fusion, Id to, const Term& term, std::optional<VariableId>) {
   const Term& of = *term.arguments.front();
+  if (!of.type().is_over(Extent::Kind::kElements)) {
+    const Id from = fusion.arrays.whole_array(of);
+    fusion.add(RotatedMemory{to});
+    return fusion.add(Rotate{to, from, term.block});
+  }
   const Id from = fusion.arrays.array(of);
   fusion.add(RotatedMemory{to});
-  if (!of.type().is_over(Extent::Kind::kElements)) return fusion.add(Rotate{to, from, term.block});
   fusion.loop.add_of_blocks(to, RotateBlocks{to, from, term.block}, fusion.loop.level(from), term.block);
   fusion.loop.keep();
 }
@@ -163,7 +167,7 @@ Id plan_repeated(Staging& staging, const Term& term, const std::string& name, co
             "find the last of equal places {2} into {4}"});
   const std::uint32_t stage = std::max({found + 1, before, ready(plan, values).all});
   add(plan, stage, FillFromLast{&term, name, values_of(plan, values), into, to, last});
-  return add_memory(plan, name, type, to, {stage, stage + 1});
+  return add_memory(plan, name, type, to, ready_by_shares(type, stage));
 }
 
 /// `scatter` and `scatter_add`.
@@ -226,14 +230,22 @@ Id plan_scatter_add(Staging& staging, const Term& term, const std::string& name,
 Id plan_hadamard(Staging& staging, const Term& term, const std::string& name, std::optional<VariableId> id) {
   Routine& plan = staging.plan;
   const Term& of = *term.arguments[0];
-  const Address to = address_for(plan, id, name, term.type());
-  const std::uint32_t stage = ready(plan, of).own;
-  add_own(plan, stage,
-          Apply{"hadamard",
-                {Tile{}, BlockOf{term.block}, ElementsOf{value_of(plan, of)}, to},
-                "rotate blocks of {2} into {3}",
-                term.at});
-  return add_memory(plan, name, term.type(), to, {stage, stage + 1});
+  const Type& type = term.type();
+  const Address to = address_for(plan, id, name, type);
+  const ElementsOf from{value_of(plan, of)};
+  const Ready when = ready(plan, of);
+  if (!type.is_over(Extent::Kind::kElements)) {
+    // Its blocks do not end where tiles' shares of it do.
+    add(plan, when.all,
+        Apply{"hadamard_of_array",
+              {Tile{}, SizeOf{type}, BlockOf{term.block}, from, to},
+              "rotate blocks of {3} into {4}",
+              term.at});
+    return add_memory(plan, name, type, to, {when.all + 1, when.all + 1});
+  }
+  add_own(plan, when.own,
+          Apply{"hadamard", {Tile{}, BlockOf{term.block}, from, to}, "rotate blocks of {2} into {3}", term.at});
+  return add_memory(plan, name, type, to, {when.own, when.own + 1});
 }
 
 }  // namespace casync::compll::cuda_vector

@@ -149,7 +149,7 @@ Id plan_where(Staging& staging, const Term& term, const std::string& name, std::
   const Term& of = *term.arguments[0];
   const SpaceId told = take_for_tiles(plan, name + "_told");
   const SpaceId to = take(plan, {.word = name, .count = Space::Count::kElements, .bytes = 4, .of = term.type()});
-  const std::uint32_t stage = ready(plan, of).own;
+  const std::uint32_t stage = ready_to_share(plan, of);
   add(plan, stage, PickWhere{&term, value_of(plan, of), told, to});
   return add_memory(plan, name, term.type(), address_of(to, kUintType), {stage + 1, stage + 1});
 }

@@ -9,6 +9,7 @@
 #include "compll/codegen/ir_text.h"
 #include "compll/ir/rounds/cpu/plan_text.h"
 #include "compll/lang/front_end.h"
+#include "compll/lang/terms.h"
 #include "tests/compll/program/plan_stages.h"
 #include "tests/compll/support/programs.h"
 #include "tests/support/golden.h"
@@ -144,6 +145,25 @@ TEST_CASE("plan: searched arrays are in memory, and scattered ones are made wher
   CHECK(count_of<cpu_turns::Zeros>(plan.turns[1]) == 1);
   CHECK(count_of<cpu_turns::Scatter>(plan.turns[1]) == 1);
   CHECK(count_of<cpu_turns::Fill>(plan.turns[1]) == 0);
+}
+
+TEST_CASE("plan: a function to reduce by reads elements of an array that is stored under another name") {
+  const Compiled compiled = with_states(
+      "float* m = map(g, error, [&](float x, float e) -> float { return x + e; });\n"
+      "float y = reduce(m, 0, [&](float a, float b) -> float { return a + b * m[3]; });\n"
+      "float* z = exchange(map(m, [&](float x) -> float { return x * y; }));\nright = right;\nerror = z;\nresult = z;");
+  const cpu_turns::Turn turn = plan_of(compiled).turns.front();
+  const auto stored = [&](const Term& term) {
+    const auto found = turn.of_term.find(&term);
+    return found != turn.of_term.end() && name_of(turn.values[found->second]).starts_with("kept_t");
+  };
+  bool any = false;
+  for_each_term(*compiled.program->synchronize, [&](const Term& term) {
+    if (term.op != Op::kElement) return;
+    any = true;
+    CHECK(stored(*term.arguments.front()));
+  });
+  CHECK(any);
 }
 
 TEST_CASE("plan: a result that is made while the gradient is read has memory of its own") {

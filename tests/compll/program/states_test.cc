@@ -17,6 +17,7 @@ extern "C" const GeneratedCodec* generated_diana();
 extern "C" const GeneratedCodec* generated_ecqsgd();
 extern "C" const GeneratedCodec* generated_kept();
 extern "C" const GeneratedCodec* generated_kept_steps();
+extern "C" const GeneratedCodec* generated_turned_states();
 
 namespace {
 
@@ -103,7 +104,8 @@ void check_same(const Pair& pair, const std::vector<float>& values, const Given&
   }
 }
 
-const GeneratedCodec* const kAll[] = {generated_diana(), generated_ecqsgd(), generated_kept(), generated_kept_steps()};
+const GeneratedCodec* const kAll[] = {generated_diana(), generated_ecqsgd(), generated_kept(), generated_kept_steps(),
+                                      generated_turned_states()};
 
 }  // namespace
 

@@ -188,6 +188,74 @@ TEST_CASE("plan: a step ahead of the product that stores its vectors computes th
   CHECK(turn.values[reduction.from].is_computed());
 }
 
+TEST_CASE("plan: elements for blocks are read by shares one stage after their tiles store them") {
+  const Compiled compiled("x",
+                          "void encode(float* g, uint8* c) {\n"
+                          "  float* top = block_reduce(g, 16, magnitude);\n"
+                          "  uint* large = where(top, top.size, [&](float x) -> bool { return x > 1; });\n"
+                          "  float* even = hadamard(top, 8);\n"
+                          "  float* moved = scatter(map(top, [&](float x) -> uint { return x; }), top, top);\n"
+                          "  c = concat(large, even, moved);\n"
+                          "}\n"
+                          "void decode(uint8* c, float* g) { uint* p; float* v; float* m; extract(c, p, v, m);\n"
+                          "g = spread(m, 16); }\n");
+  const Result<cuda_vector::Plan> plan = cuda_vector::plan_vector(*compiled.program, compiled.source);
+  REQUIRE(plan.status().text() == "OK");
+  const std::string text = text_of(plan->encode);
+  for (const char* line :
+       {"  top_1 = memory at top_1, from stage 0, others' elements from 1\n",
+        "  large_5 = memory at large_5, from stage 2\n", "  even_6 = memory at even_6, from stage 2\n",
+        "  moved_10 = memory at moved_10, from stage 3\n",
+        "  stage 1\n    write places where map_t0 into large_5\n    rotate blocks of top_1 into even_6\n"}) {
+    INFO(text << line);
+    CHECK(text.find(line) != text.npos);
+  }
+}
+
+TEST_CASE("plan: an array is not changed where it lies if a state is made of elements that are picked from it") {
+  const auto changed_by = [](const std::string& sent) {
+    const Compiled compiled("x",
+                            "state float* left;\nstate float* sent;\n"
+                            "void encode(float* g, uint8* c) {\n"
+                            "  float* all = map(left, g, [&](float l, float x) -> float { return l + x; });\n"
+                            "  uint* place = where(all, all.size, [&](float x) -> bool { return x > 1; });\n"
+                            "  float* value = gather(all, place);\n"
+                            "  sent = " +
+                                sent +
+                                ";\n"
+                                "  left = scatter(place, 0, all);\n"
+                                "  c = concat(place);\n"
+                                "}\n"
+                                "void decode(uint8* c, float* g) { uint* p; extract(c, p);\n"
+                                "g = scatter(p, 1.0, g.size); }\n");
+    const Result<cuda_vector::Plan> plan = cuda_vector::plan_vector(*compiled.program, compiled.source);
+    REQUIRE(plan.status().text() == "OK");
+    return plan->encode.changed.size();
+  };
+  CHECK(changed_by("map(sent, g, [&](float s, float x) -> float { return s + x; })") == 1);
+  CHECK(changed_by("value") == 0);
+  CHECK(changed_by("map(sent, value, [&](float s, float x) -> float { return s + x; })") == 0);
+}
+
+TEST_CASE("plan: an array that is changed where it lies may have several names") {
+  const Compiled compiled("x",
+                          "state float* left;\n"
+                          "void encode(float* g, uint8* c) {\n"
+                          "  float* all = map(left, g, [&](float l, float x) -> float { return l + x; });\n"
+                          "  uint* place = largest(all, 10, absolute);\n"
+                          "  float* rest = scatter(place, 0, all);\n"
+                          "  float* then = rest;\n"
+                          "  left = then;\n"
+                          "  c = concat(place);\n"
+                          "}\n"
+                          "void decode(uint8* c, float* g) { uint* p; extract(c, p);\n"
+                          "g = scatter(p, 1.0, g.size); }\n");
+  const Result<cuda_vector::Plan> plan = cuda_vector::plan_vector(*compiled.program, compiled.source);
+  REQUIRE(plan.status().text() == "OK");
+  CHECK(plan->encode.changed.size() == 1);
+  CHECK(text_of(plan->encode).find("keep `left`") == std::string::npos);
+}
+
 TEST_CASE("plan: each plan of launches refuses programs of the other") {
   const Compiled exchanges("powersgd"), vector("topk");
   CHECK(cuda_vector::plan_vector(*exchanges.program, exchanges.source).status().message() ==

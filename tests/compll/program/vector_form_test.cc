@@ -14,7 +14,9 @@
 
 namespace casync::compll {
 
+extern "C" const GeneratedCodec* generated_block_arrays();
 extern "C" const GeneratedCodec* generated_block_results();
+extern "C" const GeneratedCodec* generated_changed_copies();
 extern "C" const GeneratedCodec* generated_published_dgc();
 extern "C" const GeneratedCodec* generated_published_graddrop();
 extern "C" const GeneratedCodec* generated_repeated_places();
@@ -82,6 +84,24 @@ TEST_CASE("vector form: doubles, picked elements, two sizes of blocks, several r
     REQUIRE(generated.status().text() == "OK");
     check_same(**generated, *meaning, "blocks of " + std::to_string(static_cast<int>(small)));
   }
+}
+
+TEST_CASE("vector form: operators on all blocks' values, and rotations of arrays that have not n elements") {
+  const std::string text = test_program("block_arrays");
+  for (const double block : {16.0, 48.0, 1000.0}) {
+    const Parameters parameters = {{"block", block}};
+    const std::unique_ptr<Codec> meaning = from_text("block_arrays", text, parameters).codec;
+    const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_block_arrays(), parameters);
+    REQUIRE(generated.status().text() == "OK");
+    check_same(**generated, *meaning, "blocks of " + std::to_string(static_cast<int>(block)));
+  }
+}
+
+TEST_CASE("vector form: elements that are picked from an array are those from ahead of a scatter into it") {
+  const std::unique_ptr<Codec> meaning = from_text("changed_copies", test_program("changed_copies")).codec;
+  const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_changed_copies());
+  REQUIRE(generated.status().text() == "OK");
+  check_same(**generated, *meaning, "changed_copies");
 }
 
 TEST_CASE("vector form: several results for each block, computed in the loop that has the blocks' statistics") {

@@ -2,8 +2,11 @@
 //
 // Plans in vector form on a CPU: what each pass adds, how loops lie in them, and what a plan refuses.
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "compll/codegen/ir_text.h"
 #include "compll/ir/tiles/lower.h"
@@ -102,6 +105,96 @@ TEST_CASE("plan: a map that is picked from more than once is in memory, and one 
   for (int i = 0; i < 40; ++i) many += " + i % " + std::to_string(i + 2);
   const std::string longer = plan_of("twice[i - 1]", many);
   CHECK(longer.find(", called\n") != longer.npos);
+}
+
+TEST_CASE("plan: an operator that needs all blocks' values follows the loop that makes them") {
+  const std::pair<std::string, std::string> all[] = {
+      {"float y = reduce(block_reduce(g, 16, max), max);", "float y;"},
+      {"float y = reduce(block_reduce(g, 16, max), 0, [&](float a, float b) -> float { return a - b; });", "float y;"},
+      {"float* y = hadamard(block_reduce(g, 16, max), 4);", "float* y;"},
+      {"float* top = block_reduce(g, 16, max);\nfloat* y = hadamard(top, 4);", "float* y;"}};
+  for (const auto& [made, received] : all) {
+    INFO(made);
+    const Source source("blocks.cll", "void encode(float* g, uint8* c) {\n" + made +
+                                          "\nc = concat(y);\n}\nvoid decode(uint8* c, float* g) {\n" + received +
+                                          "\nextract(c, y);\ng = map(range(g.size), [&](int i) -> float { return i; "
+                                          "});\n}\n");
+    const Result<Program> program = compile(source);
+    REQUIRE(program.status().text() == "OK");
+    const Result<cpu_vector::Plan> plan = cpu_vector::plan_vector(*program, source);
+    REQUIRE(plan.status().text() == "OK");
+    const std::vector<cpu_vector::Item>& items = plan->encode.items;
+    std::size_t loop = items.size(), call = items.size();
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const auto* of_blocks = std::get_if<cpu_vector::ElementLoop>(&items[i]);
+      if (of_blocks != nullptr && !of_blocks->blocks.empty()) loop = i;
+      const auto* each = std::get_if<cpu_vector::Call>(&items[i]);
+      if (each == nullptr) continue;
+      if (std::holds_alternative<cpu_vector::Reduce>(*each) || std::holds_alternative<cpu_vector::Rotate>(*each))
+        call = i;
+    }
+    REQUIRE(call < items.size());
+    CHECK(loop < call);
+  }
+}
+
+TEST_CASE(
+    "plan: a block reduction's function and its initial value read elements once the loop that takes them is over") {
+  for (const std::string reduction : {"block_reduce(g, 16, 0, [&](float a, float b) -> float { return a + b * g[3]; })",
+                                      "block_reduce(g, 16, g[3], [&](float a, float b) -> float { return a - b; })"}) {
+    INFO(reduction);
+    const Source source("elements.cll",
+                        "void encode(float* g, uint8* c) {\nfloat* y = " + reduction +
+                            ";\nc = concat(y);\n}\nvoid decode(uint8* c, float* g) { float* y; extract(c, y); "
+                            "g = spread(y, 16); }");
+    const Result<Program> program = compile(source);
+    REQUIRE(program.status().text() == "OK");
+    const Result<cpu_vector::Plan> plan = cpu_vector::plan_vector(*program, source);
+    REQUIRE(plan.status().text() == "OK");
+    const std::string text = text_of(plan->encode);
+    INFO(text);
+    CHECK(text.find("  loop 1\n    take g_0, checked\n") != text.npos);
+    CHECK(text.find("  loop 2, by tiles of blocks of 16\n") != text.npos);
+  }
+}
+
+TEST_CASE("plan: places that are sent as they are found are stored in a loop after the search") {
+  const Source source("places.cll",
+                      "void encode(float* g, uint8* c) {\n"
+                      "uint* place = largest(g, g.size, absolute);\n"
+                      "c = concat(place);\n}\n"
+                      "void decode(uint8* c, float* g) { uint* p; extract(c, p); g = scatter(p, 1.0, g.size); }");
+  const Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  const Result<cpu_vector::Plan> plan = cpu_vector::plan_vector(*program, source);
+  REQUIRE(plan.status().text() == "OK");
+  const std::string text = text_of(plan->encode);
+  const std::size_t found = text.find("  place_4 = the result of "), sent = text.find("send place = place_4");
+  REQUIRE(sent != text.npos);
+  CHECK(found < sent);
+}
+
+TEST_CASE("plan: a map reads the copy that a scatter changes only if it is stored ahead of the scatter") {
+  const auto copies_read = [](const std::string& count) {
+    const Source source("copies.cll",
+                        "void encode(float* g, uint8* c) {\n"
+                        "float* all = map(g, [&](float x) -> float { return x + 1; });\n"
+                        "uint* place = where(all, " +
+                            count +
+                            ", [&](float x) -> bool { return x > 1; });\n"
+                            "float* value = map(place, [&](uint i) -> float { return all[i]; });\n"
+                            "float* rest = scatter(place, 0, all);\n"
+                            "c = concat(value, rest);\n}\n"
+                            "void decode(uint8* c, float* g) { float* v, r; extract(c, v, r); g = r; }");
+    const Result<Program> program = compile(source);
+    REQUIRE(program.status().text() == "OK");
+    const Result<cpu_vector::Plan> plan = cpu_vector::plan_vector(*program, source);
+    REQUIRE(plan.status().text() == "OK");
+    REQUIRE(plan->encode.copied_by.size() == 1);
+    return plan->encode.reads_copy.size();
+  };
+  CHECK(copies_read("all.size / 2") == 1);
+  CHECK(copies_read("all.size") == 0);
 }
 
 TEST_CASE("plan: places with one number draw from one stream, in one map and in several") {

@@ -59,8 +59,7 @@ Array Arrays::define_map(const Term& term, Id to) {
     map.reads.insert(from.reads.begin(), from.reads.end());
   }
   // Values outside of the elements are computed ahead of them.
-  for (const Step& step : term.function->steps) layout_.singles.hoist(*step.value);
-  for (const TermPtr& result : term.function->results) layout_.singles.hoist(*result);
+  layout_.singles.hoist(*term.function);
   layout_.singles.check(*term.function);
   layout_.add(std::move(item));
   return map;

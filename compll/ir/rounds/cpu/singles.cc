@@ -32,6 +32,11 @@ void Singles::hoist(const Term& term) {
   plan.of_term[&term] = to;
 }
 
+void Singles::hoist(const Body& body) {
+  for (const Step& step : body.steps) hoist(*step.value);
+  for (const TermPtr& result : body.results) hoist(*result);
+}
+
 void Singles::find(const Term& selection) {
   const Term& of = *selection.arguments[0];
   const Array from = layout_.arrays.in_memory(layout_.arrays.array_of(of), of.type(), {}, "`kth_largest`");
@@ -48,6 +53,7 @@ void Singles::find(const Term& selection) {
 std::optional<Id> Singles::function_of(const Term& reduction) {
   if (reduction.reducer != Reducer::kUser) return {};
   const Id to = layout_.temporary("function", {reduction.arguments.front()->type().element, {}});
+  hoist(*reduction.function);
   check(*reduction.function);
   layout_.add(Function{to, &reduction});
   lay_out(*reduction.arguments[1]);

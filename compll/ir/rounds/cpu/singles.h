@@ -19,6 +19,8 @@ class Singles {
   /// Lays out the reductions and searches in a value, which are loops of their own, and arrays of which it reads single
   /// elements.
   void hoist(const Term& term);
+  /// The same for a function's steps and results.
+  void hoist(const Body& body);
   /// Lays out the function and the initial value of a reduction that has one of the program's own.
   std::optional<Id> function_of(const Term& reduction);
   /// Refuses operators that the CPU does not have in functions of elements.

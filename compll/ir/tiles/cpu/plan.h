@@ -63,8 +63,8 @@ struct CpuLoop {
   std::vector<ValueId> elements;
   std::vector<ValueId> reductions;
   std::vector<CpuStore> sections;
-  std::optional<CpuKept> residual;
   std::optional<CpuKept> states_then;
+  std::optional<CpuKept> residual;
   std::vector<ValueId> transforms;  ///< computed after the loop, from operands that it stores
   CpuBlockValues after;
   std::vector<ValueId> saves;  ///< values of the block for a later loop

@@ -71,8 +71,8 @@ class EncoderPlanText {
     for (const CpuStore& store : loop.sections) {
       out_.line("store " + out_.section(store.section) + " = " + out_.name(store.value));
     }
-    if (loop.residual) write("if a residual is kept", *loop.residual);
     if (loop.states_then) write("if states are kept", *loop.states_then);
+    if (loop.residual) write("if a residual is kept", *loop.residual);
     out_.close();
     out_.values("transform", loop.transforms);
     out_.values("values of the block", loop.after.values);

@@ -12,7 +12,10 @@
 namespace casync::compll::cpu_vector {
 
 Id Arrays::array(const Term& term) {
-  if (term.op == Op::kVariable) return fusion_.value_of(term.variable);
+  if (term.op == Op::kVariable) {
+    if (fusion_.loop.awaits(term.variable)) fusion_.loop.close();
+    return fusion_.value_of(term.variable);
+  }
   fusion_.settle(term);
   const Id to = fusion_.temporary(std::string(name_of(term.op)), term.type());
   define(to, term, {});
@@ -113,7 +116,8 @@ void Arrays::define_function(Id to, const Term& term) {
   for_each_term(*term.function, [&](const Term& each) {
     if (is_random(each) && plan.drawn.insert(each.purpose).second) map.draws.push_back(each.purpose);
   });
-  fusion_.singles.check(*term.function);
+  fusion_.singles.check(*term.function,
+                        plan.storage.at(&term) == Storage::kNowhere ? FromCopies::kNever : FromCopies::kAllowed);
   fusion_.add(std::move(map));
   fusion_.loop.set_level(to, level);
   plan.values[to].one_by_one = one_by_one;

@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Lays out the items of a function in vector form, in the order of its steps. Work on all n elements does not become an
+// item at once: it joins the open loop (open_loop.h), which closes when a step needs the whole of a result. An operator
+// takes an array in one of three ways:
+//
+//   arrays.array()         for work that joins the open loop at the level of the array
+//   arrays.whole_array()   for a call that goes through the array: the loop is closed, so all elements are there
+//   loop.level() != 0      means that the open loop has yet to reduce or rotate blocks of the array: a call that may
+//                          take the array otherwise closes the loop then
+//
+// A map that is computed where it is used may be computed after any later item. Therefore it reads no memory that a
+// later item changes: not the copy that a scatter begins with (FromCopies).
 #pragma once
 
 #include "compll/ir/vector/cpu/arrays.h"

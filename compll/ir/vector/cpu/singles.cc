@@ -3,6 +3,7 @@
 
 #include "compll/ir/vector/cpu/fuse_loops.h"
 #include "compll/ir/vector/cpu/operators.h"
+#include "compll/ir/vector/cpu/storage.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll::cpu_vector {
@@ -39,7 +40,7 @@ void Singles::prepare(const Term& term) {
   }
 }
 
-void Singles::check(const Term& term) {
+void Singles::check(const Term& term, FromCopies copies) {
   if (fusion_.plan.of_term.count(&term) != 0) return;
   switch (term.op) {
     case Op::kConstant:
@@ -49,23 +50,24 @@ void Singles::check(const Term& term) {
     case Op::kRandomBits:
     case Op::kRandomUniform: return;
     case Op::kElement:
-      check(*term.arguments[0]);
-      if (const std::optional<Id> copy = fusion_.copies.copy_of(*term.arguments[0])) {
+      check(*term.arguments[0], copies);
+      if (const std::optional<Id> copy = fusion_.copies.copy_of(*term.arguments[0]);
+          copy && copies == FromCopies::kAllowed) {
         fusion_.plan.reads_copy[&term] = *copy;
       }
-      return check(*term.arguments[1]);
-    case Op::kConvert: return check(*term.arguments[0]);
+      return check(*term.arguments[1], copies);
+    case Op::kConvert: return check(*term.arguments[0], copies);
     default: break;
   }
   if (!is_scalar(term.op)) Fusion::refuse(term.at, "`" + std::string(name_of(term.op)) + "` here");
-  for (const TermPtr& argument : term.arguments) check(*argument);
+  for (const TermPtr& argument : term.arguments) check(*argument, copies);
 }
 
-void Singles::check(const Body& body) {
+void Singles::check(const Body& body, FromCopies copies) {
   for (const Step& step : body.steps) {
-    if (fusion_.plan.uses[step.variables.front()] != 0) check(*step.value);
+    if (fusion_.plan.uses[step.variables.front()] != 0) check(*step.value, copies);
   }
-  for (const TermPtr& each : body.results) check(*each);
+  for (const TermPtr& each : body.results) check(*each, copies);
 }
 
 std::optional<Id> Singles::values(const Term& scatter) {
@@ -78,6 +80,7 @@ std::optional<Id> Singles::values(const Term& scatter) {
 
 Id Singles::function(const Term& term) {
   const Id name = fusion_.temporary("function");
+  if (reads_elsewhere(*term.function)) fusion_.loop.close();
   check(*term.function);
   fusion_.add(Function{name, &term});
   return name;
@@ -100,7 +103,8 @@ Id Singles::reduction(const Term& term, Id from) {
     fusion_.add(Reduced{value, &term});
     return value;
   }
-  if (of_all) fusion_.loop.close();
+  // The array may be one of blocks, which the loop is still to reduce.
+  if (of_all || fusion_.loop.level(from) != 0) fusion_.loop.close();
   const std::optional<Id> function = reduces_groups(term) ? std::nullopt : reducing_function(term);
   fusion_.add(Reduce{value, from, &term, function});
   return value;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "compll/ir/vector/cpu/plan.h"
@@ -8,6 +9,10 @@
 namespace casync::compll::cpu_vector {
 
 struct Fusion;
+
+/// Says if a value may read elements of an array from the copy that a scatter will change. A function that is applied
+/// where its elements are used may not: that can be after the change.
+enum class FromCopies : std::uint8_t { kAllowed, kNever };
 
 /// Single values, and functions of elements.
 class Singles {
@@ -19,9 +24,9 @@ class Singles {
   void prepare(const Term& term);
   /// Checks that a value can be written once that is there, and notes elements that are read from a copy. Throws
   /// CannotPlan.
-  void check(const Term& term);
+  void check(const Term& term, FromCopies copies = FromCopies::kAllowed);
   /// The same for a function's steps and results.
-  void check(const Body& body);
+  void check(const Body& body, FromCopies copies = FromCopies::kAllowed);
   /// The values of a scatter; empty if they are the same everywhere.
   std::optional<Id> values(const Term& scatter);
   /// Names a function of two elements, which a reduction or a sort takes.

@@ -32,7 +32,8 @@ void Arrays::plan_step(const compll::Step& step) {
   if (uses_of(plan, step) == 0 || is_changed(plan, step)) return;
   const VariableId first = step.variables.front();
   if (term.op == Op::kVariable) {
-    plan.of_variable[first] = plan.of_variable.at(term.variable);
+    // Without a value it is another name of an array that is changed where it lies, which only its state uses.
+    if (const std::optional<Id> value = find_value(plan, term.variable)) plan.of_variable[first] = *value;
     return;
   }
   if (!term.type().is_array()) {
@@ -49,7 +50,7 @@ void Arrays::plan_step(const compll::Step& step) {
   }
   for (std::size_t i = 0; i < step.variables.size(); ++i) {
     const VariableId id = step.variables[i];
-    if (plan.uses[id] != 0) plan.of_variable[id] = plan_map(term, i, value_name(program, id));
+    if (plan.uses[id] != 0) plan.of_variable[id] = plan_function(term, i, value_name(program, id));
   }
 }
 
@@ -75,7 +76,7 @@ Id Arrays::plan_array(const Term& term, const std::string& name, std::optional<V
   const std::optional<ArrayOp> op = array_op(term.op);
   CASYNC_CHECK(op.has_value());
   switch (*op) {
-    case ArrayOp::kMap: return plan_map_of(term, name, id);
+    case ArrayOp::kMap: return plan_map(term, name, id);
 #define COMPLL_ARRAY(operation, word, ...)        \
   case ArrayOp::k##operation: {                   \
     return plan_##word(staging_, term, name, id); \
@@ -92,7 +93,7 @@ Id Arrays::plan_array(const Term& term, const std::string& name, std::optional<V
   refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
 }
 
-Id Arrays::plan_map(const Term& term, std::size_t result, const std::string& name) {
+Id Arrays::plan_function(const Term& term, std::size_t result, const std::string& name) {
   Routine& plan = staging_.plan;
   check(*term.function);
   const std::uint32_t stage = ready_of_function(plan, *term.function);
@@ -108,23 +109,22 @@ Id Arrays::plan_map(const Term& term, std::size_t result, const std::string& nam
   return add_value(plan, {name, term.types[result], std::move(map), when});
 }
 
-/// Plans a map as its storage says; without a variable it is computed where it is used.
-Id Arrays::plan_map_of(const Term& term, const std::string& name, std::optional<VariableId> id) {
+Id Arrays::plan_map(const Term& term, const std::string& name, std::optional<VariableId> id) {
   const auto chosen = staging_.plan.storage.find(&term);
   const Storage storage = id && chosen != staging_.plan.storage.end() ? chosen->second : Storage::kNowhere;
-  if (storage == Storage::kMemory) return plan_kept(term, name, id);
-  const Id array = plan_map(term, 0, name);
+  if (storage == Storage::kMemory) return plan_stored_map(term, name, id);
+  const Id array = plan_function(term, 0, name);
   if (storage == Storage::kProduct) {
     staging_.plan.values[array].fills = address_for(staging_.plan, id, name, term.type());
   }
   return array;
 }
 
-Id Arrays::plan_kept(const Term& term, const std::string& name, std::optional<VariableId> id) {
+Id Arrays::plan_stored_map(const Term& term, const std::string& name, std::optional<VariableId> id) {
   Routine& plan = staging_.plan;
   const Type& type = term.type();
   const Address to = address_for(plan, id, name, type);
-  const Id from = plan_map(term, 0, name + "_each");
+  const Id from = plan_function(term, 0, name + "_each");
   const std::uint32_t stage = plan.values[from].ready.own;
   Fill fill{.from = from, .type = type, .to = to, .evenly = is_shared_evenly(type), .waits = true};
   if (draws(*term.function)) fill.manner = Fill::Manner::kNeighbours;
@@ -133,20 +133,20 @@ Id Arrays::plan_kept(const Term& term, const std::string& name, std::optional<Va
   return add_memory(plan, name, type, to, {stage, stage + 1});
 }
 
-Id Arrays::keep(Id array, std::optional<VariableId> id) {
+Id Arrays::store(Id array, std::optional<VariableId> id) {
   Routine& plan = staging_.plan;
   const Value each = plan.values[array];
-  const bool of_blocks = each.type.is_over(Extent::Kind::kBlocks);
   const std::string name = each.name + "_kept";
   const Address to = address_for(plan, id, name, each.type);
-  const std::uint32_t stage = of_blocks ? each.ready.all : each.ready.own;
-  add(plan, stage, Fill{.from = array, .type = each.type, .to = to, .waits = true});
-  return add_memory(plan, name, each.type, to, {of_blocks ? stage + 1 : stage, stage + 1});
+  const std::uint32_t stage = each.type.is_over(Extent::Kind::kBlocks) ? each.ready.all : each.ready.own;
+  add(plan, stage,
+      Fill{.from = array, .type = each.type, .to = to, .evenly = is_shared_evenly(each.type), .waits = true});
+  return add_memory(plan, name, each.type, to, ready_by_shares(each.type, stage));
 }
 
-void Arrays::keep_computed(const Term& term) {
+void Arrays::store_computed(const Term& term) {
   const Id array = value_of(staging_.plan, term);
-  if (staging_.plan.values[array].is_computed()) rebind(staging_.plan, term, keep(array, {}));
+  if (staging_.plan.values[array].is_computed()) rebind(staging_.plan, term, store(array, {}));
 }
 
 }  // namespace casync::compll::cuda_vector

@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Finds out if an array can be changed where it lies, as in
+//
+//   all = map(...);  place = largest(all, ...);  value = gather(all, place);  left = scatter(place, 0, all);
+//
+// where `left` is a state. The copy of `all` is then left out: `all` is made in the memory of the state, and the change
+// is work of the last stage. Each other use of `all` has to be of one of two kinds:
+//
+// - The places depend on its result, as those of `largest` do. Then it lies in an earlier stage: is_over().
+// - It reads the elements at the places that are changed and no others, and its result goes to sections and to the
+//   change alone: reads_places_only() and is_only_sent(). Then it comes ahead of the change in the last stage, and the
+//   tile that reads an element is the one that changes it.
 #include "compll/ir/vector/cuda/changed.h"
 
 #include <algorithm>
@@ -25,7 +37,9 @@ class Reads {
     }
     return nullptr;
   }
-  bool is(const Term& term, VariableId id) const { return term.op == Op::kVariable && first_name(term.variable) == id; }
+  /// Returns true if the variable is another name of `id`, or `id` itself.
+  bool is(VariableId variable, VariableId id) const { return first_name(variable) == id; }
+  bool is(const Term& term, VariableId id) const { return term.op == Op::kVariable && is(term.variable, id); }
 
   /// Calls visit(term) for all terms that are read; a variable's size is not.
   template <class Visit>
@@ -88,27 +102,26 @@ class UsesOfChanged {
   /// Returns true if all uses are over when `change` can begin, or read nothing but the places that are changed.
   bool allow(const Step* change) const {
     for (const TermPtr& section : routine_.sections) {
-      if (!looks_at_places(*section)) return false;
+      if (!reads_places_only(*section)) return false;
     }
-    for (const VariableId state : routine_.states_then) {
-      if (state == array_) return false;
-    }
-    return (change == nullptr || looks_at_places(*change->value->arguments[1])) &&
+    if (is_state(array_)) return false;
+    return (change == nullptr || reads_places_only(*change->value->arguments[1])) &&
            std::all_of(steps_.begin(), steps_.end(), [&](const Step* step) {
              return step == change || !reads_.any(*step->value, array_) || step->value->op == Op::kVariable ||
-                    is_over(*step) || (looks_at_places(*step->value) && goes_out(*step, change));
+                    is_over(*step) || (reads_places_only(*step->value) && is_only_sent(*step, change));
            });
   }
 
  private:
-  /// Returns true if the places depend on what the step stores in memory, or on values made of it and stored.
+  /// Returns true if the places depend on the step's result, and that is stored in memory or is a single value, or all
+  /// steps that read it are over.
   bool is_over(const Step& step) const {
     const VariableId made = step.variables.front();
     const Op op = step.value->op;
     if (!before_.contains(made)) return false;
     if (op == Op::kLargest || op == Op::kWhere || op == Op::kBlockReduce || kept_.contains(made)) return true;
     return !step.value->type().is_array() ? reads_by_reducing(*step.value)
-                                          : op == Op::kMap && step.variables.size() == 1 && is_over_for_all(made);
+                                          : op == Op::kMap && step.variables.size() == 1 && are_readers_over(made);
   }
   bool reads_by_reducing(const Term& term) const {
     if (reduces_array(term) || !reads_.any(term, array_)) return true;
@@ -117,7 +130,7 @@ class UsesOfChanged {
                        [&](const TermPtr& each) { return reads_by_reducing(*each); });
   }
   /// Returns true if all steps that read this value, computed where it is used, are over.
-  bool is_over_for_all(VariableId id) const {
+  bool are_readers_over(VariableId id) const {
     const auto reads = [&](const Term& term) { return reads_.any(term, id); };
     return std::none_of(routine_.sections.begin(), routine_.sections.end(),
                         [&](const TermPtr& section) { return reads(*section); }) &&
@@ -128,7 +141,7 @@ class UsesOfChanged {
   }
 
   /// Returns true if the term reads the array only as `array[place]` for each of the places, if at all.
-  bool looks_at_places(const Term& term) const {
+  bool reads_places_only(const Term& term) const {
     if (!reads_.any(term, array_)) return true;
     if (term.op != Op::kMap) return false;
     for (std::size_t i = 0; i < term.arguments.size(); ++i) {
@@ -136,7 +149,7 @@ class UsesOfChanged {
     }
     return !reads_.any(*term.function, array_) &&
            std::all_of(term.arguments.begin(), term.arguments.end(),
-                       [&](const TermPtr& each) { return looks_at_places(*each); });
+                       [&](const TermPtr& each) { return reads_places_only(*each); });
   }
   bool is_gather(const Term& map, VariableId place) const {
     std::size_t reads = 0, at_place = 0;
@@ -150,17 +163,25 @@ class UsesOfChanged {
     return reads == at_place;
   }
 
-  /// Returns true if the step's result for the places goes to sections and to the change, element by element.
-  bool goes_out(const Step& step, const Step* change) const {
+  /// Returns true if the variable is a state's new value, which is stored after the change.
+  bool is_state(VariableId id) const {
+    return std::any_of(routine_.states_then.begin(), routine_.states_then.end(),
+                       [&](VariableId state) { return reads_.is(state, id); });
+  }
+
+  /// Returns true if the step's result for the places goes to sections and to the change, element by element, and
+  /// nowhere else.
+  bool is_only_sent(const Step& step, const Step* change) const {
     if (step.variables.size() != 1) return false;
     const VariableId id = step.variables.front();
+    if (is_state(id)) return false;
     for (const TermPtr& section : routine_.sections) {
       if (!is_by_element(*section, id)) return false;
     }
     return std::all_of(steps_.begin(), steps_.end(), [&](const Step* other) {
       if (!reads_.any(*other->value, id)) return true;
       if (other == change) return is_by_element(*change->value->arguments[1], id);
-      return is_by_element(*other->value, id) && goes_out(*other, change);
+      return is_by_element(*other->value, id) && is_only_sent(*other, change);
     });
   }
   bool is_by_element(const Term& term, VariableId id) const {

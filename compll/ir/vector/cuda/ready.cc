@@ -56,6 +56,10 @@ std::uint32_t ready_to_share(const Routine& plan, const Term& term) {
   return term.type().is_over(Extent::Kind::kBlocks) ? when.all : when.own;
 }
 
+Ready ready_by_shares(const Type& type, std::uint32_t stage) {
+  return {type.is_over(Extent::Kind::kBlocks) ? stage + 1 : stage, stage + 1};
+}
+
 std::uint32_t ready_of_scalar(const Routine& plan, const Term& term) {
   if (term.op == Op::kSize) return 0;
   if (reduces_array(term)) return plan.values[value_of(plan, term)].ready.all;

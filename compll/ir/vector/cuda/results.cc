@@ -83,7 +83,9 @@ class Results {
     for (std::size_t i = 0; i < routine_.states_then.size(); ++i) {
       const VariableId then = routine_.states_then[i];
       if (is_made_there(plan_, then, Address::Base::kStateOut, i)) continue;
-      add_own(plan_, ready(plan_, then).own, KeepState{plan_.of_variable.at(then), i});
+      const Id from = plan_.of_variable.at(then);
+      const bool evenly = is_shared_evenly(plan_.values[from].type);
+      add_own(plan_, ready(plan_, then).own, KeepState{from, i}, evenly ? 0 : 1);
     }
   }
 

@@ -66,6 +66,11 @@ TEST_CASE("emulated kernels of turns: matrices of several tiles") {
   CHECK(difference("powersgd", {}, shapes, {{Order::kForward, 2}, {Order::kBackward, 7}}) == "");
 }
 
+TEST_CASE("emulated kernels of turns: arrays of computed sizes are read in the shares that tiles store") {
+  CHECK(difference("shares", {}, kFew) == "");
+  CHECK(difference("shares", {}, {{6, 3000}, {3000, 6}}) == "");
+}
+
 TEST_CASE("emulated kernels of turns: ranks above a side, and as many vectors as are worked on at once") {
   const test::Shapes shapes = {{1, 40}, {40, 1}, {3, 50}, {50, 3}, {18, 20}};
   for (const double rank : {9, 15, 64}) CHECK(difference("powersgd", {{"rank", rank}}, shapes) == "");

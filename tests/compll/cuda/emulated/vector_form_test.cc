@@ -66,6 +66,12 @@ TEST_CASE("emulated kernels in vector form: a merge has the statistics of blocks
   }
 }
 
+TEST_CASE("emulated kernels in vector form: arrays of blocks are read where all tiles have stored them") {
+  for (const double block : {1, 48, 1000}) {
+    CHECK(difference(kernels_of("block_arrays"), {{"block", block}}, {{130}, {130}, {12301}}) == "");
+  }
+}
+
 TEST_CASE("emulated kernels in vector form: the bytes are the interpreter's") {
   for (const cuda::VectorFormKernels* kernels : test::kernels_of_vector_form()) {
     INFO(kernels->name);
