@@ -3,10 +3,12 @@
 // NVRTC in a process of its own, with a library in its place that crashes, hangs and makes nonsense.
 #include "compll/cuda/kernel_compiler.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "compll/cuda/cubin.h"
@@ -77,6 +79,26 @@ TEST_CASE("kernel compiler: after a crash it tries again") {
   const std::string calls = folder.path() + "/calls";
   CHECK(Fake("crash once " + calls).refusal().text() == "OK");
   CHECK(content(calls) == "called\ncalled\n");
+}
+
+TEST_CASE("kernel compiler: of several that want the same kernel at once one compiles it") {
+  const test::TemporaryDirectory folder;
+  const std::string calls = folder.path() + "/calls";
+  std::ofstream(calls) << "";  // so that it counts the calls and does not crash
+  const Fake fake("crash once " + calls);
+  std::vector<std::thread> threads;
+  std::atomic<int> built = 0, made = 0;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const Result<Cubin> cubin = fake.cubin();
+      made += cubin ? 1 : 0;
+      built += cubin && cubin->built ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(made == 4);
+  CHECK(built == 1);
+  CHECK(content(calls) == "called\n");
 }
 
 TEST_CASE("kernel compiler: a process that ends in an unknown way has crashed") {

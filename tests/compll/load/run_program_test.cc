@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/unique_fd.h"
+#include "tests/environment/scoped_variable.h"
 #include "tests/support/temporary_directory.h"
 
 namespace casync::compll {
@@ -44,6 +45,11 @@ TEST_CASE("run_program: words are words, whatever is in them") {
 
 TEST_CASE("run_program: it finds nothing to read and does not write to our stdout") {
   CHECK(run("cat; echo to nowhere; exit 4").exit_code == 4);
+}
+
+TEST_CASE("run_program: whatever the locale is, messages are English") {
+  const ScopedVariable german("LC_ALL", "de_DE.UTF-8"), word("WORD_OF_TEST", "kept");
+  CHECK(run("echo $LC_ALL $WORD_OF_TEST >&2").said == "C kept\n");
 }
 
 TEST_CASE("run_program: more than a pipe holds does not stop it, and the first 64 KiB are kept") {
