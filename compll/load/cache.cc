@@ -30,6 +30,7 @@ constexpr std::size_t kSealBytes = kSeal.size() + 2 * kDigits;
 constexpr off_t kMostEntry = 64 << 20;
 constexpr std::uintmax_t kObjectBytes = 1 << 20;  // more than any codec's
 constexpr std::time_t kHour = 3600, kDay = 24 * kHour;
+constexpr uid_t kUnmapped = 65534;                 // owner of files whose user, mostly root, a container does not know
 constexpr const char* kPassing = "casync-codec-";  // in $TMPDIR
 
 Status failed(const fs::path& path, const std::string& what) {
@@ -47,23 +48,6 @@ Status check_folder(const fs::path& path, bool own) {
   }
   if (others && (own || (info.st_mode & S_ISVTX) == 0)) {
     return unavailable(path.string() + " can be written by others: chmod go-w " + path.string());
-  }
-  return Status::ok();
-}
-
-/// Checks that no other user can replace a folder on the way: a folder's owner and its writers can replace the next.
-Status check_ways(const fs::path& folder) {
-  std::error_code error;
-  struct stat root = {};  // its owner can replace everything: another one than 0 in a user's own container
-  if (::stat("/", &root) != 0) return failed("/", "cannot be looked at");
-  for (fs::path way = fs::canonical(folder, error); !error && way.has_relative_path(); way = way.parent_path()) {
-    struct stat info = {};
-    if (::stat(way.c_str(), &info) != 0) continue;
-    if (info.st_uid != ::geteuid() && info.st_uid != 0 && info.st_uid != root.st_uid) {
-      return unavailable(way.string() + " belongs to user " + std::to_string(info.st_uid));
-    }
-    if ((info.st_mode & S_IWOTH) == 0 || (info.st_mode & S_ISVTX) != 0) continue;
-    return unavailable(way.string() + " can be written by others: chmod o-w " + way.string());
   }
   return Status::ok();
 }
@@ -135,6 +119,20 @@ Result<fs::path> cache_folder() {
   CASYNC_RETURN_IF_ERROR(check_folder(folder.parent_path(), false));
   CASYNC_RETURN_IF_ERROR(check_ways(folder.parent_path()));
   return folder;
+}
+
+Status check_ways(const fs::path& folder) {
+  std::error_code error;
+  for (fs::path way = fs::canonical(folder, error); !error && way.has_relative_path(); way = way.parent_path()) {
+    struct stat info = {};
+    if (::stat(way.c_str(), &info) != 0) continue;
+    if (info.st_uid != ::geteuid() && info.st_uid != 0 && info.st_uid != kUnmapped) {
+      return unavailable(way.string() + " belongs to user " + std::to_string(info.st_uid));
+    }
+    if ((info.st_mode & S_IWOTH) == 0 || (info.st_mode & S_ISVTX) != 0) continue;
+    return unavailable(way.string() + " can be written by others: chmod o-w " + way.string());
+  }
+  return Status::ok();
 }
 
 fs::path entry_path(const fs::path& folder, const std::string& digest, const std::string& ending) {

@@ -20,6 +20,10 @@ namespace casync::compll {
 /// above it is one that others may replace; says which.
 Result<std::filesystem::path> cache_folder();
 
+/// Checks that no other user can replace a folder that is there, or one above it: a folder's owner and its writers can
+/// replace the next. Unavailable: says which.
+Status check_ways(const std::filesystem::path& folder);
+
 /// The path of the entry with this digest, which need not exist.
 std::filesystem::path entry_path(const std::filesystem::path& folder, const std::string& digest,
                                  const std::string& ending = ".so");

@@ -176,10 +176,12 @@ Result<CompiledCodec> from_cache(const Compilation& with) {
   return build_and_open(with, *folder);
 }
 
-/// Builds for this process alone. A loaded object stays when its file goes.
+/// Builds for this process alone, in a folder that no other user can replace: loading runs what is in it. A loaded
+/// object stays when its file goes.
 Result<CompiledCodec> for_this_process(const Compilation& with) {
   Result<PassingFolder> folder = PassingFolder::make();
   if (!folder) return folder.status();
+  CASYNC_RETURN_IF_ERROR(check_ways(folder->path()));
   Result<CompiledCodec> codec = build_and_open(with, folder->path());
   std::error_code error;
   if (!codec && fs::exists(kept_text(with, folder->path()), error)) folder->keep();  // the message says where it is
