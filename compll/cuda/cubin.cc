@@ -93,7 +93,9 @@ Result<Made> made(const Making& making, const std::string& kernel) {
   options.push_back("--include-path=" + making.headers.folder);
   Result<std::string> code = making.compiler.compiled(making.text, {&kernel, 1}, making.architecture, options);
   if (!code) {
-    return Status(code.status().code(), code.status().message() + kept_text(making.folder, name, making.text));
+    const bool is_of_text = code.status().code() != StatusCode::kUnavailable;
+    const std::string place = is_of_text ? kept_text(making.folder, name, making.text) : "";
+    return Status(code.status().code(), code.status().message() + place);
   }
   const Status kept = making.folder ? keep(*making.folder, name, *code) : making.folder.status();
   if (!kept) warn_once(kept);

@@ -41,7 +41,8 @@ std::vector<char*> environment() {
   return all;
 }
 
-/// The surroundings of the program: no files, no blocked signals, a process group of its own, by which it is ended.
+/// The surroundings of the program: no files, no blocked or ignored signals, a process group of its own, by which it is
+/// ended.
 class Surroundings {
  public:
   explicit Surroundings(int errors) : environment_(environment()) {
@@ -50,12 +51,13 @@ class Surroundings {
     posix_spawn_file_actions_addopen(&files_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&files_, errors, STDERR_FILENO);
     posix_spawnattr_init(&attributes_);
-    sigset_t none, broken_pipe;
+    sigset_t none, ignored_here;  // by Python, and by a program that waits for no child: ccache waits for its own
     sigemptyset(&none);
-    sigemptyset(&broken_pipe);
-    sigaddset(&broken_pipe, SIGPIPE);
+    sigemptyset(&ignored_here);
+    sigaddset(&ignored_here, SIGPIPE);
+    sigaddset(&ignored_here, SIGCHLD);
     posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &broken_pipe);
+    posix_spawnattr_setsigdefault(&attributes_, &ignored_here);
     posix_spawnattr_setpgroup(&attributes_, 0);
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   }

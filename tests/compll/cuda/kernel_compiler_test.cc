@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -128,10 +129,12 @@ TEST_CASE("kernel compiler: PTX that was shipped is for where NVRTC does not kno
   const ScopedVariable place("CASYNC_KERNEL_DIR", folder.path().c_str());
   REQUIRE(ShippedKernels(folder.path()).write(Fake::text(), find_cuda_headers()->digest, "compute_80", "ptx").is_ok());
   CHECK(Fake("work").cubin()->compiler == "NVRTC 13.0");
-  const Result<Cubin> ptx = Fake("unknown option").cubin();
+  const Fake fake("unknown option");
+  const Result<Cubin> ptx = fake.cubin();
   REQUIRE(ptx.status().text() == "OK");
   CHECK(ptx->code == std::vector<std::string>{"ptx"});
   CHECK(ptx->compiler == "the build of casync to PTX");
+  CHECK(std::filesystem::is_empty(fake.folder() + "/cache"));
   CHECK(Fake("refuse").refusal().code() == StatusCode::kCompileError);
 }
 
