@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -136,6 +137,30 @@ TEST_CASE("kernel compiler: PTX that was shipped is for where NVRTC does not kno
   CHECK(ptx->compiler == "the build of casync to PTX");
   CHECK(std::filesystem::is_empty(fake.folder() + "/cache"));
   CHECK(Fake("refuse").refusal().code() == StatusCode::kCompileError);
+}
+
+TEST_CASE("kernel compiler: an edit of any header that kernels include is another digest") {
+  namespace fs = std::filesystem;
+  const test::TemporaryDirectory copy;
+  const fs::path root = copy.path();
+  fs::create_directory(root / "compll");
+  fs::copy(find_cuda_headers()->folder + "/compll/ops", root / "compll/ops", fs::copy_options::recursive);
+  const ScopedVariable folder("CASYNC_INCLUDE_DIR", root.c_str());
+  std::set<std::string> included;
+  const std::string begin = "#include \"";
+  for (const auto& each : fs::directory_iterator(root / "compll/ops/cuda")) {
+    std::ifstream file(each.path());
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with(begin)) included.insert(line.substr(begin.size(), line.rfind('"') - begin.size()));
+    }
+  }
+  REQUIRE(included.count("compll/ops/cuda/launch.h") == 1);
+  for (const std::string& header : included) {
+    INFO(header);
+    const std::string before = find_cuda_headers()->digest;
+    std::ofstream(root / header, std::ios::app) << "// edited\n";
+    CHECK(find_cuda_headers()->digest != before);
+  }
 }
 
 TEST_CASE("kernel compiler: without a folder for its files, or with seconds that are no number, it says so") {
