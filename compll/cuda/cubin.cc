@@ -4,12 +4,15 @@
 #include <filesystem>
 #include <future>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
 #include "compll/cuda/kernel_compiler.h"
 #include "compll/cuda/shipped_kernels.h"
 #include "compll/load/cache.h"
+#include "compll/load/compile_limit.h"
 #include "compll/load/digest.h"
 #include "compll/load/headers.h"
 
@@ -62,6 +65,13 @@ struct Made {
   bool built = false;
 };
 
+/// A kernel's code in the cache, if it is there.
+std::optional<Made> cached(const Making& making, const std::string& digest) {
+  if (!making.folder) return std::nullopt;
+  auto code = read_entry(entry_path(*making.folder, digest, kEnding), digest);
+  return code ? std::optional(Made{std::move(*code), false}) : std::nullopt;
+}
+
 Result<Made> made(const Making& making, const std::string& kernel) {
   std::vector<std::string> options = making.compiler.options();
   options.emplace_back("--define-macro=COMPLL_HAS_ALL=0");
@@ -70,13 +80,22 @@ Result<Made> made(const Making& making, const std::string& kernel) {
   digest.add(making.text).add(making.architecture).add(making.headers.digest).add(making.compiler.name());
   for (const std::string& option : options) digest.add(option);
   const std::string name = digest.text();
+  if (auto entry = cached(making, name)) return std::move(*entry);
+  const Result<double> seconds = compile_seconds();
+  if (!seconds) return seconds.status();
+  std::optional<EntryLock> lock;
   if (making.folder) {
-    if (auto code = read_entry(entry_path(*making.folder, name, kEnding), name)) return Made{*code, false};
+    lock.emplace(*making.folder, name, *seconds);
+    // Another process may have made it while this one waited.
+    if (auto entry = cached(making, name)) return std::move(*entry);
+    remove_leftovers(*making.folder);
   }
   options.push_back("--include-path=" + making.headers.folder);
   Result<std::string> code = making.compiler.compiled(making.text, {&kernel, 1}, making.architecture, options);
   if (!code) {
-    return Status(code.status().code(), code.status().message() + kept_text(making.folder, name, making.text));
+    const bool is_of_text = code.status().code() != StatusCode::kUnavailable;
+    const std::string place = is_of_text ? kept_text(making.folder, name, making.text) : "";
+    return Status(code.status().code(), code.status().message() + place);
   }
   const Status kept = making.folder ? keep(*making.folder, name, *code) : making.folder.status();
   if (!kept) warn_once(kept);

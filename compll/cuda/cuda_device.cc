@@ -86,9 +86,12 @@ void CudaDevice::fail(const std::string& what) {
 
 std::byte* CudaDevice::allocate(std::size_t bytes) {
   const DeviceUse use(*this);
+  if (!use) return nullptr;
   DriverApi::Memory memory = 0;
-  if (!use || api_.allocate(&memory, std::max<std::size_t>(bytes, 1)) != 0) return nullptr;
-  return reinterpret_cast<std::byte*>(memory);
+  const DriverApi::Code code = api_.allocate(&memory, std::max<std::size_t>(bytes, 1));
+  // All other errors are those of earlier operations.
+  if (code != DriverApi::kOutOfMemory) use.went_well(code, "memory is asked for");
+  return code == 0 ? reinterpret_cast<std::byte*>(memory) : nullptr;
 }
 void CudaDevice::free(std::byte* memory) {
   if (memory == nullptr) return;

@@ -52,7 +52,7 @@ class CudaDevice {
   /// Records a failure that the caller found.
   void fail(const std::string& what);
 
-  /// Returns nullptr if no memory is left, which is no failure of the device.
+  /// Returns nullptr if no memory is left, which is no failure of the device; also once the device has failed.
   std::byte* allocate(std::size_t bytes);
   void free(std::byte* memory);
   void upload(std::byte* to, const void* from, std::size_t bytes);

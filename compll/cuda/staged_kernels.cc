@@ -21,6 +21,7 @@ cuda::Matrix matrix_of(const cuda::Segment& segment) {
 
 Status StagedKernels::find(const CudaModules& modules, const std::string& codec) {
   told_ = device_.allocate(sizeof(cuda::Sizes));
+  if (!device_.status()) return device_.status();
   if (told_ == nullptr) return unavailable(device_.facts().name + ": it has no memory left");
   CASYNC_RETURN_IF_ERROR(find(modules, codec, "sizes", sizes_kernel_));
   const bool has_tile = sizes({0, 1}).tile_elements != 0;

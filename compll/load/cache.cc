@@ -7,11 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -29,6 +30,7 @@ constexpr std::size_t kSealBytes = kSeal.size() + 2 * kDigits;
 constexpr off_t kMostEntry = 64 << 20;
 constexpr std::uintmax_t kObjectBytes = 1 << 20;  // more than any codec's
 constexpr std::time_t kHour = 3600, kDay = 24 * kHour;
+constexpr uid_t kUnmapped = 65534;                 // owner of files whose user, mostly root, a container does not know
 constexpr const char* kPassing = "casync-codec-";  // in $TMPDIR
 
 Status failed(const fs::path& path, const std::string& what) {
@@ -50,15 +52,11 @@ Status check_folder(const fs::path& path, bool own) {
   return Status::ok();
 }
 
-/// Checks that no other user can replace a folder on the way: a writer to one can replace the next.
-Status check_ways(const fs::path& folder) {
-  std::error_code error;
-  for (fs::path way = fs::canonical(folder, error); !error && way.has_relative_path(); way = way.parent_path()) {
-    struct stat info = {};
-    if (::stat(way.c_str(), &info) != 0 || (info.st_mode & S_IWOTH) == 0 || (info.st_mode & S_ISVTX) != 0) continue;
-    return unavailable(way.string() + " can be written by others: chmod o-w " + way.string());
-  }
-  return Status::ok();
+/// Makes a folder, and those above it that are missing, for this user alone. False: errno says why not.
+bool make_private(const fs::path& folder) {
+  const auto made = [&] { return ::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST; };
+  if (made()) return true;
+  return errno == ENOENT && folder.has_relative_path() && make_private(folder.parent_path()) && made();
 }
 
 std::string home() { return foreign_env_text("HOME").value_or(""); }
@@ -116,12 +114,25 @@ Result<fs::path> cache_folder() {
   std::error_code error;
   folder = fs::absolute(folder, error);
   if (!folder.has_filename()) folder = folder.parent_path();  // a slash at the end
-  fs::create_directories(folder.parent_path(), error);
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return failed(folder, "cannot be made");
+  if (!make_private(folder)) return failed(folder, "cannot be made");
   CASYNC_RETURN_IF_ERROR(check_folder(folder, true));
   CASYNC_RETURN_IF_ERROR(check_folder(folder.parent_path(), false));
   CASYNC_RETURN_IF_ERROR(check_ways(folder.parent_path()));
   return folder;
+}
+
+Status check_ways(const fs::path& folder) {
+  std::error_code error;
+  for (fs::path way = fs::canonical(folder, error); !error && way.has_relative_path(); way = way.parent_path()) {
+    struct stat info = {};
+    if (::stat(way.c_str(), &info) != 0) continue;
+    if (info.st_uid != ::geteuid() && info.st_uid != 0 && info.st_uid != kUnmapped) {
+      return unavailable(way.string() + " belongs to user " + std::to_string(info.st_uid));
+    }
+    if ((info.st_mode & S_IWOTH) == 0 || (info.st_mode & S_ISVTX) != 0) continue;
+    return unavailable(way.string() + " can be written by others: chmod o-w " + way.string());
+  }
+  return Status::ok();
 }
 
 fs::path entry_path(const fs::path& folder, const std::string& digest, const std::string& ending) {
@@ -174,8 +185,9 @@ void remove_leftovers(const fs::path& folder) {
   for (const fs::directory_entry& each : fs::directory_iterator(folder, error)) {
     const std::string name = each.path().filename().string();
     const std::string ending = each.path().extension().string();
-    // DIGEST.PID.COUNT.cc and .so; an entry has one point.
-    const bool passing = std::count(name.begin(), name.end(), '.') == 3 && (ending == ".cc" || ending == ".so");
+    // DIGEST.PID.RANDOM.cc, .so and .cubin; an entry has one point.
+    const bool of_compilation = ending == ".cc" || ending == ".so" || ending == ".cubin";
+    const bool passing = of_compilation && std::count(name.begin(), name.end(), '.') == 3;
     if ((passing || ending == ".lock") && is_left(each.path(), kHour)) fs::remove(each.path(), error);
   }
 }
@@ -187,19 +199,24 @@ bool is_full(const fs::path& folder) {
 }
 
 std::string unique_name(const std::string& digest) {
-  static std::atomic<unsigned> count{0};
-  return digest + "." + std::to_string(::getpid()) + "." + std::to_string(count++);
+  // A process of another machine or container that shares the folder may have the same number.
+  std::random_device random;
+  return digest + "." + std::to_string(::getpid()) + "." + std::to_string(random()) + std::to_string(random());
 }
 
-EntryLock::EntryLock(const fs::path& folder, const std::string& digest, std::chrono::steady_clock::time_point deadline)
+EntryLock::EntryLock(const fs::path& folder, const std::string& digest, double seconds)
     : path_(folder / (digest + ".lock")) {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   for (;;) {
     if (!file_.open()) file_ = UniqueFd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     const bool locked = file_.open() && ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
     held_ = locked && is_file_at(path_, file_.get());
-    if (held_ || (!locked && errno != EWOULDBLOCK) || std::chrono::steady_clock::now() >= deadline) break;
-    if (locked) {
-      file_.reset();  // the previous one has removed it
+    if (held_ || (!locked && errno != EWOULDBLOCK) || Clock::now() >= deadline) break;
+    if (locked || !is_file_at(path_, file_.get())) {
+      // The previous one has removed it. A child that it forked may still hold it.
+      file_.reset();
     } else {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

@@ -5,7 +5,6 @@
 // else can write.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -16,9 +15,14 @@
 
 namespace casync::compll {
 
-/// $CASYNC_CACHE_DIR, else $XDG_CACHE_HOME/casync, else ~/.cache/casync; made (mode 0700) if it is missing.
-/// Unavailable: it cannot be made, is a link, is somebody else's, or others may write to it; says which.
+/// $CASYNC_CACHE_DIR, else $XDG_CACHE_HOME/casync, else ~/.cache/casync; made (mode 0700) if it is missing, as are the
+/// folders above it. Unavailable: it cannot be made, is a link, is somebody else's, others may write to it, or a folder
+/// above it is one that others may replace; says which.
 Result<std::filesystem::path> cache_folder();
+
+/// Checks that no other user can replace a folder that is there, or one above it: a folder's owner and its writers can
+/// replace the next. Unavailable: says which.
+Status check_ways(const std::filesystem::path& folder);
 
 /// The path of the entry with this digest, which need not exist.
 std::filesystem::path entry_path(const std::filesystem::path& folder, const std::string& digest,
@@ -41,22 +45,21 @@ Status seal_entry(const std::filesystem::path& path, const std::string& digest);
 /// A new file of this text. Unavailable: there is one of that name, or it cannot be written.
 Status write_new_file(const std::filesystem::path& path, const std::string& text);
 
-/// Removes leftovers of killed compilations in `folder`, an hour after: texts, objects and locks that are no
-/// entries. Entries stay.
+/// Removes leftovers of killed compilations in `folder`, an hour after: texts, objects, GPUs' code and locks that are
+/// no entries. Entries stay.
 void remove_leftovers(const std::filesystem::path& folder);
 
 /// Returns true if `folder` has no room for an object of a codec.
 bool is_full(const std::filesystem::path& folder);
 
-/// A name that no other process and no other call uses.
+/// A name that no other process, also of another machine, and no other call uses.
 std::string unique_name(const std::string& digest);
 
 /// While it lives, the other processes of this machine that want the same entry wait.
 class EntryLock {
  public:
-  /// Returns without the lock if the deadline passes: then two may compile the same, which does no harm.
-  EntryLock(const std::filesystem::path& folder, const std::string& digest,
-            std::chrono::steady_clock::time_point deadline);
+  /// Returns without the lock after so many seconds: then two may compile the same, which does no harm.
+  EntryLock(const std::filesystem::path& folder, const std::string& digest, double seconds);
   ~EntryLock();
   EntryLock(const EntryLock&) = delete;
   EntryLock& operator=(const EntryLock&) = delete;

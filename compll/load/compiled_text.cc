@@ -4,13 +4,12 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -30,12 +29,12 @@ namespace casync::compll {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 constexpr Bytes kMostObject = 64_MiB;
 // Words of a compiler's driver when a signal ended the compiler proper: g++, clang++.
 constexpr const char* kCrashWords[] = {"signal terminated program", "internal compiler error",
                                        "unable to execute command"};
+constexpr const char* kNoRoomWords[] = {"No space left on device", "Disk quota exceeded"};
 
 /// The inputs of one text's compilation, and the name of the result.
 struct Compilation {
@@ -65,10 +64,13 @@ Result<Compilation> compilation_of(const CodecText& codec) {
 /// The path at which a text that could not be compiled stays for inspection: the next try replaces it.
 fs::path kept_text(const Compilation& with, const fs::path& folder) { return folder / (with.digest + ".cc"); }
 
+bool says_any(const ProgramEnd& end, std::span<const char* const> all) {
+  return std::any_of(all.begin(), all.end(),
+                     [&](const char* words) { return end.said.find(words) != std::string::npos; });
+}
+
 bool crashed(const ProgramEnd& end) {
-  const auto says = [&](const char* words) { return end.said.find(words) != std::string::npos; };
-  return !end.too_late &&
-         (end.signal != 0 || (end.exit_code != 0 && std::any_of(std::begin(kCrashWords), std::end(kCrashWords), says)));
+  return !end.too_late && (end.signal != 0 || (end.exit_code != 0 && says_any(end, kCrashWords)));
 }
 
 /// Runs the compiler, and once more after a crash: where its memory lies may be the reason.
@@ -106,7 +108,7 @@ Status run_compiler(const Compilation& with, const fs::path& source, const fs::p
   const Status status = verdict(with, *end, object);
   if (status) return status;
   // The disc's fault, and not the text's.
-  if (is_full(source.parent_path()) || end->said.find(std::strerror(ENOSPC)) != std::string::npos) {
+  if (is_full(source.parent_path()) || says_any(*end, kNoRoomWords)) {
     return unavailable(source.parent_path().string() + ": there is no room for what is compiled");
   }
   const fs::path kept = kept_text(with, source.parent_path());
@@ -133,10 +135,8 @@ Status build(const Compilation& with, const fs::path& folder) {
   return status;
 }
 
-/// The entry's codec. Unavailable: there is none, or it cannot be loaded. CompileError: it is of another version.
-Result<const GeneratedCodec*> open_entry(const Compilation& with, const fs::path& folder) {
-  const fs::path path = entry_path(folder, with.digest);
-  if (!is_entry(path, with.digest)) return unavailable(path.string() + ": there is no such entry, or it is not whole");
+/// The codec of a whole entry. Unavailable: it cannot be loaded. CompileError: it is of another version.
+Result<const GeneratedCodec*> open_entry(const Compilation& with, const fs::path& path) {
   void* object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (object == nullptr) return unavailable(::dlerror());
   const auto function = reinterpret_cast<const GeneratedCodec* (*)()>(::dlsym(object, with.codec.function.c_str()));
@@ -147,28 +147,41 @@ Result<const GeneratedCodec*> open_entry(const Compilation& with, const fs::path
                        " does not fit this library: they are of another version of casync (CASYNC_INCLUDE_DIR)");
 }
 
+/// The same of an entry that was just built here.
 Result<CompiledCodec> build_and_open(const Compilation& with, const fs::path& folder) {
   CASYNC_RETURN_IF_ERROR(build(with, folder));
-  const Result<const GeneratedCodec*> codec = open_entry(with, folder);
+  const fs::path path = entry_path(folder, with.digest);
+  if (!is_entry(path, with.digest)) return unavailable(path.string() + ": it is not as it was just written");
+  const Result<const GeneratedCodec*> codec = open_entry(with, path);
   if (!codec) return codec.status();
   return CompiledCodec{*codec, true};
+}
+
+/// The codec of an entry that is there, also if it cannot be loaded: a new one could not be either, as in a folder that
+/// is mounted `noexec`. Nothing: there is no whole entry.
+std::optional<Result<CompiledCodec>> found_entry(const Compilation& with, const fs::path& folder) {
+  const fs::path path = entry_path(folder, with.digest);
+  if (!is_entry(path, with.digest)) return std::nullopt;
+  const Result<const GeneratedCodec*> codec = open_entry(with, path);
+  return codec ? Result<CompiledCodec>(CompiledCodec{*codec}) : codec.status();
 }
 
 Result<CompiledCodec> from_cache(const Compilation& with) {
   const Result<fs::path> folder = cache_folder();
   if (!folder) return folder.status();
-  if (const Result<const GeneratedCodec*> codec = open_entry(with, *folder)) return CompiledCodec{*codec};
-  const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(with.seconds));
-  const EntryLock lock(*folder, with.digest, Clock::now() + limit);
+  if (auto found = found_entry(with, *folder)) return *found;
+  const EntryLock lock(*folder, with.digest, with.seconds);
   // Another process may have made it while this one waited.
-  if (const Result<const GeneratedCodec*> codec = open_entry(with, *folder)) return CompiledCodec{*codec};
+  if (auto found = found_entry(with, *folder)) return *found;
   return build_and_open(with, *folder);
 }
 
-/// Builds for this process alone. A loaded object stays when its file goes.
+/// Builds for this process alone, in a folder that no other user can replace: loading runs what is in it. A loaded
+/// object stays when its file goes.
 Result<CompiledCodec> for_this_process(const Compilation& with) {
   Result<PassingFolder> folder = PassingFolder::make();
   if (!folder) return folder.status();
+  CASYNC_RETURN_IF_ERROR(check_ways(folder->path()));
   Result<CompiledCodec> codec = build_and_open(with, folder->path());
   std::error_code error;
   if (!codec && fs::exists(kept_text(with, folder->path()), error)) folder->keep();  // the message says where it is

@@ -22,8 +22,9 @@ struct CompiledCodec {
 
 /// Compiles the text, or finds it compiled: in this process, then in the cache. Where the cache cannot be used it is
 /// compiled for this process alone, and a warning says why, once. The result lives as long as the process.
-/// Unavailable: no compiler, no headers. CompileError: the compiler refused; its first lines, and where the text is.
-/// Timeout: it took over CASYNC_COMPILE_SEC. InvalidArgument: a variable that is no number.
+/// Unavailable: no compiler, no headers, no folder that this user has alone. CompileError: the compiler refused; its
+/// first lines, and where the text is. Timeout: it took over CASYNC_COMPILE_SEC. InvalidArgument: a variable that is no
+/// number.
 Result<CompiledCodec> compiled(const CodecText& codec);
 
 }  // namespace casync::compll

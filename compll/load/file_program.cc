@@ -78,7 +78,7 @@ Result<KnownParameters> fixed_values(const Program& program,
   return fixed;
 }
 
-/// The name of a codec that its file does not name; of two files the beginning that their names share.
+/// The name of a codec that its file does not name; of two files the beginning that their names share, if they do.
 std::string name_from(const std::string& path) {
   std::string name;
   for (const std::string& file : codec_files(path)) {
@@ -86,7 +86,7 @@ std::string name_from(const std::string& path) {
     const auto shared = std::mismatch(name.begin(), name.end(), stem.begin(), stem.end());
     name = name.empty() ? stem : std::string(name.begin(), shared.first);
   }
-  return codec_name_of_file(name + ".cll");
+  return codec_name_of_file(name.empty() ? "" : name + ".cll");
 }
 
 /// Payloads of a file carry its digest as well, so two files may share a number; a built-in codec's is its own.

@@ -37,7 +37,7 @@ constexpr Kind kCpu = {kCpuKnown,
                        false,
                        kCpuOthers};
 constexpr const char* kCudaKnown[] = {"compll/ops/cuda/launch.h", "compll/ops/cuda/vector_form.cuh"};
-constexpr const char* kCudaOthers[] = {"compll/ops/sizes.h"};
+constexpr const char* kCudaOthers[] = {"compll/ops/coding.h", "compll/ops/sizes.h"};
 constexpr Kind kCuda = {kCudaKnown, "kernels are compiled with (compll/ops/cuda)", "", "compll/ops/cuda", true,
                         kCudaOthers};
 

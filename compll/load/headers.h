@@ -16,7 +16,7 @@ struct Headers {
 /// $CASYNC_INCLUDE_DIR, else `casync/include` next to the library or in ../lib. Unavailable: they are in neither.
 Result<Headers> find_headers();
 
-/// The same for the headers of kernels, which are `compll/ops/cuda` alone.
+/// The same for the headers of kernels: `compll/ops/cuda`, and those that they include.
 Result<Headers> find_cuda_headers();
 
 }  // namespace casync::compll

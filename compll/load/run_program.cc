@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstring>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -28,21 +29,35 @@ constexpr int kShownLines = 12;
 constexpr std::size_t kShownBytes = 400;  // of a line
 constexpr int kLookEveryMs = 2;           // small compared with a compiler's time, and costs next to nothing
 
-/// The surroundings of the program: no files, no blocked signals, a process group of its own, by which it is ended.
+constexpr const char* kCLocale = "LC_ALL=C";
+
+/// This process's environment, but with the C locale: callers look for English words in messages.
+std::vector<char*> environment() {
+  std::vector<char*> all = {const_cast<char*>(kCLocale)};
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
+    if (!std::string_view(*each).starts_with("LC_ALL=")) all.push_back(*each);
+  }
+  all.push_back(nullptr);
+  return all;
+}
+
+/// The surroundings of the program: no files, no blocked or ignored signals, a process group of its own, by which it is
+/// ended.
 class Surroundings {
  public:
-  explicit Surroundings(int errors) {
+  explicit Surroundings(int errors) : environment_(environment()) {
     posix_spawn_file_actions_init(&files_);
     posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&files_, errors, STDERR_FILENO);
     posix_spawnattr_init(&attributes_);
-    sigset_t none, broken_pipe;
+    sigset_t none, ignored_here;  // by Python, and by a program that waits for no child: ccache waits for its own
     sigemptyset(&none);
-    sigemptyset(&broken_pipe);
-    sigaddset(&broken_pipe, SIGPIPE);
+    sigemptyset(&ignored_here);
+    sigaddset(&ignored_here, SIGPIPE);
+    sigaddset(&ignored_here, SIGCHLD);
     posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &broken_pipe);
+    posix_spawnattr_setsigdefault(&attributes_, &ignored_here);
     posix_spawnattr_setpgroup(&attributes_, 0);
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   }
@@ -54,10 +69,11 @@ class Surroundings {
   Surroundings& operator=(const Surroundings&) = delete;
 
   int spawn(pid_t* pid, const std::vector<char*>& command) const {
-    return posix_spawn(pid, command.front(), &files_, &attributes_, command.data(), environ);
+    return posix_spawn(pid, command.front(), &files_, &attributes_, command.data(), environment_.data());
   }
 
  private:
+  std::vector<char*> environment_;
   posix_spawn_file_actions_t files_;
   posix_spawnattr_t attributes_;
 };

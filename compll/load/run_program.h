@@ -16,8 +16,8 @@ struct ProgramEnd {
   std::string said;       ///< its stderr, the first 64 KiB
 };
 
-/// Runs `command`, whose first word is a path, without a shell: no input, stdout discarded. It is killed after
-/// so many seconds. Unavailable: it cannot be started; says why.
+/// Runs `command`, whose first word is a path, without a shell: no input, stdout discarded, messages in English. It is
+/// killed after so many seconds. Unavailable: it cannot be started; says why.
 Result<ProgramEnd> run_program(std::span<const std::string> command, double seconds);
 
 /// Says how it ended, for a message: `ended with 1`, `was ended by signal 11 (Segmentation fault)`.

@@ -148,6 +148,17 @@ def test_a_cache_that_cannot_be_used_is_done_without():
         claim(not list((place.path / "elsewhere").iterdir()), "nothing was written behind the link")
 
 
+def test_a_temporary_folder_that_others_may_write_to_is_not_used():
+    with Place() as place:
+        place.temporary.chmod(0o777)
+        result = place.info(CASYNC_CACHE_DIR=str(place.path / "mine.cll/below"))
+        ends_with(1, result, "neither a cache nor a temporary folder")
+        claim(f"{place.temporary} can be written by others" in result.stderr, "it is named", result.stderr)
+        claim(place.calls() == 0 and not list(place.temporary.iterdir()), "nothing was made there", result.stderr)
+        place.temporary.chmod(0o1777)
+        place.comes_out_well(1, "with the sticky bit", CASYNC_CACHE_DIR=str(place.path / "mine.cll/below"))
+
+
 def test_without_a_compiler_it_is_said_and_built_in_codecs_work():
     with Place() as place:
         env = {"CASYNC_CACHE_DIR": str(place.cache), "PATH": str(place.temporary), "CXX": ""}

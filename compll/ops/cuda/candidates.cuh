@@ -94,7 +94,7 @@ __device__ inline void raise_floor(Selection* selection, uint32_t wanted) {
 #pragma unroll 1
     for (uint32_t k = 0; k < kAhead; ++k) {
       uint32_t from_here = one_of(counts, k);  // and, soon, the sum of this bin and those above in the row
-      const uint32_t sum = __reduce_add_sync(kWholeWarp, from_here);
+      const uint32_t sum = sum_of_warp(from_here);
       if (above + sum < wanted) {
         above += sum;
         continue;

@@ -59,7 +59,7 @@ __device__ inline CodingShared& coding_shared() { return *reinterpret_cast<Codin
 
 /// The greatest of all threads.
 __device__ __forceinline__ uint32_t greatest_of_block(CodingShared& shared, uint32_t own) {
-  const uint32_t of_warp = __reduce_max_sync(kWholeWarp, own);
+  const uint32_t of_warp = greatest_of_warp(own);
   __syncthreads();
   if (threadIdx.x % kLanes == 0) shared.of_warps[threadIdx.x / kLanes] = of_warp;
   __syncthreads();

@@ -28,8 +28,8 @@ __device__ __forceinline__ uint64_t look_back(const uint64_t* told, uint32_t til
     const uint32_t whole = __ballot_sync(kWholeWarp, word >> 62 == 2);
     const uint32_t first = whole == 0 ? kLanes : __ffs(static_cast<int32_t>(whole)) - 1;
     if (threadIdx.x % kLanes > first) word = 0;
-    above += __reduce_add_sync(kWholeWarp, static_cast<uint32_t>(word >> 31) & 0x7fffffffu);
-    equal += __reduce_add_sync(kWholeWarp, static_cast<uint32_t>(word) & 0x7fffffffu);
+    above += sum_of_warp(static_cast<uint32_t>(word >> 31) & 0x7fffffffu);
+    equal += sum_of_warp(static_cast<uint32_t>(word) & 0x7fffffffu);
     if (whole != 0) break;
   }
   return uint64_t{above} << 32 | equal;
@@ -64,8 +64,8 @@ __device__ __forceinline__ void pick(const Part& part, const ForRows& rows, uint
       equals += static_cast<uint32_t>(__popc(same));
     });
     if (is_counted) break;
-    aboves = __reduce_add_sync(kWholeWarp, aboves);
-    equals = __reduce_add_sync(kWholeWarp, equals);
+    aboves = sum_of_warp(aboves);
+    equals = sum_of_warp(equals);
     if (lane == 0) shared[warp] = uint64_t{aboves} << 32 | equals;
     __syncthreads();
     uint64_t before = 0;

@@ -15,13 +15,37 @@ inline constexpr uint32_t kWholeWarp = 0xffffffffu;
 inline constexpr uint32_t kReductionLanes = 16;
 inline constexpr uint32_t kReductionChunk = 4096;
 
+// The sum over a warp, and the greatest of it, for each of its threads: one instruction from sm_80 on.
+__device__ __forceinline__ uint32_t sum_of_warp(uint32_t own) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#pragma unroll
+  for (uint32_t half = kLanes / 2; half != 0; half /= 2) {
+    own += __shfl_xor_sync(kWholeWarp, own, static_cast<int>(half));
+  }
+  return own;
+#else
+  return __reduce_add_sync(kWholeWarp, own);
+#endif
+}
+__device__ __forceinline__ uint32_t greatest_of_warp(uint32_t own) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#pragma unroll
+  for (uint32_t half = kLanes / 2; half != 0; half /= 2) {
+    own = max(own, __shfl_xor_sync(kWholeWarp, own, static_cast<int>(half)));
+  }
+  return own;
+#else
+  return __reduce_max_sync(kWholeWarp, own);
+#endif
+}
+
 /// Joins words by keeping the greater one; the word of no elements is 0.
 struct JoinByMax {
   template <class Word>
   COMPLL_BOTH static Word join(Word a, Word b) {
     return a < b ? b : a;
   }
-  __device__ static uint32_t of_warp(uint32_t word) { return __reduce_max_sync(kWholeWarp, word); }
+  __device__ static uint32_t of_warp(uint32_t word) { return greatest_of_warp(word); }
   __device__ static void join_at(uint64_t* at, uint64_t word) { atomicMax(at, word); }
 };
 struct JoinBySum {
@@ -29,7 +53,7 @@ struct JoinBySum {
   COMPLL_BOTH static Word join(Word a, Word b) {
     return a + b;
   }
-  __device__ static uint32_t of_warp(uint32_t word) { return __reduce_add_sync(kWholeWarp, word); }
+  __device__ static uint32_t of_warp(uint32_t word) { return sum_of_warp(word); }
   __device__ static void join_at(uint64_t* at, uint64_t word) { atomicAdd(at, word); }
 };
 

@@ -186,7 +186,7 @@ __device__ __forceinline__ void count_digit(const Part& part, uint64_t count, co
     if (entry != 0 && key >> kKnown == known) atomicAdd(own + (key >> digit_shift(kDigit)) % kThese, 1u);
   });
   if (tells) {
-    above = __reduce_add_sync(kWholeWarp, above);
+    above = sum_of_warp(above);
     if (threadIdx.x % kLanes == 0) part.shared.sums[threadIdx.x / kLanes] = above;
   }
   end_digit<kDigit>(part, search);

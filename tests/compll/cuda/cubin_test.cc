@@ -68,12 +68,13 @@ std::string file_in_tests(const std::string& path) {
 }
 
 /// Checks that all of its kernels are compiled, each by itself.
-void check_compiled(const std::string& name, const std::string& program_text) {
+void check_compiled(const std::string& name, const std::string& program_text,
+                    const std::string& architecture = "sm_90") {
   INFO(name);
   const CudaCodecText text = text_of_program(name, program_text);
   const std::vector<std::string> kernels = kernels_of(text);
   CHECK((kernels.back() == "casync_" + name + "_sizes") == !std::holds_alternative<CudaText>(text));
-  const Result<Cubin> cubin = cubin_of(text, "sm_90");
+  const Result<Cubin> cubin = cubin_of(text, architecture);
   REQUIRE(cubin.status().text() == "OK");
   REQUIRE(cubin->code.size() == kernels.size());
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -96,6 +97,11 @@ TEST_CASE("cubin: every codec becomes machine code with its kernels") {
   const ScopedVariable not_shipped("CASYNC_KERNEL_DIR", "/nowhere");
   for (const std::string& name : written_names()) check_compiled(name, source_of(name));
   for (const std::string& name : written_round_names()) check_compiled(name, source_of(name));
+}
+
+TEST_CASE("cubin: GPUs without a warp's reductions as instructions have kernels of every kind, too") {
+  skip_without_nvrtc();
+  for (const char* name : {"int4", "topk_coded", "powersgd"}) check_compiled(name, source_of(name), "sm_75");
 }
 
 TEST_CASE("cubin: so do programs with what no codec has") {

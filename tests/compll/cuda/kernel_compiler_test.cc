@@ -3,10 +3,14 @@
 // NVRTC in a process of its own, with a library in its place that crashes, hangs and makes nonsense.
 #include "compll/cuda/kernel_compiler.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "compll/cuda/cubin.h"
@@ -79,6 +83,26 @@ TEST_CASE("kernel compiler: after a crash it tries again") {
   CHECK(content(calls) == "called\ncalled\n");
 }
 
+TEST_CASE("kernel compiler: of several that want the same kernel at once one compiles it") {
+  const test::TemporaryDirectory folder;
+  const std::string calls = folder.path() + "/calls";
+  std::ofstream(calls) << "";  // so that it counts the calls and does not crash
+  const Fake fake("crash once " + calls);
+  std::vector<std::thread> threads;
+  std::atomic<int> built = 0, made = 0;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const Result<Cubin> cubin = fake.cubin();
+      made += cubin ? 1 : 0;
+      built += cubin && cubin->built ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(made == 4);
+  CHECK(built == 1);
+  CHECK(content(calls) == "called\n");
+}
+
 TEST_CASE("kernel compiler: a process that ends in an unknown way has crashed") {
   check_compile_error("exit", "ended with 3, 5 times");
 }
@@ -106,11 +130,37 @@ TEST_CASE("kernel compiler: PTX that was shipped is for where NVRTC does not kno
   const ScopedVariable place("CASYNC_KERNEL_DIR", folder.path().c_str());
   REQUIRE(ShippedKernels(folder.path()).write(Fake::text(), find_cuda_headers()->digest, "compute_80", "ptx").is_ok());
   CHECK(Fake("work").cubin()->compiler == "NVRTC 13.0");
-  const Result<Cubin> ptx = Fake("unknown option").cubin();
+  const Fake fake("unknown option");
+  const Result<Cubin> ptx = fake.cubin();
   REQUIRE(ptx.status().text() == "OK");
   CHECK(ptx->code == std::vector<std::string>{"ptx"});
   CHECK(ptx->compiler == "the build of casync to PTX");
+  CHECK(std::filesystem::is_empty(fake.folder() + "/cache"));
   CHECK(Fake("refuse").refusal().code() == StatusCode::kCompileError);
+}
+
+TEST_CASE("kernel compiler: an edit of any header that kernels include is another digest") {
+  namespace fs = std::filesystem;
+  const test::TemporaryDirectory copy;
+  const fs::path root = copy.path();
+  fs::create_directory(root / "compll");
+  fs::copy(find_cuda_headers()->folder + "/compll/ops", root / "compll/ops", fs::copy_options::recursive);
+  const ScopedVariable folder("CASYNC_INCLUDE_DIR", root.c_str());
+  std::set<std::string> included;
+  const std::string begin = "#include \"";
+  for (const auto& each : fs::directory_iterator(root / "compll/ops/cuda")) {
+    std::ifstream file(each.path());
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with(begin)) included.insert(line.substr(begin.size(), line.rfind('"') - begin.size()));
+    }
+  }
+  REQUIRE(included.count("compll/ops/cuda/launch.h") == 1);
+  for (const std::string& header : included) {
+    INFO(header);
+    const std::string before = find_cuda_headers()->digest;
+    std::ofstream(root / header, std::ios::app) << "// edited\n";
+    CHECK(find_cuda_headers()->digest != before);
+  }
 }
 
 TEST_CASE("kernel compiler: without a folder for its files, or with seconds that are no number, it says so") {

@@ -2,9 +2,12 @@
 #include "compll/load/cache.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <ctime>
@@ -13,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "compll/load/digest.h"
 #include "tests/environment/scoped_variable.h"
 #include "tests/support/temporary_directory.h"
@@ -122,10 +126,15 @@ TEST_CASE("cache: files that a compiler left readable to all become private with
 TEST_CASE("cache: the folder is made private where it is missing, with those above it") {
   const test::TemporaryDirectory root;
   const std::string path = root.path() + "/a/b/cache/";
-  CHECK(folder_status(path).text() == "OK");
-  struct stat info = {};
-  REQUIRE(::stat(path.c_str(), &info) == 0);
-  CHECK((info.st_mode & 0777) == 0700);
+  const mode_t before = ::umask(0);
+  const Status status = folder_status(path);
+  ::umask(before);
+  CHECK(status.text() == "OK");
+  for (const char* each : {"/a", "/a/b", "/a/b/cache"}) {
+    struct stat info = {};
+    REQUIRE(::stat((root.path() + each).c_str(), &info) == 0);
+    CHECK((info.st_mode & 0777) == 0700);
+  }
 }
 
 TEST_CASE("cache: without CASYNC_CACHE_DIR it is below XDG_CACHE_HOME, else below HOME") {
@@ -168,6 +177,17 @@ TEST_CASE("cache: a folder in one where others may replace it is refused, but fo
   CHECK(folder_status(open + "/cache").is_ok());
 }
 
+TEST_CASE("cache: a folder below one of another user, who may replace it, is refused") {
+  if (::geteuid() != 0) return;  // only root can give a folder away
+  const test::TemporaryDirectory root;
+  const std::string theirs = root.path() + "/theirs", mine = theirs + "/mine";
+  REQUIRE(::mkdir(theirs.c_str(), 0755) == 0);
+  REQUIRE(::mkdir(mine.c_str(), 0700) == 0);
+  CHECK(folder_status(mine + "/cache").is_ok());
+  REQUIRE(::chown(theirs.c_str(), 12345, 12345) == 0);
+  CHECK_THAT(folder_status(mine + "/cache").message(), Catch::Contains(theirs + " belongs to user 12345"));
+}
+
 TEST_CASE("cache: a new file follows no link and replaces nothing") {
   const test::TemporaryDirectory folder;
   const fs::path target = fs::path(folder.path()) / "target", link = fs::path(folder.path()) / "link";
@@ -180,13 +200,12 @@ TEST_CASE("cache: a new file follows no link and replaces nothing") {
 }
 
 TEST_CASE("cache: the holder of the lock is alone, and nobody waits for ever") {
-  using Clock = std::chrono::steady_clock;
   const test::TemporaryDirectory folder;
   std::atomic<int> inside{0}, most{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
-      const EntryLock lock(folder.path(), kDigest, Clock::now() + std::chrono::seconds(60));
+      const EntryLock lock(folder.path(), kDigest, 60);
       const int now = ++inside;
       for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) continue;
       std::this_thread::sleep_for(std::chrono::milliseconds(3));
@@ -195,8 +214,53 @@ TEST_CASE("cache: the holder of the lock is alone, and nobody waits for ever") {
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(most == 1);
-  const EntryLock held(folder.path(), kDigest, Clock::now());
-  const EntryLock late(folder.path(), kDigest, Clock::now() + std::chrono::milliseconds(50));
+  const EntryLock held(folder.path(), kDigest, 0);
+  const EntryLock late(folder.path(), kDigest, 0.05);
+}
+
+TEST_CASE("cache: nobody waits for a lock that was given back, though a forked child still holds its file") {
+  const test::TemporaryDirectory folder;
+  const std::string path = folder.path() + "/" + kDigest + ".lock";
+  const UniqueFd of_child(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  REQUIRE(::flock(of_child.get(), LOCK_EX) == 0);
+  bool held = false;
+  std::atomic<bool> ended = false;
+  std::thread waiting([&] {
+    const EntryLock lock(folder.path(), kDigest, 10);
+    held = fs::exists(path);  // a file of its own, which it removes as it gives the lock back
+    ended = true;
+  });
+  const auto opened = [&] {
+    std::error_code gone;
+    const fs::directory_iterator all("/proc/self/fd");
+    return std::count_if(begin(all), end(all), [&](const auto& fd) { return fs::read_symlink(fd, gone) == path; });
+  };
+  while (opened() < 2 && !ended) std::this_thread::yield();
+  REQUIRE(::unlink(path.c_str()) == 0);
+  waiting.join();
+  CHECK(held);
+}
+
+TEST_CASE("cache: names of files that are being made are unique also among processes of the same number") {
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  const UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string name = unique_name("");
+    ::_exit(::write(writer.get(), name.data(), name.size()) == static_cast<ssize_t>(name.size()) ? 0 : 1);
+  }
+  REQUIRE(child > 0);
+  writer.reset();
+  std::string other(200, '\0');
+  const ssize_t size = ::read(reader.get(), other.data(), other.size());
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE((status == 0 && size > 0));
+  other.resize(static_cast<std::size_t>(size));
+  const auto without_number = [](const std::string& name) { return name.substr(name.find('.', 1)); };
+  CHECK(without_number(other) != without_number(unique_name("")));
 }
 
 TEST_CASE("cache: a folder that passes goes with its owner, unless it is kept") {
@@ -222,8 +286,9 @@ TEST_CASE("cache: what killed compilations left goes after an hour, and nothing 
     const timespec times[] = {past, past};
     REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0);
   };
-  const std::string left[] = {kDigest + ".71.0.cc", kDigest + ".71.0.so", kDigest + ".lock"};
-  const std::string stay[] = {kDigest + ".so", kDigest + ".cc", "a.b.c.txt", kOther + ".72.0.so", kOther + ".lock"};
+  const std::string left[] = {kDigest + ".71.0.cc", kDigest + ".71.0.so", kDigest + ".71.0.cubin", kDigest + ".lock"};
+  const std::string stay[] = {kDigest + ".so", kDigest + ".cc",     kDigest + ".cubin",
+                              "a.b.c.txt",     kOther + ".72.0.so", kOther + ".lock"};
   for (const std::string& name : left) write(root / name, "x");
   for (const std::string& name : stay) write(root / name, "x");
   for (const std::string& name : left) age(root / name, 3700);

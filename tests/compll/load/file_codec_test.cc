@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Codecs from files, compiled by this machine's compiler.
+#include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "base/codec_file.h"
 #include "compll/codec/payload.h"
@@ -196,6 +200,19 @@ TEST_CASE("file codec: the number of a built-in codec is refused under another n
   CHECK(read_program(Source("mine.cll", changed(text, "number 5", "number 199")), {}).is_ok());
 }
 
+TEST_CASE("file codec: two files are called by the beginning that their names share, or else a codec") {
+  const std::string whole = source_of("tbq"), text = whole.substr(whole.find("param"));
+  const std::size_t middle = text.find("void decode");
+  const std::string encode_text = text.substr(0, middle), decode_text = text.substr(middle);
+  for (const auto& [first, second, name] : {std::array{"a/mineEncode.pse", "b/mineDecode.pse", "mine"},
+                                            std::array{"a/encode.pse", "a/decode.pse", "codec"}}) {
+    const Result<FileProgram> read =
+        read_program(Source(std::vector<SourceFile>{{first, encode_text}, {second, decode_text}}), {});
+    REQUIRE(read.status().text() == "OK");
+    CHECK(read->program->declares.name == name);
+  }
+}
+
 TEST_CASE("file codec: parameters that types are made of are compiled in, each value by itself") {
   const FileCodecs files;
   const std::string path = files.write("mine.cll", renamed("qsgd", "mine"));
@@ -283,26 +300,51 @@ TEST_CASE("file codec: a text that the compiler refuses is kept, and its first l
   CHECK(line == "int broken = ;");
 }
 
-TEST_CASE("file codec: where the cache's disc is full it is compiled for this process alone") {
+TEST_CASE("file codec: where the cache's disc or the user's part of it is full it is compiled for this process alone") {
   const FileCodecs files;
   const test::TemporaryDirectory cache, temporary;
   const ScopedVariable own("CASYNC_CACHE_DIR", cache.path().c_str());
   const std::string compiler = files.write("compiler", "#!/bin/sh\nfor word; do case \"$word\" in " + cache.path() +
-                                                           "/*.cc) echo 'ld: No space left on device' >&2; exit 1;; "
+                                                           "/*.cc) echo \"ld: $REASON\" >&2; exit 1;; "
                                                            "esac; done\nexec g++ \"$@\"\n");
   std::filesystem::permissions(compiler, std::filesystem::perms::owner_all);
   const ScopedVariable fake("CXX", compiler.c_str());
   const std::string path = files.write("mine.cll", renamed("int4", "mine"));
-  {
-    const ScopedVariable elsewhere("TMPDIR", cache.path().c_str());
+  for (const char* reason : {"Disk quota exceeded", "No space left on device"}) {
+    const ScopedVariable elsewhere("TMPDIR", cache.path().c_str()), said("REASON", reason);
     CHECK_THAT(refusal(path),
                Catch::StartsWith("Unavailable: ") && Catch::Contains("there is no room for what is compiled"));
   }
-  const ScopedVariable elsewhere("TMPDIR", temporary.path().c_str());
+  const ScopedVariable elsewhere("TMPDIR", temporary.path().c_str()), said("REASON", "Disk quota exceeded");
   const auto codec = make_codec(path);
   REQUIRE(codec.status().text() == "OK");
   CHECK((*codec)->check(encode(**codec, gaussian(1000, 1)).view(), 1000).text() == "OK");
   CHECK(std::filesystem::is_empty(temporary.path()));
+}
+
+TEST_CASE("file codec: an entry that is whole and cannot be loaded is not compiled anew in the cache") {
+  const FileCodecs files;
+  const test::TemporaryDirectory cache;
+  const ScopedVariable own("CASYNC_CACHE_DIR", cache.path().c_str());
+  const std::string calls = files.path() + "/calls";
+  const std::string compiler = files.write("compiler", "#!/bin/sh\necho called >> " + calls + "\nexec g++ \"$@\"\n");
+  std::filesystem::permissions(compiler, std::filesystem::perms::owner_all);
+  const ScopedVariable fake("CXX", compiler.c_str());
+  const CodecText text{
+      "extern \"C\" void* nowhere();\n"
+      "extern \"C\" __attribute__((visibility(\"default\"))) void* generated_lost() "
+      "{ return nowhere(); }\n",
+      "generated_lost"};
+  const auto count_calls = [&] {
+    std::ifstream file(calls);
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  };
+  for (const int in_all : {2, 3}) {  // in the cache and for this process alone, then for this process alone
+    const Status status = compiled(text).status();
+    CHECK(status.code() == StatusCode::kUnavailable);
+    CHECK_THAT(status.message(), Catch::Contains("undefined symbol: nowhere"));
+    CHECK(count_calls() == in_all);
+  }
 }
 
 TEST_CASE("file codec: headers of another version are said to be that") {

@@ -6,8 +6,11 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <csignal>
+#include <string>
 
 #include "base/unique_fd.h"
+#include "tests/environment/scoped_variable.h"
 #include "tests/support/temporary_directory.h"
 
 namespace casync::compll {
@@ -44,6 +47,24 @@ TEST_CASE("run_program: words are words, whatever is in them") {
 
 TEST_CASE("run_program: it finds nothing to read and does not write to our stdout") {
   CHECK(run("cat; echo to nowhere; exit 4").exit_code == 4);
+}
+
+TEST_CASE("run_program: whatever the locale is, messages are English") {
+  const ScopedVariable german("LC_ALL", "de_DE.UTF-8"), word("WORD_OF_TEST", "kept");
+  CHECK(run("echo $LC_ALL $WORD_OF_TEST >&2").said == "C kept\n");
+}
+
+TEST_CASE("run_program: where this program ignores that children end, those that it starts do not") {
+  auto* const before = std::signal(SIGCHLD, SIG_IGN);
+  const std::string command[] = {"/bin/dd", "status=none", "if=/proc/self/status", "of=/dev/stderr"};
+  const Result<ProgramEnd> end = run_program(command, 60);
+  std::signal(SIGCHLD, before);
+  REQUIRE(end.status().text() == "OK");
+  const std::string word = "SigIgn:\t";
+  const std::size_t at = end->said.find(word);
+  REQUIRE(at != std::string::npos);
+  const unsigned long long ignored = std::stoull(end->said.substr(at + word.size(), 16), nullptr, 16);
+  CHECK((ignored >> (SIGCHLD - 1) & 1) == 0);
 }
 
 TEST_CASE("run_program: more than a pipe holds does not stop it, and the first 64 KiB are kept") {

@@ -250,4 +250,18 @@ TEST_CASE("a GPU: it leaves the program's context current, and is the one that w
   emulated::set_device_count(1);
 }
 
+TEST_CASE("a GPU: too little memory is no failure, and no earlier error is taken for it") {
+  const auto device = CudaDevice::open(api(), 0);
+  REQUIRE(device.status().text() == "OK");
+  emulated::set_device_memory(63);
+  CHECK((*device)->allocate(64) == nullptr);
+  CHECK((*device)->status().text() == "OK");
+  emulated::set_device_memory(~std::size_t{0} / 2);
+  emulated::break_device();
+  CHECK((*device)->allocate(64) == nullptr);
+  emulated::mend_device();
+  CHECK((*device)->status().text() ==
+        "Unavailable: this host: memory is asked for: an illegal memory access was encountered (CUDA 700)");
+}
+
 }  // namespace casync::compll
