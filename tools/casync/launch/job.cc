@@ -17,13 +17,22 @@
 namespace casync::tools {
 namespace {
 
-/// Turns signals into a descriptor while it lives; its end restores the earlier mask.
+bool is_ignored(int signal) {
+  struct sigaction now {};
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+/// Turns signals into a descriptor while it lives; its end restores the earlier mask. A signal that this process
+/// ignores, as nohup makes it, stays ignored: a blocked one would be in the descriptor all the same.
 class SignalDescriptor {
  public:
   SignalDescriptor() {
     sigset_t set;
     ::sigemptyset(&set);
-    for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, signal);
+    ::sigaddset(&set, SIGCHLD);
+    for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      if (!is_ignored(signal)) ::sigaddset(&set, signal);
+    }
     ::sigprocmask(SIG_BLOCK, &set, &before_);
     descriptor_ = UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
     // Our own output may go to a reader that left: that is answered where we write.

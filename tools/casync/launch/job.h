@@ -40,9 +40,9 @@ struct JobEnd {
 };
 
 /// Starts all ranks, passes on what they write, and stops them all when one fails or a SIGINT, SIGTERM or SIGHUP
-/// comes. Returns when none is left, nor any process of their groups. To be called by the main thread, with no
-/// other thread started: signals are the job's while it runs.
-/// InvalidArgument: the program cannot be executed. Unavailable: no process, pipe, port or directory to be had.
+/// comes that this process does not ignore. Returns when none is left, nor any process of their groups. To be called by
+/// the main thread, with no other thread started: signals are the job's while it runs. InvalidArgument: the program
+/// cannot be executed. Unavailable: no process, pipe, port or directory to be had.
 Result<JobEnd> run_job(const JobOptions& options);
 
 }  // namespace casync::tools
