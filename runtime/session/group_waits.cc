@@ -169,6 +169,7 @@ Status GroupWaits::look(std::span<const Handle> handles, Looked* looked, std::ve
   looked->wholes.clear();
   looked->copies = false;
   looked->late = looked->no_more = Status::ok();
+  looked->first_late = Clock::time_point::max();
   for (const Handle handle : handles) {
     const Result<const GroupedGradient*> known = table_.of(handle);
     if (!known) return known.status();
@@ -195,12 +196,13 @@ void GroupWaits::look_at_delay(const GroupedGradient& gradient, Handle handle, L
     if (looked->no_more.is_ok()) looked->no_more = no_more(*gradient.group, step_of(handle));
     return;
   }
-  const Clock::time_point now = Clock::now();
-  if (now >= note_delay(gradient, handle, now) && looked->late.is_ok()) looked->late = not_left(gradient, handle);
+  const Clock::time_point now = Clock::now(), last = note_delay(gradient, handle, now);
+  looked->first_late = std::min(looked->first_late, last);
+  if (now >= last && looked->late.is_ok()) looked->late = not_left(gradient, handle);
 }
 
-Status GroupWaits::wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
-                            std::vector<Handle>* done) {
+Status GroupWaits::wait_any(std::span<const Handle> handles, Clock::time_point until,
+                            const std::atomic<bool>& interrupted, std::vector<Handle>* done) {
   thread_local Looked looked;  // keeps its memory, as does the next: this runs in every step
   thread_local std::vector<Handle> ended;
   {
@@ -218,12 +220,12 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, const std::atomic<b
     }
     if (looked.wholes.empty()) {  // the caller looks again when a group has started
       if (!looked.no_more) return looked.no_more;
-      lock_.changed->wait_until(lock, after(kLook), [&] { return interrupted.load(); });
+      lock_.changed->wait_until(lock, std::min(until, after(kLook)), [&] { return interrupted.load(); });
       lock.unlock();
       return session_.submit({}, {});
     }
   }
-  const Status status = session_.wait_any(looked.wholes, interrupted, &ended);
+  const Status status = session_.wait_any(looked.wholes, std::min(until, looked.first_late), interrupted, &ended);
   std::lock_guard lock(lock_.mutex);
   Status failed;
   for_each_ended(looked.wholes, ended, [&](std::size_t i) {

@@ -30,7 +30,8 @@ class GroupWaits {
   // As GroupedSession's.
   bool done(Handle handle) const;
   Status wait(Handle handle, double timeout_s, Waiter waiter);
-  Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted, std::vector<Handle>* done);
+  Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>& interrupted,
+                  std::vector<Handle>* done);
   Status note_exposed(Handle handle, double seconds);
 
   /// Returns once all results, which are there, are in their members' memory. With `lock` held, which it lets go of
@@ -46,6 +47,8 @@ class GroupWaits {
     std::vector<Handle> waiting, wholes;  ///< handles whose submissions have left; the wrapped session's of these
     bool copies = false;                  ///< a device copies some result
     Status late, no_more;                 ///< a group that has not left by the session's limit; and never does
+    /// The first moment at which one that has not left ends the job.
+    Clock::time_point first_late = Clock::time_point::max();
   };
 
   Result<bool> hands_over(const GroupedGradient& gradient, Handle handle) const;

@@ -109,16 +109,17 @@ Status LateWaits::look(std::span<const Handle> handles, Looked* looked, std::vec
 
 /// Waits until another step has begun or is reduced: the program's own doing, or that of the thread that reduces, whose
 /// waits the wrapped session ends.
-Status LateWaits::wait_for_news(const std::atomic<bool>& interrupted, std::unique_lock<std::mutex>& lock) {
+Status LateWaits::wait_for_news(Clock::time_point until, const std::atomic<bool>& interrupted,
+                                std::unique_lock<std::mutex>& lock) {
   const std::uint32_t begun = steps_.begun(), reduced = steps_.reduced();
-  lock_.changed->wait(lock, [&] {
+  lock_.changed->wait_until(lock, until, [&] {
     return interrupted.load() || steps_.begun() != begun || steps_.reduced() != reduced || failure_.is_noted();
   });
   return failure_.tell_noted();
 }
 
-Status LateWaits::wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
-                           std::vector<Handle>* done) {
+Status LateWaits::wait_any(std::span<const Handle> handles, Clock::time_point until,
+                           const std::atomic<bool>& interrupted, std::vector<Handle>* done) {
   thread_local Looked looked;  // keeps its memory, as does the next: this runs in every step
   thread_local std::vector<Handle> reduced;
   {
@@ -130,9 +131,9 @@ Status LateWaits::wait_any(std::span<const Handle> handles, const std::atomic<bo
       SessionLock::pause(lock);
       return Status::ok();
     }
-    if (looked.reductions.empty()) return wait_for_news(interrupted, lock);  // and then the caller looks again
+    if (looked.reductions.empty()) return wait_for_news(until, interrupted, lock);  // the caller looks again
   }
-  const Status status = session_.wait_any(looked.reductions, interrupted, &reduced);
+  const Status status = session_.wait_any(looked.reductions, until, interrupted, &reduced);
   std::lock_guard lock(lock_.mutex);
   Status failed;
   for_each_ended(looked.reductions, reduced, [&](std::size_t i) {

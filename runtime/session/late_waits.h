@@ -29,7 +29,8 @@ class LateWaits {
   // As Session's.
   bool done(Handle handle) const;
   Status wait(Handle handle, double timeout_s, Waiter waiter);
-  Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted, std::vector<Handle>* done);
+  Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>& interrupted,
+                  std::vector<Handle>* done);
   Status note_exposed(Handle handle, double seconds);
 
   // With `lock` held, which it lets go of while it waits.
@@ -49,7 +50,8 @@ class LateWaits {
 
   bool is_reduced(const LateGradient& gradient) const { return steps_.has_reduced(gradient.due()); }
   Status look(std::span<const Handle> handles, Looked* looked, std::vector<Handle>* done);
-  Status wait_for_news(const std::atomic<bool>& interrupted, std::unique_lock<std::mutex>& lock);
+  Status wait_for_news(Clock::time_point until, const std::atomic<bool>& interrupted,
+                       std::unique_lock<std::mutex>& lock);
   Status take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock);
   Status take_result(Handle handle, std::unique_lock<std::mutex>& lock);
 
