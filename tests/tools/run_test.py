@@ -207,7 +207,7 @@ def test_a_caller_that_ignores_the_ends_of_its_children_hides_none():
 
 
 def test_a_rank_that_writes_without_end_does_not_keep_signals_waiting():
-    program = LONG_RANK + "\nwhile True: os.write(1, b'word\\n' * 8192)"
+    program = LONG_RANK + "\nwhile True: os.write(1, b'\\n' * 65536)"
     with temporary_folder() as folder:
         job = start(folder, "-n", "2", program=program, stdout=subprocess.DEVNULL)
         processes = pids(folder, 2)
