@@ -2,6 +2,7 @@
 """casync run: the ranks' environment, how they are stopped, and what is left afterwards (nothing)."""
 import json
 import os
+import resource
 import signal
 import stat
 import subprocess
@@ -121,6 +122,17 @@ def test_a_program_that_is_not_there_is_refused():
     result = casync("run", "-n", "2", "--", "/no/such/program")
     ends_with(3, result, "no such program")
     claim("`/no/such/program`" in result.stderr and "No such file" in result.stderr, "it is named", result.stderr)
+
+
+def test_many_ranks_have_the_descriptors_that_their_output_needs():
+    def run(hard):
+        return subprocess.run([TOOL, "run", "-n", "24", "--", "true"], capture_output=True, text=True, timeout=60,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, hard)))
+
+    ends_with(0, run(400), "the limit is raised")
+    result = run(48)
+    ends_with(1, result, "it cannot be raised")
+    claim("too few file descriptors" in result.stderr and "the output of 24 ranks" in result.stderr, "why", result.stderr)
 
 
 def test_lines_of_several_ranks_never_mix():

@@ -10,12 +10,20 @@
 #include <cstring>
 #include <thread>
 
+#include "runtime/control/group/descriptors.h"
 #include "tools/casync/launch/environment.h"
 #include "tools/casync/launch/supervisor.h"
 #include "tools/casync/private_directory.h"
 
 namespace casync::tools {
 namespace {
+
+/// Two pipes of each rank are open while it runs, and some more while one is started.
+runtime::DescriptorNeed descriptors_of(int ranks) {
+  constexpr int kBeside = 16;
+  const int need = 2 * ranks + kBeside;
+  return {need, need, "the output of " + std::to_string(ranks) + " ranks"};
+}
 
 bool is_ignored(int signal) {
   struct sigaction now {};
@@ -74,6 +82,7 @@ Result<JobPlace> make_place(const JobOptions& options, const std::string& direct
 }  // namespace
 
 Result<JobEnd> run_job(const JobOptions& options) {
+  CASYNC_RETURN_IF_ERROR(runtime::reserve_descriptors(descriptors_of(options.ranks)));
   PrivateDirectory directory;
   if (options.rendezvous.empty()) {
     Result<PrivateDirectory> made = PrivateDirectory::make();
