@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -21,7 +22,7 @@ namespace casync::runtime {
 /// otherwise. A device that fails ends the job.
 class LateWaits {
  public:
-  /// Borrows all of these. `limit` ends a wait for a device's copies, and with it the job.
+  /// Borrows all of these. A device that copies a result for longer than `limit` ends the job.
   LateWaits(Session& session, SessionLock& lock, const LateSteps& steps, LateGradients& gradients, LateFailure& failure,
             Seconds limit)
       : session_(session), lock_(lock), steps_(steps), gradients_(gradients), failure_(failure), limit_(limit) {}
@@ -52,8 +53,10 @@ class LateWaits {
   Status look(std::span<const Handle> handles, Looked* looked, std::vector<Handle>* done);
   Status wait_for_news(Clock::time_point until, const std::atomic<bool>& interrupted,
                        std::unique_lock<std::mutex>& lock);
+  bool is_late(const LateGradient& gradient, Clock::time_point now) const {
+    return now >= gradient.handed_over_at() + std::chrono::duration_cast<Clock::duration>(limit_);
+  }
   Status take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock);
-  Status take_result(Handle handle, std::unique_lock<std::mutex>& lock);
 
   Session& session_;
   SessionLock& lock_;

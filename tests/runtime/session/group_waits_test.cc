@@ -114,6 +114,18 @@ TEST_CASE("group waits: a device that hangs while it copies a result ends the jo
     CHECK(it.wait(-1).text() == "Timeout: " + late);
     CHECK(it.session.aborted_with == late);
   }
+  for (const bool for_any : {false, true}) {
+    DYNAMIC_SECTION((for_any ? "in waits for any" : "in a wait in slices")) {
+      it.session.is_done = true;
+      const Clock::time_point latest = after(Seconds(10));
+      std::string said;
+      while (it.session.aborted_with.empty() && Clock::now() < latest) {
+        said = for_any ? it.wait_any() : it.wait(0.01).text();
+      }
+      CHECK(said == (for_any ? "waits, " : "") + std::string("Timeout: ") + late);
+      CHECK(it.session.aborted_with == late);
+    }
+  }
   SECTION("in the end of a step") {
     std::unique_lock held(it.lock.mutex);
     const std::string all = "the device has not copied results of group g to its members' memory within 0.3 s";

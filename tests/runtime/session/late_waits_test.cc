@@ -114,6 +114,24 @@ TEST_CASE("late waits: a device that hangs while it copies results ends the job 
           "Timeout: gradient a, step 1: its result is on its way to its memory");
     CHECK(failure.is_told());
   }
+  for (const bool for_any : {false, true}) {
+    DYNAMIC_SECTION((for_any ? "in waits for any" : "in a wait in slices")) {
+      steps.begin();
+      steps.reduce({});
+      const Handle of_a = handle_of(1, GradientId(0));
+      const std::atomic<bool> never{false};
+      std::vector<Handle> done;
+      Status said;
+      const Clock::time_point latest = after(Seconds(10));
+      while (!failure.is_told() && Clock::now() < latest) {
+        said = for_any ? waits.wait_any({&of_a, 1}, Clock::time_point::max(), never, &done)
+                       : waits.wait(of_a, 0.01, Waiter::kProgram);
+      }
+      CHECK(failure.is_told());
+      CHECK(said.text() == "Timeout: gradient a, step 1: its result is on its way to its memory");
+      CHECK(done.empty());
+    }
+  }
 }
 
 TEST_CASE("late waits: a wait ends in time, and names the step that is not reduced") {
