@@ -24,8 +24,7 @@ class Ending {
   /// Once it has begun.
   const Abort& abort() const { return *abort_; }
 
-  /// The rank knows the cause, or is about to hear it. A caller that is none of the job's ranks 1 and up counts for
-  /// none.
+  /// The rank knows the cause, or is about to hear it. Rank 0, and numbers that are no rank of the job, do not count.
   void told(Rank rank) {
     if (rank > 0 && rank < ranks_) told_.insert(rank);
   }
