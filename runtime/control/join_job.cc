@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "base/network_interface.h"
 #include "base/processors.h"
 #include "runtime/control/rendezvous/pmix_store.h"
 #include "runtime/control/wire/identity.h"
@@ -10,8 +11,10 @@
 namespace casync::runtime {
 
 std::string interface_for(const Launch& launch, int local_ranks) {
+  const std::string named = env_text("CASYNC_INTERFACE").value_or("");
+  if (!listed_interfaces(named).empty()) return named;
   // A job of one machine has no business on its network.
-  return env_text("CASYNC_INTERFACE").value_or(local_ranks == launch.ranks ? "lo" : "");
+  return local_ranks == launch.ranks ? "lo" : "";
 }
 
 std::string node_name(const Launch& launch) {

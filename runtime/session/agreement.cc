@@ -16,6 +16,12 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
   return text;
 }
 
+std::string text_of(const std::vector<CodecChoice>& codecs) {
+  std::string text;
+  for (const CodecChoice& codec : codecs) text += (text.empty() ? "" : ", ") + identity_of(codec);
+  return text;
+}
+
 std::string text_of(const WarmUpFrom& from) { return fmt::format("{} {}", from.parameter, from.value); }
 
 void add_choice(const std::string& name, const Choice& choice, Facts& facts) {
@@ -30,7 +36,7 @@ void add_choice(const std::string& name, const Choice& choice, Facts& facts) {
   if (choice.servers) facts.emplace_back(name + " servers", text_of(*choice.servers));
   if (choice.residual_memory) facts.emplace_back(name + " residual_memory", name_of(*choice.residual_memory));
   if (choice.max_error) facts.emplace_back(name + " max_error", std::to_string(*choice.max_error));
-  for (const CodecChoice& codec : choice.allowed) facts.emplace_back(name + " allow", identity_of(codec));
+  if (!choice.allowed.empty()) facts.emplace_back(name + " allow", text_of(choice.allowed));
 }
 
 }  // namespace
@@ -74,12 +80,14 @@ Facts facts_of(const Plan& plan) {
     facts.emplace_back(name + " match", plan.rules[i].match);
     add_choice(name, plan.rules[i].choice, facts);
   }
-  for (const Entry& entry : plan.gradients) {
-    facts.emplace_back("plan: gradient", entry.name);
+  for (std::size_t i = 0; i < plan.gradients.size(); ++i) {
+    const Entry& entry = plan.gradients[i];
+    facts.emplace_back("plan: gradient " + std::to_string(i + 1), entry.name);
     add_choice("plan: gradient " + entry.name, entry.choice, facts);
   }
-  for (const GradientGroup& group : plan.groups) {
-    facts.emplace_back("plan: group", group.name);
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+    const GradientGroup& group = plan.groups[i];
+    facts.emplace_back("plan: group " + std::to_string(i + 1), group.name);
     std::string members;
     for (const std::string& name : group.gradients) members += (members.empty() ? "" : ", ") + name;
     facts.emplace_back("plan: group " + group.name + " gradients", members);

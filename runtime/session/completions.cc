@@ -122,7 +122,7 @@ void Completions::run_until_closed() {
   while (take_added()) {
     handles_.clear();
     for (const Pending& one : pending_) handles_.push_back(one.handle);
-    const Status status = session_.wait_any(handles_, interrupted_, &done_);
+    const Status status = session_.wait_any(handles_, Clock::time_point::max(), interrupted_, &done_);
     call(status);
   }
 }

@@ -70,10 +70,11 @@ Status DelayedSession::wait(Handle handle, double timeout_s, Waiter waiter) {
   return forked() ? session_->wait(handle, timeout_s, waiter) : waits_.wait(handle, timeout_s, waiter);
 }
 
-Status DelayedSession::wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
-                                std::vector<Handle>* done) {
+Status DelayedSession::wait_any(std::span<const Handle> handles, Clock::time_point until,
+                                const std::atomic<bool>& interrupted, std::vector<Handle>* done) {
   done->clear();
-  return forked() ? session_->wait_any(handles, interrupted, done) : waits_.wait_any(handles, interrupted, done);
+  if (forked()) return session_->wait_any(handles, until, interrupted, done);
+  return waits_.wait_any(handles, until, interrupted, done);
 }
 
 Status DelayedSession::note_exposed(Handle handle, double seconds) {

@@ -30,6 +30,12 @@ Status not_left(const GroupedGradient& gradient, Handle handle) {
                                    group.members().name(), missing.empty() ? "" : " without ", missing));
 }
 
+/// Timeout: a device copies the result of a handle still.
+Status on_its_way(const GroupedGradient& gradient, Handle handle) {
+  return timeout_error(fmt::format("gradient {}, step {}: its result is on its way to its memory",
+                                   gradient.group->members().spec_of(gradient.place).name, step_of(handle)));
+}
+
 }  // namespace
 
 bool GroupWaits::close() { return !std::exchange(closed_, true); }
@@ -53,7 +59,7 @@ Clock::time_point GroupWaits::note_delay(const GroupedGradient& gradient, Handle
   if (delay.is_to_be_said(now, std::min(kStall, Seconds(timeout_s_ / 10)))) {
     log().warn("rank {}: {}", session_.rank(), not_left(gradient, handle).message());
   }
-  return since + std::chrono::duration_cast<Clock::duration>(Seconds(timeout_s_));
+  return since + limit();
 }
 
 /// The reason that a group, which has not left, does not leave in `step`: nothing more is submitted there. Under the
@@ -130,7 +136,7 @@ Status GroupWaits::wait_for(Handle handle, double timeout_s, Waiter waiter) {
 }
 
 /// Hands over a result that is there, and returns once it is in the member's memory. A device that has not copied it
-/// within the session's limit ends the job. `lock` is held.
+/// within the session's limit from then on ends the job. `lock` is held.
 Status GroupWaits::take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock) {
   const GroupedGradient gradient = table_.at(GradientId(index_of(handle)));
   SentGroup& group = *gradient.group;
@@ -138,16 +144,14 @@ Status GroupWaits::take_result(Handle handle, Clock::time_point deadline, std::u
   if (!group.is_handed_over(gradient.place, step_of(handle))) {
     if (Status status = group.hand_over(gradient.place); !status) return end_with(session_, status);
   }
-  const Clock::time_point last = after(Seconds(timeout_s_));
+  const Clock::time_point last = group.handed_over_at(gradient.place) + limit();
   while (true) {
     const Result<bool> there = group.has_result(gradient.place, step_of(handle));
     if (!there) return end_with(session_, there.status());
     if (*there) return Status::ok();
-    if (const Clock::time_point now = Clock::now(); now >= std::min(deadline, last)) {
-      const Status late = timeout_error("gradient " + group.members().spec_of(gradient.place).name + ", step " +
-                                        std::to_string(step_of(handle)) + ": its result is on its way to its memory");
-      return now >= last ? end_with(session_, late) : late;
-    }
+    const Clock::time_point now = Clock::now();
+    if (now >= last) return end_with(session_, on_its_way(gradient, handle));
+    if (now >= deadline) return on_its_way(gradient, handle);
     SessionLock::pause(lock);
   }
 }
@@ -169,6 +173,7 @@ Status GroupWaits::look(std::span<const Handle> handles, Looked* looked, std::ve
   looked->wholes.clear();
   looked->copies = false;
   looked->late = looked->no_more = Status::ok();
+  looked->first_late = Clock::time_point::max();
   for (const Handle handle : handles) {
     const Result<const GroupedGradient*> known = table_.of(handle);
     if (!known) return known.status();
@@ -178,7 +183,7 @@ Status GroupWaits::look(std::span<const Handle> handles, Looked* looked, std::ve
     if (*there) {
       done->push_back(handle);
     } else if (!gradient.own && gradient.group->is_handed_over(gradient.place, step_of(handle))) {
-      looked->copies = true;
+      look_at_copy(gradient, handle, looked);
     } else if (gradient.has_left(step_of(handle))) {
       looked->waiting.push_back(handle);
       looked->wholes.push_back(gradient.inner(handle));
@@ -189,18 +194,26 @@ Status GroupWaits::look(std::span<const Handle> handles, Looked* looked, std::ve
   return Status::ok();
 }
 
+/// The same for a handle whose result a device copies.
+void GroupWaits::look_at_copy(const GroupedGradient& gradient, Handle handle, Looked* looked) const {
+  looked->copies = true;
+  const Clock::time_point last = gradient.group->handed_over_at(gradient.place) + limit();
+  if (Clock::now() >= last && looked->late.is_ok()) looked->late = on_its_way(gradient, handle);
+}
+
 /// The same for a handle whose group has not left.
 void GroupWaits::look_at_delay(const GroupedGradient& gradient, Handle handle, Looked* looked) const {
   if (step_.has_all_of(step_of(handle))) {
     if (looked->no_more.is_ok()) looked->no_more = no_more(*gradient.group, step_of(handle));
     return;
   }
-  const Clock::time_point now = Clock::now();
-  if (now >= note_delay(gradient, handle, now) && looked->late.is_ok()) looked->late = not_left(gradient, handle);
+  const Clock::time_point now = Clock::now(), last = note_delay(gradient, handle, now);
+  looked->first_late = std::min(looked->first_late, last);
+  if (now >= last && looked->late.is_ok()) looked->late = not_left(gradient, handle);
 }
 
-Status GroupWaits::wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
-                            std::vector<Handle>* done) {
+Status GroupWaits::wait_any(std::span<const Handle> handles, Clock::time_point until,
+                            const std::atomic<bool>& interrupted, std::vector<Handle>* done) {
   thread_local Looked looked;  // keeps its memory, as does the next: this runs in every step
   thread_local std::vector<Handle> ended;
   {
@@ -218,12 +231,12 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, const std::atomic<b
     }
     if (looked.wholes.empty()) {  // the caller looks again when a group has started
       if (!looked.no_more) return looked.no_more;
-      lock_.changed->wait_until(lock, after(kLook), [&] { return interrupted.load(); });
+      lock_.changed->wait_until(lock, std::min(until, after(kLook)), [&] { return interrupted.load(); });
       lock.unlock();
       return session_.submit({}, {});
     }
   }
-  const Status status = session_.wait_any(looked.wholes, interrupted, &ended);
+  const Status status = session_.wait_any(looked.wholes, std::min(until, looked.first_late), interrupted, &ended);
   std::lock_guard lock(lock_.mutex);
   Status failed;
   for_each_ended(looked.wholes, ended, [&](std::size_t i) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <span>
@@ -30,7 +31,8 @@ class GroupWaits {
   // As GroupedSession's.
   bool done(Handle handle) const;
   Status wait(Handle handle, double timeout_s, Waiter waiter);
-  Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted, std::vector<Handle>* done);
+  Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>& interrupted,
+                  std::vector<Handle>* done);
   Status note_exposed(Handle handle, double seconds);
 
   /// Returns once all results, which are there, are in their members' memory. With `lock` held, which it lets go of
@@ -45,12 +47,16 @@ class GroupWaits {
   struct Looked {
     std::vector<Handle> waiting, wholes;  ///< handles whose submissions have left; the wrapped session's of these
     bool copies = false;                  ///< a device copies some result
-    Status late, no_more;                 ///< a group that has not left by the session's limit; and never does
+    Status late, no_more;  ///< a group has not left, or a copy not ended, by the session's limit; and never leaves
+    /// The first moment at which one that has not left ends the job.
+    Clock::time_point first_late = Clock::time_point::max();
   };
 
+  Clock::duration limit() const { return std::chrono::duration_cast<Clock::duration>(Seconds(timeout_s_)); }
   Result<bool> hands_over(const GroupedGradient& gradient, Handle handle) const;
   Status look(std::span<const Handle> handles, Looked* looked, std::vector<Handle>* done);
   void look_at_delay(const GroupedGradient& gradient, Handle handle, Looked* looked) const;
+  void look_at_copy(const GroupedGradient& gradient, Handle handle, Looked* looked) const;
   Clock::time_point note_delay(const GroupedGradient& gradient, Handle handle, Clock::time_point now) const;
   Status no_more(const SentGroup& group, std::uint32_t step) const;
   Status wait_for(Handle handle, double timeout_s, Waiter waiter);

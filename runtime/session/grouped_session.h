@@ -42,7 +42,7 @@ class GroupedSession final : public WrappingSession {
   /// all others have ended.
   Status wait(Handle handle, double timeout_s, Waiter waiter) override;
   bool done(Handle handle) const override { return !forked() && waits_.done(handle); }
-  Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
+  Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>& interrupted,
                   std::vector<Handle>* done) override;
   Status note_exposed(Handle handle, double seconds) override;
   /// InvalidArgument, besides: of a group only some members have been submitted; the step goes on, and waits for these

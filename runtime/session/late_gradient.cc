@@ -31,6 +31,7 @@ Status LateGradient::hand_over() {
   CASYNC_RETURN_IF_ERROR(memory_->exchange(slot_index()));
   slots_[slot_index()] = {steps_, std::nullopt};
   handed_over_ = true;
+  handed_over_at_ = Clock::now();
   return Status::ok();
 }
 

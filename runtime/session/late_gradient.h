@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "casync/model/gradient.h"
 #include "runtime/device/device.h"
@@ -45,6 +46,8 @@ class LateGradient {
   const std::optional<Handle>& reduction() const { return slots_[slot_index()].reduction; }
   /// Puts the result, which is there, into the memory of the last submission, and that one's elements into the slot.
   Status hand_over();
+  /// The time of the last hand_over() that did so.
+  Clock::time_point handed_over_at() const { return handed_over_at_; }
   /// Returns true if the submission of `step` has its result, or a device copies it.
   bool is_handed_over(std::uint32_t step) const { return handed_over_ || steps_ > step + 1; }
   /// Returns true if it has it.
@@ -83,6 +86,7 @@ class LateGradient {
   std::uint32_t steps_ = 0;        ///< 1 + the step of the last submission; 0: none
   std::uint64_t call_ = 0;         ///< the submission that named it last, valid or not
   bool handed_over_ = true;        ///< the last submission has its result, or a device is copying it
+  Clock::time_point handed_over_at_{};
 };
 
 }  // namespace casync::runtime

@@ -12,6 +12,15 @@
 #include "runtime/session/wrapping_session.h"
 
 namespace casync::runtime {
+namespace {
+
+/// Timeout: a device copies the result of a handle still.
+Status result_on_its_way(const LateGradient& gradient, Handle handle) {
+  return timeout_error("gradient " + gradient.spec().name + ", step " + std::to_string(step_of(handle)) +
+                       ": its result is on its way to its memory");
+}
+
+}  // namespace
 
 bool LateWaits::done(Handle handle) const {
   std::lock_guard lock(lock_.mutex);
@@ -39,7 +48,7 @@ Status LateWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
     const auto is_there = [&] { return own.is_handed_over(step_of(handle)) || is_reduced(own); };
     const bool in_time =
         lock_.changed->wait_until(lock, deadline, [&] { return is_there() || own.reduction() || failure_.is_noted(); });
-    if (is_there()) return own_limit ? take_result(handle, deadline, lock) : take_result(handle, lock);
+    if (is_there()) return take_result(handle, own_limit ? deadline : Clock::time_point::max(), lock);
     if (failure_.is_noted()) return failure_.tell_noted();
     if (!in_time) {
       return timeout_error("gradient " + own.spec().name + ", step " + std::to_string(step_of(handle)) +
@@ -53,10 +62,11 @@ Status LateWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
     return status.code() == StatusCode::kTimeout ? status : failure_.tell(status);  // a wait may be tried again
   }
   std::unique_lock lock(lock_.mutex);
-  return own_limit ? take_result(handle, deadline, lock) : take_result(handle, lock);
+  return take_result(handle, own_limit ? deadline : Clock::time_point::max(), lock);
 }
 
-/// Hands over a result that is reduced, and returns once it is in the program's memory. `lock` is held.
+/// Hands over a result that is reduced, and returns once it is in the program's memory. A device that has not copied it
+/// within the session's limit from then on ends the job. `lock` is held.
 Status LateWaits::take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock) {
   LateGradient& own = gradients_.at(GradientId(index_of(handle)));
   // Or step() has, meanwhile, and what is there now is the next step's.
@@ -67,18 +77,11 @@ Status LateWaits::take_result(Handle handle, Clock::time_point deadline, std::un
     const Result<bool> there = own.has_result(step_of(handle));
     if (!there) return failure_.end_with(there.status());
     if (*there) return Status::ok();
-    if (Clock::now() >= deadline) {
-      return timeout_error("gradient " + own.spec().name + ", step " + std::to_string(step_of(handle)) +
-                           ": its result is on its way to its memory");
-    }
+    const Clock::time_point now = Clock::now();
+    if (is_late(own, now)) return failure_.end_with(result_on_its_way(own, handle));
+    if (now >= deadline) return result_on_its_way(own, handle);
     SessionLock::pause(lock);
   }
-}
-
-/// The same within the session's limit, which ends the job.
-Status LateWaits::take_result(Handle handle, std::unique_lock<std::mutex>& lock) {
-  const Status taken = take_result(handle, after(limit_), lock);
-  return taken.code() == StatusCode::kTimeout ? failure_.end_with(taken) : taken;
 }
 
 /// Under the session's lock.
@@ -98,6 +101,7 @@ Status LateWaits::look(std::span<const Handle> handles, Looked* looked, std::vec
     if (*there) {
       done->push_back(handle);
     } else if (own.is_handed_over(step_of(handle))) {
+      if (is_late(own, Clock::now())) return failure_.end_with(result_on_its_way(own, handle));
       looked->copies = true;
     } else if (own.reduction()) {
       looked->waiting.push_back(handle);
@@ -109,16 +113,17 @@ Status LateWaits::look(std::span<const Handle> handles, Looked* looked, std::vec
 
 /// Waits until another step has begun or is reduced: the program's own doing, or that of the thread that reduces, whose
 /// waits the wrapped session ends.
-Status LateWaits::wait_for_news(const std::atomic<bool>& interrupted, std::unique_lock<std::mutex>& lock) {
+Status LateWaits::wait_for_news(Clock::time_point until, const std::atomic<bool>& interrupted,
+                                std::unique_lock<std::mutex>& lock) {
   const std::uint32_t begun = steps_.begun(), reduced = steps_.reduced();
-  lock_.changed->wait(lock, [&] {
+  lock_.changed->wait_until(lock, until, [&] {
     return interrupted.load() || steps_.begun() != begun || steps_.reduced() != reduced || failure_.is_noted();
   });
   return failure_.tell_noted();
 }
 
-Status LateWaits::wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
-                           std::vector<Handle>* done) {
+Status LateWaits::wait_any(std::span<const Handle> handles, Clock::time_point until,
+                           const std::atomic<bool>& interrupted, std::vector<Handle>* done) {
   thread_local Looked looked;  // keeps its memory, as does the next: this runs in every step
   thread_local std::vector<Handle> reduced;
   {
@@ -130,9 +135,9 @@ Status LateWaits::wait_any(std::span<const Handle> handles, const std::atomic<bo
       SessionLock::pause(lock);
       return Status::ok();
     }
-    if (looked.reductions.empty()) return wait_for_news(interrupted, lock);  // and then the caller looks again
+    if (looked.reductions.empty()) return wait_for_news(until, interrupted, lock);  // the caller looks again
   }
-  const Status status = session_.wait_any(looked.reductions, interrupted, &reduced);
+  const Status status = session_.wait_any(looked.reductions, until, interrupted, &reduced);
   std::lock_guard lock(lock_.mutex);
   Status failed;
   for_each_ended(looked.reductions, reduced, [&](std::size_t i) {

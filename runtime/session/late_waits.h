@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -21,7 +22,7 @@ namespace casync::runtime {
 /// otherwise. A device that fails ends the job.
 class LateWaits {
  public:
-  /// Borrows all of these. `limit` ends a wait for a device's copies, and with it the job.
+  /// Borrows all of these. A device that copies a result for longer than `limit` ends the job.
   LateWaits(Session& session, SessionLock& lock, const LateSteps& steps, LateGradients& gradients, LateFailure& failure,
             Seconds limit)
       : session_(session), lock_(lock), steps_(steps), gradients_(gradients), failure_(failure), limit_(limit) {}
@@ -29,7 +30,8 @@ class LateWaits {
   // As Session's.
   bool done(Handle handle) const;
   Status wait(Handle handle, double timeout_s, Waiter waiter);
-  Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted, std::vector<Handle>* done);
+  Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>& interrupted,
+                  std::vector<Handle>* done);
   Status note_exposed(Handle handle, double seconds);
 
   // With `lock` held, which it lets go of while it waits.
@@ -49,9 +51,12 @@ class LateWaits {
 
   bool is_reduced(const LateGradient& gradient) const { return steps_.has_reduced(gradient.due()); }
   Status look(std::span<const Handle> handles, Looked* looked, std::vector<Handle>* done);
-  Status wait_for_news(const std::atomic<bool>& interrupted, std::unique_lock<std::mutex>& lock);
+  Status wait_for_news(Clock::time_point until, const std::atomic<bool>& interrupted,
+                       std::unique_lock<std::mutex>& lock);
+  bool is_late(const LateGradient& gradient, Clock::time_point now) const {
+    return now >= gradient.handed_over_at() + std::chrono::duration_cast<Clock::duration>(limit_);
+  }
   Status take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock);
-  Status take_result(Handle handle, std::unique_lock<std::mutex>& lock);
 
   Session& session_;
   SessionLock& lock_;

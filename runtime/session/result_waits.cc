@@ -87,8 +87,8 @@ Result<ResultWaits::Earliest> ResultWaits::begin(std::span<const Handle> handles
   return earliest;
 }
 
-Status ResultWaits::wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
-                             std::vector<Handle>* done) {
+Status ResultWaits::wait_any(std::span<const Handle> handles, Clock::time_point until,
+                             const std::atomic<bool>& interrupted, std::vector<Handle>* done) {
   thread_local std::vector<StepWaits::Awaited> awaited;  // keeps its memory: this runs in every step
   std::unique_lock lock(tables_.mutex);
   const std::uint64_t seen = openings_.count();
@@ -97,12 +97,15 @@ Status ResultWaits::wait_any(std::span<const Handle> handles, const std::atomic<
   if (!earliest) return earliest.status();
   // A gradient that is held has no run. Once it has one the caller asks again.
   const auto stop = [&] { return interrupted.load() || openings_.count() != seen; };
-  const Status status = parts_.executor->waits().wait_any(awaited, earliest->last, std::cref(stop));
+  const Clock::time_point deadline = std::min(until, earliest->last);
+  const Status status = parts_.executor->waits().wait_any(awaited, deadline, std::cref(stop));
   for (std::size_t i = 0; i < handles.size(); ++i) {
     if (awaited[i].run != nullptr && awaited[i].run->step.completed() > awaited[i].step) done->push_back(handles[i]);
   }
+  if (status.code() != StatusCode::kTimeout) return status;
+  if (until < earliest->last && !parts_.executor->failures().failing()) return Status::ok();
   // A wait for that one alone says what it lacks, and ends the job.
-  return status.code() == StatusCode::kTimeout ? wait(earliest->handle, -1, Waiter::kHelper) : status;
+  return wait(earliest->handle, -1, Waiter::kHelper);
 }
 
 Status ResultWaits::wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline,

@@ -29,7 +29,8 @@ class ResultWaits {
   // As Session's.
   bool done(Handle handle) const;
   Status wait(Handle handle, double timeout_s, Waiter waiter);
-  Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted, std::vector<Handle>* done);
+  Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>& interrupted,
+                  std::vector<Handle>* done);
   Status note_exposed(Handle handle, double seconds);
 
   /// Ends the submissions of the step under way and waits for all of them, and until this rank owes nothing of them to

@@ -102,6 +102,7 @@ Status SentGroup::hand_over(std::size_t place) {
   if (const View own = memory_->in_place(place); own.size > 0) look_at_in_place(place, own);
   CASYNC_RETURN_IF_ERROR(memory_->hand_over(place, members_.offset_of(place)));
   handed_over_[place] = true;
+  handed_over_at_[place] = Clock::now();
   return Status::ok();
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "casync/model/gradient.h"
 #include "casync/model/plan.h"
@@ -33,6 +34,7 @@ class SentGroup {
         members_(group),
         submissions_(members_.size()),
         handed_over_(members_.size(), true),
+        handed_over_at_(members_.size()),
         taken_(members_.size(), false),
         memory_(make_group_memory(device, members_.size())) {}
 
@@ -82,6 +84,8 @@ class SentGroup {
   Status hand_over(std::size_t place);
   /// The same for all; returns true if they have it.
   Result<bool> hand_over_all();
+  /// The time at which the member's last result was handed over.
+  Clock::time_point handed_over_at(std::size_t place) const { return handed_over_at_[place]; }
   /// The first member by name whose result was not finite; "": none was. Once all have been handed over.
   Result<std::string> not_finite() const;
 
@@ -94,8 +98,9 @@ class SentGroup {
   Device& device_;
   GroupMembers members_;
   MemberSubmissions submissions_;
-  std::vector<bool> handed_over_;  ///< by place: the result of the last submission, if there is one
-  std::vector<bool> taken_;        ///< by place: by a call that is under way
+  std::vector<bool> handed_over_;                  ///< by place: the result of the last submission, if there is one
+  std::vector<Clock::time_point> handed_over_at_;  ///< by place
+  std::vector<bool> taken_;                        ///< by place: by a call that is under way
   std::optional<GradientId> id_;
   std::uint32_t left_steps_ = 0;  ///< 1 + the last step that it has left in; 0: none
   GroupDelay delay_;

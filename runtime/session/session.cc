@@ -171,11 +171,11 @@ Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
   return waits_.wait(handle, timeout_s, waiter);
 }
 
-Status SessionImpl::wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
-                             std::vector<Handle>* done) {
+Status SessionImpl::wait_any(std::span<const Handle> handles, Clock::time_point until,
+                             const std::atomic<bool>& interrupted, std::vector<Handle>* done) {
   done->clear();
   CASYNC_RETURN_IF_ERROR(usable());
-  return waits_.wait_any(handles, interrupted, done);
+  return waits_.wait_any(handles, until, interrupted, done);
 }
 
 Status SessionImpl::note_exposed(Handle handle, double seconds) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/view.h"
 #include "casync/model/gradient.h"
@@ -176,11 +177,11 @@ class Session {
   /// passed since somebody first waited for this submission: that ends the job, on all ranks.
   virtual Status wait(Handle handle, double timeout_s, Waiter waiter = Waiter::kProgram) = 0;
   virtual bool done(Handle handle) const = 0;
-  /// Waits on a helper's thread until one of `handles` is done, or until `interrupted` is set and nudge() has been
-  /// called. May return earlier with none. Fills `done` with those that are, also on an error. The session's timeout_s
-  /// runs for each of them as in wait(), and ends the job. Aborted: the session was closed.
-  virtual Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
-                          std::vector<Handle>* done) = 0;
+  /// Waits on a helper's thread until one of `handles` is done, `interrupted` is set and nudge() has been called, or
+  /// the moment `until` comes. May return earlier with none. Fills `done` with those that are, also on an error. The
+  /// session's timeout_s runs for each of them as in wait(), and ends the job. Aborted: the session was closed.
+  virtual Status wait_any(std::span<const Handle> handles, Clock::time_point until,
+                          const std::atomic<bool>& interrupted, std::vector<Handle>* done) = 0;
   virtual void nudge() = 0;
   /// The program stood still for so long because of this gradient, and not in wait() or step(): for reports.
   virtual Status note_exposed(Handle handle, double seconds) = 0;

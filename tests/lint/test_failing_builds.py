@@ -143,3 +143,17 @@ def test_setup_begins_an_environment_anew_that_could_not_be_made(tmp_path, setup
     fake_program(tmp_path / "bin", "python3", INSTALLS)
     run([setup_copy, "--no-packages", "--without-frameworks"], tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
     assert (tmp_path / ".venv/plain/setup-stamp").exists()
+
+
+def test_setup_completes_an_environment_that_an_earlier_run_left_without_pip(tmp_path, setup_copy):
+    path = path_with(tmp_path / "bin", *BASICS, "cp", "rm", "touch", "wc")
+    python = """case "$*" in
+      *" --target .deps "*) mkdir .deps ;;
+      "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && cp "$0" "$3/bin/pip" ;;
+      "-m pip "*) [ -x "${0%/*}/pip" ] ;;
+    esac"""
+    (tmp_path / ".venv/plain/bin").mkdir(parents=True)
+    for folder, name in (("bin", "python3"), (".venv/plain/bin", "python")):
+        fake_program(tmp_path / folder, name, python)
+    run([setup_copy, "--no-packages", "--without-frameworks"], tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
+    assert (tmp_path / ".venv/plain/setup-stamp").exists()

@@ -2,6 +2,7 @@
 """casync run: the ranks' environment, how they are stopped, and what is left afterwards (nothing)."""
 import json
 import os
+import resource
 import signal
 import stat
 import subprocess
@@ -25,11 +26,15 @@ def environments(*options, env=None):
     return [json.loads(line[4:]) for line in lines]
 
 
-def start(folder, *options, program):
-    """A job in the background whose ranks write their process ids to `folder`."""
+def start(folder, *options, program, ignored=(), stdout=subprocess.PIPE):
+    """A job in the background whose ranks write their process ids to `folder`, and which ignores these signals."""
+    def set_signals():  # tests that run in the background may have been started with SIGINT ignored
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+
     env = {**os.environ, "TMPDIR": str(folder), "FOLDER": str(folder)}
     return subprocess.Popen([TOOL, "run", *options, "--", sys.executable, "-c", program], env=env, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                            stdout=stdout, stderr=subprocess.PIPE, preexec_fn=set_signals)
 
 
 # Each rank leaves a file <rank>.pid, and has a child that would outlive it: <rank>.child.
@@ -119,12 +124,25 @@ def test_a_program_that_is_not_there_is_refused():
     claim("`/no/such/program`" in result.stderr and "No such file" in result.stderr, "it is named", result.stderr)
 
 
+def test_many_ranks_have_the_descriptors_that_their_output_needs():
+    def run(hard):
+        return subprocess.run([TOOL, "run", "-n", "24", "--", "true"], capture_output=True, text=True, timeout=60,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, hard)))
+
+    ends_with(0, run(400), "the limit is raised")
+    result = run(48)
+    ends_with(1, result, "it cannot be raised")
+    claim("too few file descriptors" in result.stderr and "the output of 24 ranks" in result.stderr, "why", result.stderr)
+
+
 def test_lines_of_several_ranks_never_mix():
     result = casync("run", "-n", "4", *python("for i in range(300): print('x' * 100)"))
     lines = result.stdout.splitlines()
     claim(len(lines) == 1200 and {line[3:] for line in lines} == {" " + "x" * 100}, "1200 whole lines", len(lines))
     result = casync("run", "-n", "1", *python("import sys; sys.stdout.write('no end'); sys.stderr.write('word\\n')"))
     claim((result.stdout, result.stderr) == ("[0] no end\n", "[0] word\n"), "stdout and stderr stay apart", result)
+    result = casync("run", "-n", "1", *python("import os; os.write(1, b'one\\r\\ntwo\\r\\n50%\\r100%\\n')"))
+    claim(result.stdout.splitlines() == ["[0] one", "[0] two", "[0] 50%", "[0] 100%"], "lines of each kind", result)
 
 
 def test_stdin_is_empty():
@@ -180,6 +198,56 @@ def test_signals_stop_all_ranks():
             _, words = job.communicate(timeout=30)
             claim(job.returncode == 128 + number, f"128 + {number}", job.returncode, words)
             nothing_is_left(folder, processes)
+
+
+def test_a_signal_that_was_ignored_from_the_start_stops_nobody():
+    program = LONG_RANK + "\nchild.kill()\nwhile not os.path.exists(f'{folder}/go on'): time.sleep(0.01)"
+    with temporary_folder() as folder:
+        job = start(folder, "-n", "2", program=program, ignored=[signal.SIGHUP])  # as nohup starts it
+        pids(folder, 2)
+        job.send_signal(signal.SIGHUP)
+        (Path(folder) / "go on").touch()
+        _, words = job.communicate(timeout=30)
+        claim(job.returncode == 0 and "stopping" not in words, "the ranks came to their end", job.returncode, words)
+
+
+def test_a_caller_that_ignores_the_ends_of_its_children_hides_none():
+    with temporary_folder() as folder:
+        job = start(folder, "-n", "2", program="import sys; sys.exit(3)", ignored=[signal.SIGCHLD])
+        _, words = job.communicate(timeout=30)
+        claim(job.returncode == 3, "the ranks' code", job.returncode, words)
+
+
+def test_a_rank_that_writes_without_end_does_not_keep_signals_waiting():
+    program = LONG_RANK + "\nwhile True: os.write(1, b'\\n' * 65536)"
+    with temporary_folder() as folder:
+        job = start(folder, "-n", "2", program=program, stdout=subprocess.DEVNULL)
+        processes = pids(folder, 2)
+        job.send_signal(signal.SIGTERM)
+        _, words = job.communicate(timeout=30)
+        claim(job.returncode == 128 + signal.SIGTERM, "128 + SIGTERM", job.returncode, words)
+        nothing_is_left(folder, processes)
+
+
+def test_a_process_that_left_its_group_with_the_output_does_not_hold_up_the_end():
+    program = RANKS_TOGETHER + """
+if rank == '0':
+    holder = subprocess.Popen(['sleep', '300'], start_new_session=True)
+    with open(f'{folder}/holder', 'w') as file: file.write(str(holder.pid))
+else:
+    with open(f'{folder}/0.pid') as file: first = file.read()
+    while os.path.exists(f'/proc/{first}'): time.sleep(0.01)
+print('last words')
+sys.exit(5)
+"""
+    with temporary_folder() as folder:
+        job = start(folder, "-n", "2", "--grace", "30", program=program)
+        processes = pids(folder, 2)
+        words, _ = job.communicate(timeout=60)
+        os.kill(int((Path(folder) / "holder").read_text()), signal.SIGKILL)
+        claim(job.returncode == 5, "the ranks' code", job.returncode)
+        claim(words.splitlines() == ["[0] last words", "[1] last words"], "all that was written", words)
+        nothing_is_left(folder, processes)
 
 
 def test_a_stopped_rank_is_stopped_for_good():

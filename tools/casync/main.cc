@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command `casync`. Data goes to stdout, words and progress to stderr.
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -116,4 +117,8 @@ int run_command(int argc, char** argv) {
 }  // namespace
 }  // namespace casync::tools
 
-int main(int argc, char** argv) { return casync::tools::run_command(argc, argv); }
+int main(int argc, char** argv) {
+  // A caller may have left it ignored: the ends of child processes would be lost.
+  std::signal(SIGCHLD, SIG_DFL);
+  return casync::tools::run_command(argc, argv);
+}

@@ -24,8 +24,10 @@ class Ending {
   /// Once it has begun.
   const Abort& abort() const { return *abort_; }
 
-  /// The rank knows the cause, or is about to hear it.
-  void told(Rank rank) { told_.insert(rank); }
+  /// The rank knows the cause, or is about to hear it. Rank 0, and numbers that are no rank of the job, do not count.
+  void told(Rank rank) {
+    if (rank > 0 && rank < ranks_) told_.insert(rank);
+  }
   /// When the end is to be reported at the latest; max: it has not begun, or was reported.
   Clock::time_point report_at() const { return report_at_; }
   bool is_due(Clock::time_point now) const {

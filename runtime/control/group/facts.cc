@@ -40,10 +40,15 @@ std::string digest_of(const Facts& facts) { return sha256(encode_facts(facts)); 
 
 std::string first_difference(const FactsOf& one, const FactsOf& other) {
   const auto [a, b] = std::mismatch(one.facts.begin(), one.facts.end(), other.facts.begin(), other.facts.end());
-  if (a == one.facts.end() && b == other.facts.end()) return "";
-  const std::string& name = a != one.facts.end() ? a->first : b->first;
-  return fmt::format("{}: rank {} has {}, rank {} has {}", name, one.rank, value_of(one.facts, name), other.rank,
-                     value_of(other.facts, name));
+  const auto difference_in = [&](const std::string& name) {
+    const std::string first = value_of(one.facts, name), second = value_of(other.facts, name);
+    if (first == second) return std::string();
+    return fmt::format("{}: rank {} has {}, rank {} has {}", name, one.rank, first, other.rank, second);
+  };
+  std::string difference = a != one.facts.end() ? difference_in(a->first) : "";
+  // That fact may follow on the other rank, after one that the first rank has not.
+  if (difference.empty() && b != other.facts.end()) difference = difference_in(b->first);
+  return difference;
 }
 
 }  // namespace casync::runtime

@@ -11,7 +11,7 @@
 
 namespace casync::runtime {
 
-/// Named values of one rank, in an order that is the same on every rank that has the same values.
+/// Named values of one rank, each name once, in an order that is the same on every rank that has the same values.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 std::string encode_facts(const Facts& facts);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/control/launch/token.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include <fmt/format.h>
 
 #include "runtime/control/wire/crypto.h"
@@ -14,7 +17,10 @@ constexpr Bytes kLeastTokenBytes = 8;
 constexpr Bytes kStrongTokenBytes = 32;
 
 Result<std::string> read_token_file(const std::string& path) {
-  auto content = read_private_file(path, kMostTokenBytes, nullptr);
+  // A mounted secret is a link to its file, which is what has to be private.
+  std::error_code unknown;
+  const std::filesystem::path file = std::filesystem::canonical(path, unknown);
+  auto content = read_private_file(unknown ? path : file.string(), kMostTokenBytes, nullptr);
   if (!content) return Status(content.status().code(), "CASYNC_TOKEN_FILE: " + content.status().message());
   while (!content->empty() && (content->back() == '\n' || content->back() == '\r')) content->pop_back();
   return content;

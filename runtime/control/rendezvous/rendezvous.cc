@@ -33,10 +33,7 @@ Result<Fd> listen_patiently(const SocketAddress& address) {
 }
 
 Result<std::vector<SocketAddress>> addresses_to_bind(const GroupOptions& options) {
-  if (options.address.empty()) {
-    if (options.interface_name.empty()) return outward_addresses();
-    return interface_addresses(listed_interfaces(options.interface_name));
-  }
+  if (options.address.empty()) return interface_addresses(listed_interfaces(options.interface_name));
   auto where = parse_host_port(options.address);
   if (!where) return where.status();
   auto addresses = resolve(*where);

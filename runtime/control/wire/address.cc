@@ -178,6 +178,7 @@ Result<std::vector<SocketAddress>> resolve_with(const Resolver& resolver, const 
 }
 
 Result<std::vector<SocketAddress>> interface_addresses(std::span<const std::string> names) {
+  if (names.empty()) return outward_addresses();
   std::vector<SocketAddress> found;
   const std::vector<Interface> all = all_interfaces();
   for (const std::string& name : names) {

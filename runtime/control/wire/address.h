@@ -58,8 +58,8 @@ using Resolver = std::function<Result<std::vector<SocketAddress>>(const HostPort
 Result<std::vector<SocketAddress>> resolve_with(const Resolver& resolver, const HostPort& where,
                                                 Clock::time_point deadline);
 
-/// Addresses of these network interfaces in their order, of each IPv4 first. InvalidArgument: there is none of such a
-/// name (lists those there are), or it has no address.
+/// Addresses of these network interfaces in their order, of each IPv4 first; without names as outward_addresses().
+/// InvalidArgument: there is no interface of such a name (lists those there are), or it has no address.
 Result<std::vector<SocketAddress>> interface_addresses(std::span<const std::string> names);
 
 /// The addresses other machines most likely reach this one by: those of the default route, else of any interface

@@ -47,6 +47,19 @@ TEST_CASE("join job: CASYNC_HEARTBEAT_SEC and CASYNC_DEAD_SEC say how often rank
   CHECK_THAT(read_pulse().status().text(), Catch::StartsWith("InvalidArgument: CASYNC_HEARTBEAT_SEC=never: expected "));
 }
 
+TEST_CASE("join job: CASYNC_INTERFACE without a name is as if unset") {
+  Launch launch;
+  launch.ranks = 2;
+  for (const char* value : {"", ",", " , "}) {
+    CAPTURE(value);
+    const ScopedVariable none("CASYNC_INTERFACE", value);
+    CHECK(interface_for(launch, 2) == "lo");
+    CHECK(interface_for(launch, 1) == "");
+  }
+  const ScopedVariable two("CASYNC_INTERFACE", "eth0,eth1");
+  CHECK(interface_for(launch, 2) == "eth0,eth1");
+}
+
 TEST_CASE("join job: CASYNC_INSECURE=1 lets ranks without a token meet at an address, which is refused otherwise") {
   Launch first, second;
   first.ranks = second.ranks = first.local_ranks = second.local_ranks = 2;

@@ -26,7 +26,7 @@ class ThrowingSession final : public LoneSession {
  public:
   explicit ThrowingSession(int times) : left_(times) {}
 
-  Status wait_any(std::span<const Handle>, const std::atomic<bool>&, std::vector<Handle>*) override {
+  Status wait_any(std::span<const Handle>, Clock::time_point, const std::atomic<bool>&, std::vector<Handle>*) override {
     if (left_-- > 0) throw std::bad_alloc();
     return aborted(reason_);
   }
@@ -41,7 +41,7 @@ class ThrowingSession final : public LoneSession {
 /// A session whose waits fail once they are let go.
 class WaitingSession final : public LoneSession {
  public:
-  Status wait_any(std::span<const Handle>, const std::atomic<bool>&, std::vector<Handle>*) override {
+  Status wait_any(std::span<const Handle>, Clock::time_point, const std::atomic<bool>&, std::vector<Handle>*) override {
     waits_ = true;
     waits_.notify_all();
     go_on_.wait(false);

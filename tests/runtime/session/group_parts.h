@@ -37,7 +37,9 @@ class Noting final : public LoneSession {
     return Status::ok();
   }
   bool done(Handle) const override { return is_done; }
-  Status wait_any(std::span<const Handle> handles, const std::atomic<bool>&, std::vector<Handle>* done) override {
+  Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>&,
+                  std::vector<Handle>* done) override {
+    asked_until = until;
     asked.insert(asked.end(), handles.begin(), handles.end());
     done->clear();
     if (is_done) done->assign(handles.begin(), handles.end());
@@ -51,6 +53,7 @@ class Noting final : public LoneSession {
 
   std::vector<std::string> declared;
   std::vector<Handle> asked;
+  Clock::time_point asked_until;  ///< by the last wait for any
   bool is_done = false;
   Status failed;
   std::string aborted_with;

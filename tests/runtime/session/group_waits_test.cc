@@ -36,13 +36,14 @@ struct Waiting : Table {
   std::string wait_any_of(std::span<const Handle> handles, bool interrupted = false) {
     const std::atomic<bool> is_interrupted{interrupted};
     std::vector<Handle> done;
-    const Status status = waits.wait_any(handles, is_interrupted, &done);
+    const Status status = waits.wait_any(handles, until, is_interrupted, &done);
     return (done.empty() ? "waits" : "done") + (status ? "" : ", " + status.text());
   }
 
   SessionLock lock;
   GroupedStep step{SyncMode{}};
   GroupWaits waits{session, lock, step, table, nullptr, 0.3};
+  Clock::time_point until = Clock::time_point::max();
   Values a = {1, 1}, b = {2, 2};
   const Handle of_a = handle_of(0, GradientId(0));
   const Handle of_alone = handle_of(0, GradientId(1));
@@ -113,6 +114,18 @@ TEST_CASE("group waits: a device that hangs while it copies a result ends the jo
     CHECK(it.wait(-1).text() == "Timeout: " + late);
     CHECK(it.session.aborted_with == late);
   }
+  for (const bool for_any : {false, true}) {
+    DYNAMIC_SECTION((for_any ? "in waits for any" : "in a wait in slices")) {
+      it.session.is_done = true;
+      const Clock::time_point latest = after(Seconds(10));
+      std::string said;
+      while (it.session.aborted_with.empty() && Clock::now() < latest) {
+        said = for_any ? it.wait_any() : it.wait(0.01).text();
+      }
+      CHECK(said == (for_any ? "waits, " : "") + std::string("Timeout: ") + late);
+      CHECK(it.session.aborted_with == late);
+    }
+  }
   SECTION("in the end of a step") {
     std::unique_lock held(it.lock.mutex);
     const std::string all = "the device has not copied results of group g to its members' memory within 0.3 s";
@@ -134,6 +147,25 @@ TEST_CASE("group waits: a wait in slices has the session's limit, and so have wa
     CHECK(said == (for_any ? "waits, " : "") + std::string("Timeout: ") + kLate);
     CHECK(it.session.aborted_with == kLate);
   }
+}
+
+TEST_CASE("group waits: a group that does not leave has the session's limit also while another gradient is under way") {
+  Waiting it;
+  const Handle both[] = {it.of_a, it.of_alone};
+  CHECK(it.wait_any_of(both) == "waits");
+  CHECK(it.session.asked_until <= after(Seconds(0.3)));
+  const Clock::time_point latest = after(Seconds(10));
+  std::string said;
+  while (it.session.aborted_with.empty() && Clock::now() < latest) said = it.wait_any_of(both);
+  CHECK(said == "waits, Timeout: " + kLate);
+}
+
+TEST_CASE("group waits: a wait for any ends at the moment that its caller names") {
+  Waiting it;
+  const Handle both[] = {it.of_a, it.of_alone};
+  it.until = Clock::now();
+  CHECK(it.wait_any_of(both) == "waits");
+  CHECK(it.session.asked_until == it.until);
 }
 
 TEST_CASE("group waits: a wait for any says that a group does not leave once nothing else is waited for") {
@@ -160,7 +192,7 @@ TEST_CASE("group waits: a group that could not be sent at the end of the submiss
   std::vector<Handle> done;
   step.end_submissions(plan_error("no such codec"));
   CHECK(waits.wait(of_a, -1, Waiter::kProgram).text() == "PlanError: no such codec");
-  CHECK(waits.wait_any({&of_a, 1}, never, &done).text() == "PlanError: no such codec");
+  CHECK(waits.wait_any({&of_a, 1}, Clock::time_point::max(), never, &done).text() == "PlanError: no such codec");
   step.end_submissions(Status::ok());  // and the member came later
   CHECK_THAT(waits.wait(of_a, -1, Waiter::kProgram).text(),
              Catch::Contains("InvalidArgument: step 0: group `g` has not been submitted without `b`, which was never "

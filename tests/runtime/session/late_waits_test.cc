@@ -25,8 +25,10 @@ class Asked final : public LoneSession {
     return answer;
   }
   bool done(Handle) const override { return is_done; }
-  Status wait_any(std::span<const Handle> handles, const std::atomic<bool>&, std::vector<Handle>* done) override {
+  Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>&,
+                  std::vector<Handle>* done) override {
     done->clear();
+    asked_until = until;
     for (const Handle handle : handles) waits.push_back(handle);
     if (is_done) done->assign(handles.begin(), handles.end());
     return answer;
@@ -37,6 +39,7 @@ class Asked final : public LoneSession {
   }
 
   std::vector<Handle> waits;
+  Clock::time_point asked_until;
   std::vector<std::pair<Handle, double>> exposed;
   bool is_done = false;
   Status answer;
@@ -66,7 +69,7 @@ struct Waiting {
   std::string wait_any(bool interrupted = false) {
     const std::atomic<bool> is_interrupted{interrupted};
     std::vector<Handle> done;
-    const Status status = waits.wait_any({&handle, 1}, is_interrupted, &done);
+    const Status status = waits.wait_any({&handle, 1}, until, is_interrupted, &done);
     return (done.empty() ? "waits" : "done") + (status ? "" : ", " + status.text());
   }
 
@@ -77,6 +80,7 @@ struct Waiting {
   LateFailure failure{session};
   LateWaits waits{session, lock, steps, gradients.table, failure, Seconds(60)};
   Values values = {2, 2};
+  Clock::time_point until = Clock::time_point::max();
   const Handle handle = handle_of(1, GradientId(0));
 };
 
@@ -109,6 +113,24 @@ TEST_CASE("late waits: a device that hangs while it copies results ends the job 
     CHECK(waits.wait(handle_of(1, GradientId(0)), -1, Waiter::kProgram).text() ==
           "Timeout: gradient a, step 1: its result is on its way to its memory");
     CHECK(failure.is_told());
+  }
+  for (const bool for_any : {false, true}) {
+    DYNAMIC_SECTION((for_any ? "in waits for any" : "in a wait in slices")) {
+      steps.begin();
+      steps.reduce({});
+      const Handle of_a = handle_of(1, GradientId(0));
+      const std::atomic<bool> never{false};
+      std::vector<Handle> done;
+      Status said;
+      const Clock::time_point latest = after(Seconds(10));
+      while (!failure.is_told() && Clock::now() < latest) {
+        said = for_any ? waits.wait_any({&of_a, 1}, Clock::time_point::max(), never, &done)
+                       : waits.wait(of_a, 0.01, Waiter::kProgram);
+      }
+      CHECK(failure.is_told());
+      CHECK(said.text() == "Timeout: gradient a, step 1: its result is on its way to its memory");
+      CHECK(done.empty());
+    }
   }
 }
 
@@ -170,13 +192,16 @@ TEST_CASE("late waits: a question for a reduced result hands it over") {
   CHECK(other.values == Values{5, 5});
 }
 
-TEST_CASE("late waits: a wait for any ends with a result, or when it is interrupted") {
+TEST_CASE("late waits: a wait for any ends with a result, at its moment, or when it is interrupted") {
   Waiting it;
   CHECK(it.wait_any(true) == "waits");
+  it.until = Clock::now();
+  CHECK(it.wait_any() == "waits");
   CHECK(it.session.waits.empty());  // no reduction has begun
   it.begin();
   CHECK(it.wait_any() == "waits");
   CHECK(it.session.waits == std::vector<Handle>{kReduction});
+  CHECK(it.session.asked_until == it.until);
   it.session.is_done = true;
   CHECK(it.wait_any() == "done");
   CHECK(it.values == Values{5, 5});

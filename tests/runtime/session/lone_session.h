@@ -26,7 +26,8 @@ class LoneSession : public runtime::Session {
   }
   Status wait(runtime::Handle, double, runtime::Waiter) override { return Status::ok(); }
   bool done(runtime::Handle) const override { return false; }
-  Status wait_any(std::span<const runtime::Handle>, const std::atomic<bool>&, std::vector<runtime::Handle>*) override {
+  Status wait_any(std::span<const runtime::Handle>, Clock::time_point, const std::atomic<bool>&,
+                  std::vector<runtime::Handle>*) override {
     return Status::ok();
   }
   void nudge() override {}

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/result_waits.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <vector>
 
 #include "tests/runtime/session/held_session.h"
 
@@ -24,4 +26,20 @@ TEST_CASE("result waits: a step that has all results waits for what is on its wa
   CHECK(waits.wait_for_step(after(Seconds(0.1))).text() ==
         "Timeout: step 0: not done after 0.3 s: 1 gradients are under way");
   CHECK(session.states.take().status().text() == "InvalidArgument: a step is under way: end it, then take the state");
+}
+
+TEST_CASE("result waits: a wait for any ends with none at the moment that its caller names, and the session goes on") {
+  test::HeldSession session(8321);
+  SessionRecord record(session.parts, session.tables);
+  ResultWaits waits(session.parts, session.tables, session.openings, record, session.job_end);
+  const GradientId id = session.declare("weight");
+  session.claim();
+  const Handle handle = session.submit(id);  // held: the ranks have not agreed on it
+  const std::atomic<bool> never{false};
+  std::vector<Handle> done;
+  CHECK(waits.wait_any({&handle, 1}, Clock::now(), never, &done).text() == "OK");
+  CHECK(done.empty());
+  session.openings.agreed({{"gradient weight"}, true});
+  CHECK(waits.wait(handle, 60, Waiter::kProgram).text() == "OK");
+  CHECK(session.group->told().causes.empty());
 }

@@ -75,7 +75,8 @@ TEST_CASE("staleness on a GPU: a wait for a result finds it in its memory") {
             const std::atomic<bool> interrupted{false};
             std::vector<Handle> left(*handles), done;
             while (!left.empty()) {
-              if (const Status status = session.wait_any(left, interrupted, &done); !status) return status.text();
+              const Status status = session.wait_any(left, Clock::time_point::max(), interrupted, &done);
+              if (!status) return status.text();
               std::erase_if(left, [&](Handle one) { return std::find(done.begin(), done.end(), one) != done.end(); });
             }
           }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <thread>
 
+#include "runtime/control/group/descriptors.h"
 #include "tools/casync/launch/environment.h"
 #include "tools/casync/launch/supervisor.h"
 #include "tools/casync/private_directory.h"
@@ -17,13 +18,29 @@
 namespace casync::tools {
 namespace {
 
-/// Turns signals into a descriptor while it lives; its end restores the earlier mask.
+/// Two pipes of each rank are open while it runs, and some more while one is started.
+runtime::DescriptorNeed descriptors_of(int ranks) {
+  constexpr int kBeside = 16;
+  const int need = 2 * ranks + kBeside;
+  return {need, need, "the output of " + std::to_string(ranks) + " ranks"};
+}
+
+bool is_ignored(int signal) {
+  struct sigaction now {};
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+/// Turns signals into a descriptor while it lives; its end restores the earlier mask. A signal that this process
+/// ignores, as nohup makes it, stays ignored: a blocked one would be in the descriptor all the same.
 class SignalDescriptor {
  public:
   SignalDescriptor() {
     sigset_t set;
     ::sigemptyset(&set);
-    for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, signal);
+    ::sigaddset(&set, SIGCHLD);
+    for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      if (!is_ignored(signal)) ::sigaddset(&set, signal);
+    }
     ::sigprocmask(SIG_BLOCK, &set, &before_);
     descriptor_ = UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
     // Our own output may go to a reader that left: that is answered where we write.
@@ -65,6 +82,7 @@ Result<JobPlace> make_place(const JobOptions& options, const std::string& direct
 }  // namespace
 
 Result<JobEnd> run_job(const JobOptions& options) {
+  CASYNC_RETURN_IF_ERROR(runtime::reserve_descriptors(descriptors_of(options.ranks)));
   PrivateDirectory directory;
   if (options.rendezvous.empty()) {
     Result<PrivateDirectory> made = PrivateDirectory::make();

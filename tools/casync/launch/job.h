@@ -40,9 +40,11 @@ struct JobEnd {
 };
 
 /// Starts all ranks, passes on what they write, and stops them all when one fails or a SIGINT, SIGTERM or SIGHUP
-/// comes. Returns when none is left, nor any process of their groups. To be called by the main thread, with no
-/// other thread started: signals are the job's while it runs.
-/// InvalidArgument: the program cannot be executed. Unavailable: no process, pipe, port or directory to be had.
+/// comes that this process does not ignore. Returns when none is left, nor any process of their groups. To be called by
+/// the main thread, with no other thread started: signals are the job's while it runs. Raises the process's limit of
+/// descriptors if the ranks need that.
+/// InvalidArgument: the program cannot be executed. Unavailable: no process, port or directory to be had, or too few
+/// descriptors.
 Result<JobEnd> run_job(const JobOptions& options);
 
 }  // namespace casync::tools

@@ -30,8 +30,9 @@ void write_all(int descriptor, std::string_view text) {
 
 void PrefixedLines::feed(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t end = text.find_first_of("\r\n");
+    std::size_t end = text.find_first_of("\r\n");
     if (end == std::string_view::npos) break;
+    if (text.substr(end, 2) == "\r\n") ++end;
     pending_ += text.substr(0, end + 1);
     text.remove_prefix(end + 1);
     put(pending_);

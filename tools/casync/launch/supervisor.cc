@@ -2,6 +2,7 @@
 #include "tools/casync/launch/supervisor.h"
 
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
@@ -37,9 +38,11 @@ void Supervisor::give_up() {
 
 JobEnd Supervisor::watch() {
   while (any_alive()) poll_once();
-  deadline_ =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kLastWordsSeconds));
-  while (any_output() && Clock::now() < *deadline_) poll_once();
+  enter(Phase::kLastWords, kLastWordsSeconds);
+  while (any_output()) {
+    poll_once();  // at least once: what is in the pipes is passed on, however late it is
+    if (Clock::now() >= *deadline_) break;
+  }
   for (auto& process : processes_) {
     process->out.flush();
     process->err.flush();
@@ -70,14 +73,19 @@ void Supervisor::poll_once() {
   if (deadline_ && Clock::now() >= *deadline_) advance();
 }
 
+/// Passes on as much as there is now: a rank that writes faster than this does not keep signals and the others waiting.
 void Supervisor::read_output(UniqueFd& pipe, PrefixedLines& lines) {
+  if (!pipe.open()) return;
   std::array<char, 16384> buffer;
-  while (pipe.open()) {
+  int left = 0;
+  ::ioctl(pipe.get(), FIONREAD, &left);
+  do {
     const ssize_t count = ::read(pipe.get(), buffer.data(), buffer.size());
-    if (count > 0) lines.feed({buffer.data(), static_cast<std::size_t>(count)});
     if (count == 0) pipe.reset();
-    if (count < static_cast<ssize_t>(buffer.size())) return;  // all there was: the others' turn
-  }
+    if (count <= 0) return;
+    lines.feed({buffer.data(), static_cast<std::size_t>(count)});
+    left -= static_cast<int>(count);
+  } while (left > 0);
 }
 
 void Supervisor::read_signals() {
@@ -132,7 +140,8 @@ void Supervisor::judge(const std::vector<Process*>& ended) {
 }
 
 void Supervisor::interrupt(int signal) {
-  if (end_.interrupted_by != 0) {  // asked twice: at once
+  if (phase_ == Phase::kLastWords) return;  // nobody is left to be stopped
+  if (end_.interrupted_by != 0) {           // asked twice: at once
     signal_all(SIGKILL);
     enter(Phase::kKilling, 0);
     return;

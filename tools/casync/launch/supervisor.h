@@ -16,7 +16,7 @@ namespace casync::tools {
 /// of one poll().
 class Supervisor {
  public:
-  /// `signals` is a signalfd of SIGCHLD, SIGINT, SIGTERM and SIGHUP, borrowed.
+  /// `signals` is a signalfd of SIGCHLD and of those that stop the job, borrowed.
   Supervisor(const JobOptions& options, int signals) : options_(options), signals_(signals) {}
 
   void add(Rank rank, Child child);
@@ -26,8 +26,8 @@ class Supervisor {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// The phase of stopping; each has a deadline after which the next one begins.
-  enum class Phase { kRunning, kGrace, kTerminating, kKilling };
+  /// The phase of stopping; a deadline ends kGrace and kTerminating. In the last one no rank is left.
+  enum class Phase { kRunning, kGrace, kTerminating, kKilling, kLastWords };
 
   struct Process {
     Child child;

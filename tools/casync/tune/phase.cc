@@ -86,17 +86,13 @@ std::vector<std::string> environment_of(const PhaseProcess& process, const JobPl
   return variables;
 }
 
-/// Appends what has come to the log. Returns false at the end of the stream.
+/// Appends some of what has come to the log: a program that writes without end does not keep its limit waiting. Returns
+/// false at the end of the stream.
 bool pass_on(int descriptor, std::ofstream& log) {
-  char bytes[4096];
-  while (true) {
-    const ssize_t count = ::read(descriptor, bytes, sizeof bytes);
-    if (count > 0) {
-      log.write(bytes, count);
-    } else {
-      return count < 0 && (errno == EAGAIN || errno == EINTR);
-    }
-  }
+  char bytes[65536];
+  const ssize_t count = ::read(descriptor, bytes, sizeof bytes);
+  if (count > 0) log.write(bytes, count);
+  return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 std::string last_lines(const std::string& path) {

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -30,10 +29,9 @@ Result<std::string> address_of_rank_0(const runtime::Launch& launch, int nodes, 
     return launch.rendezvous.substr(0, launch.rendezvous.rfind(':')) + port_text;
   }
   if (nodes == 1) return "127.0.0.1" + port_text;
-  const std::optional<std::string> interface = env_text("CASYNC_INTERFACE");
-  if (!interface) return runtime::outward_addresses().front().with_port(static_cast<std::uint16_t>(port)).text();
+  const std::string interfaces = env_text("CASYNC_INTERFACE").value_or("");
   const Result<std::vector<runtime::SocketAddress>> addresses =
-      runtime::interface_addresses(listed_interfaces(*interface));
+      runtime::interface_addresses(listed_interfaces(interfaces));
   CASYNC_RETURN_IF_ERROR(addresses.status());
   return addresses->front().with_port(static_cast<std::uint16_t>(port)).text();
 }

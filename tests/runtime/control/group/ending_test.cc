@@ -17,6 +17,8 @@ TEST_CASE("ending: it is due when all ranks know the cause, or when the wait is 
   CHECK_FALSE(ending.is_due(now));
   CHECK(ending.report_at() == now + std::chrono::seconds(2));
   CHECK(ending.is_due(now + std::chrono::seconds(2)));
+  for (const Rank outside : {-1, 0, 3}) ending.told(outside);
+  CHECK_FALSE(ending.is_due(now));
   ending.told(2);
   CHECK(ending.is_due(now));
   ending.reported();

@@ -30,5 +30,7 @@ TEST_CASE("facts: the first difference names the fact, both ranks and both value
   CHECK(difference({{"a", "1"}, {"b", "9"}, {"c", "8"}}) == "b: rank 0 has 2, rank 2 has 9");
   CHECK(difference({{"a", "1"}, {"b", "2"}}) == "c: rank 0 has 3, rank 2 has nothing");
   CHECK(difference({{"a", "1"}, {"c", "3"}}) == "b: rank 0 has 2, rank 2 has nothing");
+  CHECK(difference({{"a", "1"}, {"ab", "7"}, {"b", "2"}, {"c", "3"}}) == "ab: rank 0 has nothing, rank 2 has 7");
+  CHECK(difference({{"a", "1"}, {"ab", "7"}, {"b", "9"}, {"c", "3"}}) == "b: rank 0 has 2, rank 2 has 9");
   CHECK(first_difference({3, {}}, {5, one}) == "a: rank 3 has nothing, rank 5 has 1");
 }

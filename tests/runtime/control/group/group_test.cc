@@ -195,6 +195,16 @@ TEST_CASE("group: impossible options and addresses are refused with what is wron
   CHECK_THAT(Group::join(options).status().message(), Contains("nonet0") && Contains("there are: ") && Contains("lo"));
 }
 
+TEST_CASE("group: a list of interfaces without names chooses none, as an empty one") {
+  SharedMap map;
+  const auto store = make_callback_store(map.functions());
+  GroupOptions options = quick_options(0, 2, store.get());
+  options.interface_name = " , ";
+  const Result<OpenDoor> door = open_door(options);
+  REQUIRE(door.status().text() == "OK");
+  CHECK_FALSE(door->published.empty());
+}
+
 TEST_CASE("group: the entry of a dead job in the store misleads nobody") {
   TemporaryDirectory directory;
   const auto stale = make_file_store(directory.path());

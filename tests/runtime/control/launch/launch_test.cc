@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -209,10 +210,14 @@ TEST_CASE("launch: a token file must be the user's own and private") {
   REQUIRE(result.status().text() == "OK");
   CHECK(result->token == "0123456789abcdef");
   CHECK(launch({{"CASYNC_TOKEN_FILE", path}, {"CASYNC_TOKEN", "0123456789abcdef"}}).is_ok());
+  const std::string link = directory.path() + "/link";
+  std::filesystem::create_symlink(path, link);
+  CHECK(launch({{"CASYNC_TOKEN_FILE", link}, {"CASYNC_TOKEN", "0123456789abcdef"}}).is_ok());
   CHECK_THAT(launch({{"CASYNC_TOKEN_FILE", path}, {"CASYNC_TOKEN", "0123456789"}}).status().message(),
              Contains("different tokens") && !Contains("0123"));
   write("0123456789abcdef\n", 0640);
   CHECK_THAT(launch({{"CASYNC_TOKEN_FILE", path}}).status().message(), Contains("mode 640") && Contains("chmod 600"));
+  CHECK_THAT(launch({{"CASYNC_TOKEN_FILE", link}}).status().message(), Contains("chmod 600 ") && Contains("/token"));
   write("\n", 0600);
   CHECK_THAT(launch({{"CASYNC_TOKEN_FILE", path}}).status().message(), Contains("0 characters"));
   write(std::string(5000, 'x'), 0600);
