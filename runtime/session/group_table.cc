@@ -117,6 +117,16 @@ Status GroupTable::close_open(std::uint32_t step, std::vector<Submission>* whole
   return failed;
 }
 
+Status GroupTable::close_declared() {
+  Status failed;
+  for (const std::unique_ptr<SentGroup>& group : groups_) {
+    if (group->id() || group->members().declared() == 0) continue;
+    const Status closed = close(*group);
+    if (failed.is_ok()) failed = closed;
+  }
+  return failed;
+}
+
 void GroupTable::left(std::uint32_t step) {
   for (const std::unique_ptr<SentGroup>& group : groups_) {
     if (group->id() && group->is_whole(step)) group->left(step);
@@ -125,7 +135,7 @@ void GroupTable::left(std::uint32_t step) {
 
 Status GroupTable::check_whole(std::uint32_t step, const char* then) const {
   for (const std::unique_ptr<SentGroup>& group : groups_) {
-    if (group->submissions().count_in(step) == 0 || group->is_whole(step)) continue;
+    if (group->submissions().count_in(step) == 0 || group->has_left(step)) continue;
     return group->incomplete(step, then);
   }
   return Status::ok();

@@ -66,9 +66,12 @@ class GroupTable {
   /// Closes the groups that the submissions of `step` have left open, and puts those that are whole, and have not left,
   /// into `whole`. The first failure to close one; the others are there all the same.
   Status close_open(std::uint32_t step, std::vector<Submission>* whole);
+  /// Closes all groups that have members, also those that nothing was submitted of. The first failure to close one.
+  Status close_declared();
   /// The wrapped session has taken all that close_open() gave.
   void left(std::uint32_t step);
-  /// InvalidArgument: some members of a group have been submitted in `step`, and others have not. `then` ends its text.
+  /// InvalidArgument: some members of a group have been submitted in `step`, and the group has not left, as others have
+  /// not been submitted or declared. `then` ends its text.
   Status check_whole(std::uint32_t step, const char* then) const;
 
   /// Names the member where a group is not finite.

@@ -205,11 +205,12 @@ void GroupedSession::abort(const std::string& reason) {
 
 Status GroupedSession::close() {
   if (forked()) return session_->close();
-  Status part;
+  Status part, served;
   {
     std::lock_guard lock(lock_.mutex);
     if (!waits_.close()) return session_->close();
     part = table_.check_whole(step_.number(), "");
+    if (step_.is_asynchronous()) served = table_.close_declared();  // the others wait for the groups of this rank, too
     if (record_) paces_->set_own(record_->pace());
     lock_.changed->notify_all();
   }
@@ -218,7 +219,8 @@ Status GroupedSession::close() {
     std::lock_guard lock(lock_.mutex);
     record_->write(paces_->others());
   }
-  return closed.is_ok() && !part.is_ok() ? aborted("the session was closed in " + part.message()) : closed;
+  if (!closed) return closed;
+  return part ? served : aborted("the session was closed in " + part.message());
 }
 
 }  // namespace casync::runtime

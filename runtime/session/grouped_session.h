@@ -24,7 +24,8 @@ namespace casync::runtime {
 /// streams write.
 ///
 /// A group has the members that have been declared when all that the plan names are, or at the end of the submissions
-/// of the first step in which one was submitted, whichever is first; later ones are refused.
+/// of the first step in which one was submitted, whichever is first; later ones are refused. An asynchronous rank that
+/// closes without such a step has its groups by then, because the others wait for what it has declared.
 class GroupedSession final : public WrappingSession {
  public:
   /// `device`, `plan`, `timeout_s` and `record_directory`: those that the session was opened with. `ranks` and

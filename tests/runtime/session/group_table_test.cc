@@ -74,6 +74,31 @@ TEST_CASE("group table: a group with some members of a step only is named") {
   CHECK(it.table.check_whole(0, ".").text() == "OK");
 }
 
+TEST_CASE("group table: a group that waits for members that may be declared has not left with those that there are") {
+  Table it;
+  it.add("b");
+  Values b = {3, 4};
+  it.submit(0, b);
+  CHECK(it.table.check_whole(0, ": end the step").text() ==
+        "InvalidArgument: step 0: group `g` has not been submitted without `a`, which was never declared: end the step");
+  std::vector<Submission> whole;
+  REQUIRE(it.table.close_open(0, &whole));
+  it.table.left(0);
+  CHECK(it.table.check_whole(0, ".").text() == "OK");
+}
+
+TEST_CASE("group table: a rank that submits nothing closes the groups that it has members of") {
+  Table it;
+  REQUIRE(it.table.close_declared());
+  CHECK(it.session.declared.empty());
+  it.add("b");
+  REQUIRE(it.table.close_declared());
+  CHECK(it.session.declared == std::vector<std::string>{"g"});
+  REQUIRE(it.table.close_declared());
+  CHECK(it.session.declared.size() == 1);
+  CHECK_FALSE(it.table.declare(spec("a")));
+}
+
 TEST_CASE("group table: at the end of a step's submissions a group has the members that there are") {
   Table it;
   it.add("b");

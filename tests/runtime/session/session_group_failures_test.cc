@@ -175,6 +175,25 @@ TEST_CASE("groups: members that are never declared are left out after the first 
         }) == "");
 }
 
+TEST_CASE("groups: a step is under way once it has members, also of a group that may get more") {
+  const PlanFile plan("asynchronous { } group { name: \"g\" gradient: \"a\" gradient: \"frozen\" }");
+  CHECK(with_sessions(1, by(plan), [](Session& session, RankContext&) -> std::string {
+          const Result<SessionState> first = session.state();
+          const Result<GradientId> id = declare(session, "a", 5);
+          if (!first || !id) return first.status().text() + id.status().text();
+          std::vector<float> values(5, 1.0f);
+          const Submission one{*id, view_of(values)};
+          if (const auto handles = session.submit({&one, 1}); !handles) return handles.status().text();
+          const std::string why =
+              "InvalidArgument: step 0: group `g` has not been submitted without `frozen`, which was never declared";
+          std::string bad = expect(session.begin_consensus(), why + ": the step has submissions");
+          bad += expect(session.state().status(), why + ": end the step, then take the state");
+          bad += expect(session.load_state(*first), why + ": end the step, then load a state");
+          if (const Result<StepResult> done = session.step(); !done) bad += done.status().text();
+          return bad;
+        }) == "");
+}
+
 TEST_CASE("groups: gradients that cannot be in a group are refused by name") {
   const PlanFile plan(kGroup + "}");
   CHECK(
