@@ -65,6 +65,7 @@ void Waiters::end(const TransportStats& stats, bool let_go) {
   }
   stats_ = stats;
   ended_ = true;
+  let_go_ = let_go;
   active_.store(0);
   changed_.notify_all();
 }
@@ -72,6 +73,11 @@ void Waiters::end(const TransportStats& stats, bool let_go) {
 bool Waiters::wait_for_end(Clock::time_point deadline) const {
   std::unique_lock lock(mutex_);
   return changed_.wait_until(lock, deadline, [&] { return ended_; });
+}
+
+bool Waiters::holds_memory() const {
+  const std::lock_guard lock(mutex_);
+  return !let_go_;
 }
 
 }  // namespace casync::runtime

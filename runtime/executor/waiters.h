@@ -49,6 +49,8 @@ class Waiters {
   void end(const TransportStats& stats, bool let_go);
   /// Waits for end(). Returns false at the deadline.
   bool wait_for_end(Clock::time_point deadline) const;
+  /// Returns true if all work has stopped, but for a transport that may still write.
+  bool holds_memory() const;
 
  private:
   mutable std::mutex mutex_;
@@ -58,6 +60,7 @@ class Waiters {
   std::atomic<bool> settled_{false};
   Status failure_;        ///< under mutex_
   bool ended_ = false;    ///< under mutex_
+  bool let_go_ = true;    ///< under mutex_: the argument of end()
   TransportStats stats_;  ///< under mutex_
 };
 

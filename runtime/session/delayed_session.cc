@@ -27,6 +27,7 @@ DelayedSession::DelayedSession(std::unique_ptr<Session> session, Device& device,
 DelayedSession::~DelayedSession() {
   if (!forked()) {
     static_cast<void>(close());
+    if (holds_memory()) gradients_.leave_to_threads();
     return;
   }
   // The thread does not exist here, and whoever it waited for would be waited for in turn.

@@ -83,7 +83,8 @@ class GroupTable {
   Result<SessionState> join(SessionState state);
   /// Forgets all submissions.
   void forget();
-  /// Leaves the groups' memory to the process that has the device: this one is a forked child.
+  /// Leaves the groups' memory to who uses it: to the process that has the device, if this one is a forked child, or to
+  /// threads that have not ended.
   void leave_to_threads();
 
  private:

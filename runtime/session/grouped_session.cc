@@ -34,9 +34,12 @@ GroupedSession::~GroupedSession() {
     lock_.leave_to_threads();
     table_.leave_to_threads();
     static_cast<void>(record_.release());  // with events of the parent's device
-  } else {
-    static_cast<void>(close());
+    return;
   }
+  static_cast<void>(close());
+  if (!holds_memory()) return;
+  table_.leave_to_threads();
+  static_cast<void>(record_.release());
 }
 
 Result<GradientId> GroupedSession::declare(const GradientSpec& gradient) {

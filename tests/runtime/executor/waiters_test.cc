@@ -73,7 +73,9 @@ TEST_CASE("waiters: an end without a failure is Aborted, and says if memory is s
   for (const bool let_go : {true, false}) {
     Waiters waiters;
     CHECK(waiters.close());
+    CHECK_FALSE(waiters.holds_memory());
     waiters.end({}, let_go);
+    CHECK(waiters.holds_memory() == !let_go);
     const std::string text = waiters.failure().text();
     CHECK(text.starts_with("Aborted: the session was closed"));
     CHECK((text.find("still in use") == std::string::npos) == let_go);
