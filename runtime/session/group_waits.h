@@ -45,14 +45,17 @@ class GroupWaits {
   struct Looked {
     std::vector<Handle> waiting, wholes;  ///< handles whose submissions have left; the wrapped session's of these
     bool copies = false;                  ///< a device copies some result
-    Status late, no_more;                 ///< a group that has not left by the session's limit; and never does
+    bool may_leave = false;               ///< some group may leave
+    Status late, no_more;                 ///< a group that has not left by the session's limit; and does not leave
   };
 
   Result<bool> hands_over(const GroupedGradient& gradient, Handle handle) const;
   Status look(std::span<const Handle> handles, Looked* looked, std::vector<Handle>* done);
   void look_at_delay(const GroupedGradient& gradient, Handle handle, Looked* looked) const;
   Clock::time_point note_delay(const GroupedGradient& gradient, Handle handle, Clock::time_point now) const;
+  bool does_not_leave(const SentGroup& group, std::uint32_t step) const;
   Status no_more(const SentGroup& group, std::uint32_t step) const;
+  Status withdraw(std::span<const Handle> handles, const Status& why) const;
   Status wait_for(Handle handle, double timeout_s, Waiter waiter);
   Status wait_until_whole(const GroupedGradient& gradient, Handle handle, double timeout_s);
   Status take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock);

@@ -107,6 +107,7 @@ Status GroupedSession::start_open_groups() {
   {
     std::lock_guard lock(lock_.mutex);
     closed = table_.close_open(step_.number(), &starts_);
+    if (!starts_.empty()) step_.submits();
   }
   if (starts_.empty()) return closed;
   started_.resize(starts_.size());

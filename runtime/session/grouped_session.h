@@ -39,8 +39,9 @@ class GroupedSession final : public WrappingSession {
   Result<GradientId> declare(const GradientSpec& gradient) override;
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
   /// Timeout, besides: the group's other members have not all been submitted; names the first. InvalidArgument: and no
-  /// more are, by end_submissions(). Or the reason that this could not send the group. wait_any() says the same, once
-  /// all others have ended.
+  /// more are, by end_submissions(). Or the reason that this could not send the group. wait_any(), in which completions
+  /// are waited for, says the same once all others have ended: these submissions are void then, and their memory is the
+  /// program's.
   Status wait(Handle handle, double timeout_s, Waiter waiter) override;
   bool done(Handle handle) const override { return !forked() && waits_.done(handle); }
   Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,

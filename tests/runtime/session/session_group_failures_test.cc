@@ -115,7 +115,8 @@ TEST_CASE("groups: a group that cannot be sent at the end of the submissions fai
         }) == "");
 }
 
-TEST_CASE("groups: a completion of a member whose group is not whole is told once no more comes; the step may go on") {
+TEST_CASE(
+    "groups: a completion of a member whose group is not whole is told once no more comes, and it is submitted again") {
   for (const bool by_step : {false, true}) {
     CAPTURE(by_step);
     CHECK(with_group(kGroup + "}", [&](Session& session, RankContext&, Members& members) -> std::string {
@@ -133,11 +134,20 @@ TEST_CASE("groups: a completion of a member whose group is not whole is told onc
             }
             if (const Status drained = completions.drain(after(Seconds(20))); !drained) return drained.text();
             if (!told.starts_with(why)) return "told " + told;
+            const std::vector<float> mine = members.values[0];
+            std::string bad =
+                expect(session.wait(members.handles[0], -1), "InvalidArgument: a handle that no submission gave");
             for (const std::size_t i : {1, 2}) {
               if (const Status sent = members.submit(session, i); !sent) return sent.text();
             }
+            const std::string lacks = session.step().status().text();
+            if (lacks.find("group `g` has not been submitted without `a`") == std::string::npos)
+              return "lacks " + lacks;
+            if (members.values[0] != mine) return "memory that is the program's was written";
+            if (const Status sent = members.submit(session, 0); !sent) return sent.text();
             const Result<StepResult> done = session.step();
-            return done ? "" : done.status().text();
+            if (!done) return done.status().text();
+            return joined(members.values) == average(2, kAll, 1) ? bad : bad + "not the mean";
           }) == "");
   }
 }
