@@ -157,16 +157,19 @@ void GroupTable::split(SessionState& state) const {
   }
 }
 
-Result<SessionState> GroupTable::join(SessionState state) {
+Result<SessionState> GroupTable::join(SessionState state) const {
   for (const std::unique_ptr<SentGroup>& group : groups_) {
-    if (group->members().declared() == 0) {
-      CASYNC_RETURN_IF_ERROR(group->members().check_none_in(state));
-      continue;
-    }
-    if (!group->id()) CASYNC_RETURN_IF_ERROR(close(*group));
-    CASYNC_RETURN_IF_ERROR(join_states(group->members().whole(), state));
+    const GroupMembers& members = group->members();
+    CASYNC_RETURN_IF_ERROR(members.declared() == 0 ? members.check_none_in(state) : join_states(members.spec(), state));
   }
   return state;
+}
+
+Status GroupTable::close_in(const SessionState& state) {
+  for (const std::unique_ptr<SentGroup>& group : groups_) {
+    if (!group->id() && group->members().first_in(state) != nullptr) CASYNC_RETURN_IF_ERROR(close(*group));
+  }
+  return Status::ok();
 }
 
 void GroupTable::forget() {

@@ -78,9 +78,10 @@ class GroupTable {
   Status name_member(StepResult& result) const;
   /// Makes of a state of the wrapped session one of the program's gradients.
   void split(SessionState& state) const;
-  /// The reverse, which closes groups with members. InvalidArgument: as join_states(), or has a member that is not
-  /// declared.
-  Result<SessionState> join(SessionState state);
+  /// The reverse. InvalidArgument: as join_states(), or has a member of a group of which none is declared.
+  Result<SessionState> join(SessionState state) const;
+  /// Closes the groups that a state has, which was loaded: it is theirs with the members that are there now.
+  Status close_in(const SessionState& state);
   /// Forgets all submissions.
   void forget();
   /// Leaves the groups' memory to who uses it: to the process that has the device, if this one is a forked child, or to

@@ -199,7 +199,7 @@ Status GroupedSession::load_state(const SessionState& state) {
   CASYNC_RETURN_IF_ERROR(session_->load_state(*whole));
   table_.forget();
   step_.go_to(state.step);
-  return Status::ok();
+  return table_.close_in(state);
 }
 
 void GroupedSession::abort(const std::string& reason) {

@@ -24,8 +24,9 @@ namespace casync::runtime {
 /// streams write.
 ///
 /// A group has the members that have been declared when all that the plan names are, or at the end of the submissions
-/// of the first step in which one was submitted, whichever is first; later ones are refused. An asynchronous rank that
-/// closes without such a step has its groups by then, because the others wait for what it has declared.
+/// of the first step in which one was submitted, or when a state of it is loaded, whichever is first; later ones are
+/// refused. An asynchronous rank that closes without such a step has its groups by then, because the others wait for
+/// what it has declared.
 class GroupedSession final : public WrappingSession {
  public:
   /// `device`, `plan`, `timeout_s` and `record_directory`: those that the session was opened with. `ranks` and

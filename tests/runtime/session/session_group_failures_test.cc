@@ -180,8 +180,8 @@ TEST_CASE("groups: members that are never declared are left out after the first 
             if (joined(members.values) != average(2, kAll, step)) return "not the mean";
           }
           return expect(declare(session, "frozen", 5).status(),
-                        "InvalidArgument: gradient frozen: group g has been sent without it: declare all of a group "
-                        "by the end of the first step");
+                        "InvalidArgument: gradient frozen: group g has been sent, or its state was loaded, without it: "
+                        "declare all of a group ahead of its state and by the end of the first step");
         }) == "");
 }
 
@@ -201,6 +201,24 @@ TEST_CASE("groups: a step is under way once it has members, also of a group that
           bad += expect(session.load_state(*first), why + ": end the step, then load a state");
           if (const Result<StepResult> done = session.step(); !done) bad += done.status().text();
           return bad;
+        }) == "");
+}
+
+TEST_CASE("groups: after a state that was refused the rest of a group is declared and sent") {
+  const PlanFile plan(kGroup + "}");
+  CHECK(with_sessions(1, by(plan), [](Session& session, RankContext& context) -> std::string {
+          if (const Result<GradientId> id = declare(session, kNames[0], kSizes[0]); !id) return id.status().text();
+          SessionState state;
+          state.ranks = 1;
+          state.gradients[kNames[0]] = {"elements 0 to 1000 of 21008 in group g: int4", {}};
+          const std::string refused = session.load_state(state).text();
+          if (refused.find("gradient a: the state is of") == std::string::npos) return "said " + refused;
+          const Result<std::vector<GradientId>> ids = declare_members(session);
+          if (!ids) return ids.status().text();
+          Members members{*ids, parts_of(whole(context.rank, 1))};
+          if (const Status sent = members.submit_all(session, 0); !sent) return sent.text();
+          const Result<StepResult> done = session.step();
+          return done ? "" : done.status().text();
         }) == "");
 }
 
