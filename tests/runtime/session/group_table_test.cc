@@ -207,6 +207,22 @@ TEST_CASE("group table: the end of a state that is not so many floats of each el
   }
 }
 
+TEST_CASE("group table: a state whose part names elements of another member is refused by its name") {
+  Table it;
+  for (const char* name : {"a", "b"}) it.add(name);
+  constexpr Elements kMany = Elements{0} - 1;
+  using Range = GradientState::Range;
+  for (const Range& range : {Range{1, 2}, Range{0, kMany}, Range{kMany, 1}}) {
+    SessionState state;
+    state.gradients["g"] = {"int4", {1, 2, 3, 4}};
+    it.table.split(state);
+    state.gradients.at("b").sent.push_back(range);
+    CHECK(it.table.join(state).status().text() ==
+          "InvalidArgument: gradient b: its state names " + std::to_string(range.count) + " elements from " +
+              std::to_string(range.first) + " on, it has 2: this state is damaged");
+  }
+}
+
 TEST_CASE("group table: a state of members that are not declared is refused") {
   Table it;
   SessionState state;
