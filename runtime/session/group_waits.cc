@@ -34,6 +34,16 @@ Status not_left(const GroupedGradient& gradient, Handle handle) {
 
 bool GroupWaits::close() { return !std::exchange(closed_, true); }
 
+bool GroupWaits::wake() {
+  for (std::atomic<bool>* const each : sleepers_) *each = true;
+  return !sleepers_.empty();
+}
+
+GroupWaits::Sleeper::~Sleeper() {
+  const std::lock_guard lock(waits_.lock_.mutex);
+  std::erase(waits_.sleepers_, &looks_again_);
+}
+
 /// Hands over the member's result if it is there; true if it has it.
 Result<bool> GroupWaits::hands_over(const GroupedGradient& gradient, Handle handle) const {
   SentGroup& group = *gradient.group;
@@ -227,6 +237,7 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, const std::atomic<b
                             std::vector<Handle>* done) {
   thread_local Looked looked;  // keeps its memory, as does the next: this runs in every step
   thread_local std::vector<Handle> ended;
+  std::optional<Sleeper> sleeper;
   {
     std::unique_lock lock(lock_.mutex);
     CASYNC_RETURN_IF_ERROR(look(handles, &looked, done));
@@ -250,8 +261,12 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, const std::atomic<b
       lock.unlock();
       return session_.submit({}, {});
     }
+    if (looked.may_leave || !looked.no_more) {  // or the step goes on
+      if (interrupted.load()) return Status::ok();
+      sleeper.emplace(*this);
+    }
   }
-  const Status status = session_.wait_any(looked.wholes, interrupted, &ended);
+  const Status status = session_.wait_any(looked.wholes, sleeper ? sleeper->looks_again() : interrupted, &ended);
   std::lock_guard lock(lock_.mutex);
   Status failed;
   for_each_ended(looked.wholes, ended, [&](std::size_t i) {

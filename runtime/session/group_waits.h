@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,6 +40,9 @@ class GroupWaits {
   Status hand_over_all(std::unique_lock<std::mutex>& lock);
   /// Ends waits for groups that have not left, with Aborted. Returns false if that has been done. Under the lock.
   bool close();
+  /// Lets waits for any look again that have groups which had not left, and sleep in the wrapped session: it has to be
+  /// nudged if this returns true. Under the lock.
+  bool wake();
 
  private:
   /// Some handles as wait_any() finds them.
@@ -47,6 +51,22 @@ class GroupWaits {
     bool copies = false;                  ///< a device copies some result
     bool may_leave = false;               ///< some group may leave
     Status late, no_more;                 ///< a group that has not left by the session's limit; and does not leave
+  };
+
+  /// A wait for any that sleeps in the wrapped session, and looks again if somebody says so.
+  class Sleeper {
+   public:
+    /// Under the lock, which the destructor takes.
+    explicit Sleeper(GroupWaits& waits) : waits_(waits) { waits_.sleepers_.push_back(&looks_again_); }
+    ~Sleeper();
+    Sleeper(const Sleeper&) = delete;
+    Sleeper& operator=(const Sleeper&) = delete;
+
+    const std::atomic<bool>& looks_again() const { return looks_again_; }
+
+   private:
+    GroupWaits& waits_;
+    std::atomic<bool> looks_again_{false};
   };
 
   Result<bool> hands_over(const GroupedGradient& gradient, Handle handle) const;
@@ -66,7 +86,8 @@ class GroupWaits {
   const GroupTable& table_;
   RunRecord* const record_;
   const double timeout_s_;
-  bool closed_ = false;  ///< under the lock
+  bool closed_ = false;                       ///< under the lock, as is the next
+  std::vector<std::atomic<bool>*> sleepers_;  ///< those that sleep now: their looks_again_
 };
 
 }  // namespace casync::runtime

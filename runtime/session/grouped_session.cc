@@ -97,8 +97,14 @@ Status GroupedSession::submit(std::span<const Submission> submissions, std::span
     handles[i] = handle_of(step_.number(), submissions[i].gradient);
     table_.submitted(submissions[i].gradient, step_.number());
   }
-  lock_.changed->notify_all();
+  tell_waits();
   return Status::ok();
+}
+
+/// Something has left for the wrapped session. Under the lock.
+void GroupedSession::tell_waits() {
+  lock_.changed->notify_all();
+  if (waits_.wake()) session_->nudge();
 }
 
 Status GroupedSession::start_open_groups() {
@@ -114,7 +120,7 @@ Status GroupedSession::start_open_groups() {
   CASYNC_RETURN_IF_ERROR(session_->submit(starts_, started_));
   std::lock_guard lock(lock_.mutex);
   table_.left(step_.number());
-  lock_.changed->notify_all();
+  tell_waits();
   return closed;
 }
 
@@ -200,6 +206,14 @@ Status GroupedSession::load_state(const SessionState& state) {
   table_.forget();
   step_.go_to(state.step);
   return table_.close_in(state);
+}
+
+void GroupedSession::nudge() {
+  if (!forked()) {
+    std::lock_guard lock(lock_.mutex);
+    static_cast<void>(waits_.wake());
+  }
+  WrappingSession::nudge();
 }
 
 void GroupedSession::abort(const std::string& reason) {

@@ -47,6 +47,7 @@ class GroupedSession final : public WrappingSession {
   bool done(Handle handle) const override { return !forked() && waits_.done(handle); }
   Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
                   std::vector<Handle>* done) override;
+  void nudge() override;
   Status note_exposed(Handle handle, double seconds) override;
   /// InvalidArgument, besides: of a group only some members have been submitted; the step goes on, and waits for these
   /// end as after end_submissions().
@@ -63,6 +64,7 @@ class GroupedSession final : public WrappingSession {
   /// Closes the groups that a step's submissions have left open, and starts those that are whole. Errors: as declare()
   /// and submit(); the groups that can go have gone.
   Status start_open_groups();
+  void tell_waits();
 
   std::mutex submit_mutex_;  ///< one at a time submits, ends a step or loads a state; taken ahead of lock_
   const std::shared_ptr<RankPaces> paces_;

@@ -147,6 +147,34 @@ TEST_CASE("group waits: a wait for any says that a group does not leave once not
   CHECK(it.session.aborted_with.empty());
 }
 
+TEST_CASE("group waits: a wait for any that sleeps looks again when a group has left that it waits for, too") {
+  Waiting it;
+  const Handle both[] = {it.of_a, it.of_alone};
+  bool slept = false;
+  const auto wake = [&] {
+    std::lock_guard lock(it.lock.mutex);
+    return it.waits.wake();
+  };
+  it.session.meanwhile = [&](const std::atomic<bool>& interrupted) {
+    slept = true;
+    CHECK_FALSE(interrupted.load());
+    it.reduce({5, 6, 7, 8});
+    CHECK(wake());
+    CHECK(interrupted.load());
+  };
+  CHECK_FALSE(wake());
+  CHECK(it.wait_any_of(both) == "waits");
+  CHECK(slept);
+  CHECK_FALSE(wake());
+  it.session.meanwhile = [&](const std::atomic<bool>&) { CHECK_FALSE(wake()); };  // all have left
+  CHECK(it.wait_any_of(both) == "waits");
+  it.session.is_done = true;
+  CHECK(it.wait_any() == "done");
+  Waiting stopped;
+  CHECK(stopped.wait_any_of(both, true) == "waits");
+  CHECK(stopped.session.asked.empty());
+}
+
 TEST_CASE("group waits: a submission that a wait for any gives up is void, and its memory the program's") {
   Waiting it;
   it.step.end_submissions(Status::ok());
