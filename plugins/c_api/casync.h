@@ -100,9 +100,11 @@ typedef struct casync_session_options {
 
 /* Called once for each submission that has it: with CASYNC_OK once its memory holds the result, else with the session's
  * failure and its sentence (NULL on success, valid during the call). Runs on one thread of the session, for one
- * submission at a time, in the order in which gradients are done. It may use the session, and must neither wait for
- * another submission nor free the session. casync_session_step and casync_session_close wait for it, each for the
- * session's time limit, and return CASYNC_TIMEOUT if it has not returned by then; a step that ends so ends the job. */
+ * submission at a time, in the order in which gradients are done. In a plan's group it fails alone, and the session
+ * goes on, if the group cannot leave by the end of the step's submissions: the submission is void then, and may be made
+ * again. It may use the session, and must neither wait for another submission nor free the session. casync_session_step
+ * and casync_session_close wait for it, each for the session's time limit, and return CASYNC_TIMEOUT if it has not
+ * returned by then; a step that ends so ends the job. */
 typedef void (*casync_completion)(void* user, casync_handle handle, casync_status status, const char* message);
 
 typedef struct casync_submission {

@@ -90,6 +90,8 @@ class Executor {
   /// destroyed until another stop() has returned true. The events are not called any more. Not from two threads at
   /// once.
   bool stop(Clock::time_point deadline, Clock::time_point patience);
+  /// After stop(): returns true if the network or a device may still write. Any thread.
+  bool holds_memory() const { return waiters_.holds_memory(); }
 
   const ExecutorCounters& counters() const { return record_.counters(); }
   TransportStats transport_stats() const { return waiters_.stats(); }

@@ -64,6 +64,7 @@ void Waiters::end(const TransportStats& stats, const std::string& unsettled) {
   }
   stats_ = stats;
   ended_ = true;
+  holds_memory_ = !unsettled.empty();
   active_.store(0);
   changed_.notify_all();
 }
@@ -71,6 +72,11 @@ void Waiters::end(const TransportStats& stats, const std::string& unsettled) {
 bool Waiters::wait_for_end(Clock::time_point deadline) const {
   std::unique_lock lock(mutex_);
   return changed_.wait_until(lock, deadline, [&] { return ended_; });
+}
+
+bool Waiters::holds_memory() const {
+  const std::lock_guard lock(mutex_);
+  return holds_memory_;
 }
 
 }  // namespace casync::runtime

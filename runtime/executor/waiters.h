@@ -50,6 +50,8 @@ class Waiters {
   void end(const TransportStats& stats, const std::string& unsettled = {});
   /// Waits for end(). Returns false at the deadline.
   bool wait_for_end(Clock::time_point deadline) const;
+  /// Returns true if all work has stopped, but for a transport or a device that may still write.
+  bool holds_memory() const;
 
  private:
   mutable std::mutex mutex_;
@@ -57,9 +59,10 @@ class Waiters {
   std::atomic<int> active_{0};
   std::atomic<bool> failing_{false};
   std::atomic<bool> settled_{false};
-  Status failure_;        ///< under mutex_
-  bool ended_ = false;    ///< under mutex_
-  TransportStats stats_;  ///< under mutex_
+  Status failure_;             ///< under mutex_
+  bool ended_ = false;         ///< under mutex_
+  bool holds_memory_ = false;  ///< under mutex_: end() had a text
+  TransportStats stats_;       ///< under mutex_
 };
 
 }  // namespace casync::runtime

@@ -52,7 +52,7 @@ void Completions::add(Handle handle, Completion completion) {
   {
     std::lock_guard lock(mutex_);
     CASYNC_CHECK(promised_ > 0);
-    added_.push_back({handle, std::move(completion)});
+    added_.push_back({handle, count_++, std::move(completion)});
     --promised_;
     ++expected_;
     interrupted_ = true;
@@ -61,10 +61,21 @@ void Completions::add(Handle handle, Completion completion) {
   session_.nudge();
 }
 
-Status Completions::drain(Clock::time_point deadline) {
+std::uint64_t Completions::added() const {
+  std::lock_guard lock(mutex_);
+  return count_;
+}
+
+/// So many, from the first one on, have returned. Under the mutex.
+std::uint64_t Completions::returned() const {
+  if (first_taken_) return *first_taken_;
+  return added_.empty() ? count_ : added_.front().number;
+}
+
+Status Completions::drain(std::uint64_t count, Clock::time_point deadline) {
   std::unique_lock lock(mutex_);
   if (thread_ && thread_->get_id() == std::this_thread::get_id()) return Status::ok();
-  if (changed_->wait_until(lock, deadline, [&] { return expected_ == 0; })) return Status::ok();
+  if (changed_->wait_until(lock, deadline, [&] { return returned() >= count; })) return Status::ok();
   return timeout_error(fmt::format(
       "the completions of {} submissions have not returned: one of them does not end, or their gradients are under way",
       expected_));
@@ -95,7 +106,13 @@ bool Completions::take_added() {
   interrupted_ = false;
   pending_.insert(pending_.end(), std::make_move_iterator(added_.begin()), std::make_move_iterator(added_.end()));
   added_.clear();
+  note_taken();
   return !pending_.empty();
+}
+
+/// Notes the first of pending_, which keeps the order of add(). Under the mutex.
+void Completions::note_taken() noexcept {
+  first_taken_ = pending_.empty() ? std::nullopt : std::optional(pending_.front().number);
 }
 
 /// An exception ends the job. The session is then asked again: its failure comes once nothing touches the gradients any
@@ -145,10 +162,12 @@ void Completions::fail_all() noexcept {
       if (added_.empty()) return;
       one = std::move(added_.front());
       added_.erase(added_.begin());
+      first_taken_ = one.number;
     }
     one.completion(one.handle, no_memory_);
     std::lock_guard lock(mutex_);
     --expected_;
+    first_taken_.reset();
     changed_->notify_all();
   }
 }
@@ -169,6 +188,7 @@ void Completions::call(const Status& status) noexcept {
   pending_.resize(kept);
   std::lock_guard lock(mutex_);
   expected_ -= called;
+  note_taken();
   changed_->notify_all();
 }
 

@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -44,9 +46,13 @@ class Completions {
   void forget(std::size_t count);
   /// Takes over the completion of a submission. After a prepare() that has counted it.
   void add(Handle handle, Completion completion);
-  /// Waits until all completions added so far have returned, and until the deadline at most. From a completion it
-  /// returns at once. Timeout: says how many have not.
-  Status drain(Clock::time_point deadline);
+  /// The number of completions added so far.
+  std::uint64_t added() const;
+  /// Waits until the first `count` of them have returned, and until the deadline at most. From a completion it returns
+  /// at once. Timeout: says how many of all have not.
+  Status drain(std::uint64_t count, Clock::time_point deadline);
+  /// The same for all that have been added so far.
+  Status drain(Clock::time_point deadline) { return drain(added(), deadline); }
   /// Ends the thread once nothing is pending; the session is closed or has failed by then, or nothing is under way.
   /// Returns false at the deadline: the thread still uses this object, the session and the completions' memory, and
   /// ends with the completion that it is in. A later call looks again.
@@ -55,6 +61,7 @@ class Completions {
  private:
   struct Pending {
     Handle handle{};
+    std::uint64_t number = 0;  ///< in the order of add()
     Completion completion;
   };
 
@@ -64,17 +71,21 @@ class Completions {
   void call(const Status& status) noexcept;
   void abort(const std::exception& error) noexcept;
   void fail_all() noexcept;
+  void note_taken() noexcept;
+  std::uint64_t returned() const;
 
   Session& session_;
   const unsigned generation_ = fork_generation();
   std::unique_ptr<std::thread> thread_;
   std::atomic<bool> interrupted_{false};  ///< added_ or closing_ has changed
 
-  std::mutex mutex_;  ///< for the fields below
+  mutable std::mutex mutex_;  ///< for the fields below
   std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
   std::vector<Pending> added_;
-  std::size_t promised_ = 0;  ///< prepared for and not yet added
-  std::size_t expected_ = 0;  ///< added and not yet called
+  std::size_t promised_ = 0;                  ///< prepared for and not yet added
+  std::size_t expected_ = 0;                  ///< added and not yet called
+  std::uint64_t count_ = 0;                   ///< of all that were added
+  std::optional<std::uint64_t> first_taken_;  ///< the first that the thread has, and that has not returned
   bool closing_ = false;
   bool ended_ = false;  ///< the thread touches nothing any more
 

@@ -37,6 +37,7 @@ void CurrentStep::end(Clock::time_point now) {
 }
 
 void CurrentStep::go_to(std::uint32_t step) {
+  first_submitted_ = {};
   number_ = step;
   consensus_ = asked_ = false;
   together_ = true;

@@ -36,7 +36,7 @@ class CurrentStep {
 
   /// The next step begins.
   void end(Clock::time_point now);
-  /// All ranks go on with `step`: a state was loaded.
+  /// All ranks go on with `step`, which has no submissions: a state was loaded.
   void go_to(std::uint32_t step);
 
  private:

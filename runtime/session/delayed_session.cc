@@ -27,6 +27,7 @@ DelayedSession::DelayedSession(std::unique_ptr<Session> session, Device& device,
 DelayedSession::~DelayedSession() {
   if (!forked()) {
     static_cast<void>(close());
+    if (holds_memory()) gradients_.leave_to_threads();
     return;
   }
   // The thread does not exist here, and whoever it waited for would be waited for in turn.
@@ -42,7 +43,7 @@ Result<GradientId> DelayedSession::declare(const GradientSpec& gradient) {
   if (gradients_.has(*id)) return id;
   const Result<LateGradient*> added = gradients_.add(*id, gradient);
   if (!added) return failure_.end_with(added.status());
-  CASYNC_RETURN_IF_ERROR(loaded_.give(**added, steps_));
+  CASYNC_RETURN_IF_ERROR(loaded_.give(**added));
   return id;
 }
 
@@ -59,6 +60,8 @@ Status DelayedSession::submit(std::span<const Submission> submissions, std::span
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     LateGradient& gradient = gradients_.at(submissions[i].gradient);
     Status status = gradient.take(submissions[i], steps_.number());
+    if (!gradient.loaded_is_finite()) steps_.note_not_finite(gradient.spec().name);
+    if (gradient.due() > 0) steps_.gets(gradient.due() - 1, gradient.spec().name);
     if (status.is_ok() && steps_.has_reduced(gradient.due())) status = gradient.hand_over();
     if (!status) return failure_.end_with(status);
     handles[i] = handle_of(steps_.number(), submissions[i].gradient);
@@ -130,7 +133,7 @@ Status DelayedSession::load_state(const SessionState& state) {
   steps_.go_to(state.step);
   loaded_.load(state);
   CASYNC_RETURN_IF_ERROR(gradients_.forget());
-  return gradients_.for_each([&](GradientId, LateGradient& gradient) { return loaded_.give(gradient, steps_); });
+  return gradients_.for_each([&](GradientId, LateGradient& gradient) { return loaded_.give(gradient); });
 }
 
 void DelayedSession::abort(const std::string& reason) { failure_.abort(reason); }

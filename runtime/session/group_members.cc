@@ -22,7 +22,8 @@ Status GroupMembers::check(std::size_t place, const GradientSpec& gradient) cons
   }
   if (is_closed_) {
     return refused("group " + name() +
-                   " has been sent without it: declare all of a group by the end of the first step");
+                   " has been sent, or its state was loaded, without it: declare all of a group ahead of its state "
+                   "and by the end of the first step");
   }
   CASYNC_RETURN_IF_ERROR(check_shape(gradient));
   for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -68,13 +69,17 @@ void GroupMembers::close() {
   }
 }
 
+const std::string* GroupMembers::first_in(const SessionState& state) const {
+  const auto found = std::find_if(group_.gradients.begin(), group_.gradients.end(),
+                                  [&](const std::string& member) { return state.gradients.contains(member); });
+  return found == group_.gradients.end() ? nullptr : &*found;
+}
+
 Status GroupMembers::check_none_in(const SessionState& state) const {
-  for (const std::string& member : group_.gradients) {
-    if (!state.gradients.contains(member)) continue;
-    return invalid_argument("gradient " + member + ": the state has it, and no gradient of group " + name() +
-                            " is declared here: declare them, then load the state");
-  }
-  return Status::ok();
+  const std::string* const member = first_in(state);
+  if (member == nullptr) return Status::ok();
+  return invalid_argument("gradient " + *member + ": the state has it, and no gradient of group " + name() +
+                          " is declared here: declare them, then load the state");
 }
 
 }  // namespace casync::runtime

@@ -50,6 +50,8 @@ class GroupMembers {
   /// The first byte of a member in the memory of the whole.
   Bytes offset_of(std::size_t place) const { return places_[place].offset; }
 
+  /// The first member that the state has; null: it has none.
+  const std::string* first_in(const SessionState& state) const;
   /// InvalidArgument: the state has some member.
   Status check_none_in(const SessionState& state) const;
 

@@ -31,13 +31,13 @@ class GroupMemory {
   virtual Status take(std::size_t member, const Submission& submission) = 0;
   /// Begins to copy the gradient that was taken to `offset`. Once more for a member that was taken back.
   virtual Status gather(std::size_t member, Bytes offset) = 0;
-  /// The submission that was taken last has been refused: its memory is the program's.
+  /// The submission that was taken last is void: its memory is the program's.
   virtual void take_back(std::size_t) {}
   /// The submission of the whole: it comes behind what was gathered.
   virtual Submission submission(GradientId id) = 0;
   /// Begins to copy the result at `offset` to the member's memory.
   virtual Status hand_over(std::size_t member, Bytes offset) = 0;
-  /// Returns true if that is over.
+  /// Returns true if the last copy of the member is over, of gather() or hand_over().
   virtual Result<bool> is_handed_over(std::size_t member) const = 0;
 
   /// The member's memory, if its result is in no other place: it is the program's again once it has been handed over.

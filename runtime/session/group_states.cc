@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/session/kept_roles.h"
 #include "runtime/session/late_states.h"
 
 namespace casync::runtime {
@@ -75,6 +76,14 @@ Status refusal(const GradientSpec& group, std::size_t member, const std::string&
   return invalid_argument("gradient " + group.members[member].name + ": " + why);
 }
 
+/// InvalidArgument: the part names elements that the member does not have.
+Status check_ranges(const GradientSpec& group, std::size_t member, const GradientState& part) {
+  const Elements count = place_in_group(group, member).count;
+  const GradientState::Range* const outside = range_outside(part, count);
+  if (outside == nullptr) return Status::ok();
+  return refusal(group, member, text_of_outside(*outside, count));
+}
+
 /// The parts of the members, in their order, whose names have this ending.
 Result<std::vector<const GradientState*>> parts_of(const GradientSpec& group, const std::string& ending,
                                                    const SessionState& state) {
@@ -95,6 +104,7 @@ Result<std::vector<const GradientState*>> parts_of(const GradientSpec& group, co
           group, i,
           "a state of " + std::to_string(part.residual.size()) + " elements, it has " + std::to_string(count));
     }
+    CASYNC_RETURN_IF_ERROR(check_ranges(group, i, part));
     parts.push_back(&part);
   }
   return parts;

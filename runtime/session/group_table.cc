@@ -117,6 +117,16 @@ Status GroupTable::close_open(std::uint32_t step, std::vector<Submission>* whole
   return failed;
 }
 
+Status GroupTable::close_declared() {
+  Status failed;
+  for (const std::unique_ptr<SentGroup>& group : groups_) {
+    if (group->id() || group->members().declared() == 0) continue;
+    const Status closed = close(*group);
+    if (failed.is_ok()) failed = closed;
+  }
+  return failed;
+}
+
 void GroupTable::left(std::uint32_t step) {
   for (const std::unique_ptr<SentGroup>& group : groups_) {
     if (group->id() && group->is_whole(step)) group->left(step);
@@ -125,7 +135,7 @@ void GroupTable::left(std::uint32_t step) {
 
 Status GroupTable::check_whole(std::uint32_t step, const char* then) const {
   for (const std::unique_ptr<SentGroup>& group : groups_) {
-    if (group->submissions().count_in(step) == 0 || group->is_whole(step)) continue;
+    if (group->submissions().count_in(step) == 0 || group->has_left(step)) continue;
     return group->incomplete(step, then);
   }
   return Status::ok();
@@ -147,16 +157,19 @@ void GroupTable::split(SessionState& state) const {
   }
 }
 
-Result<SessionState> GroupTable::join(SessionState state) {
+Result<SessionState> GroupTable::join(SessionState state) const {
   for (const std::unique_ptr<SentGroup>& group : groups_) {
-    if (group->members().declared() == 0) {
-      CASYNC_RETURN_IF_ERROR(group->members().check_none_in(state));
-      continue;
-    }
-    if (!group->id()) CASYNC_RETURN_IF_ERROR(close(*group));
-    CASYNC_RETURN_IF_ERROR(join_states(group->members().whole(), state));
+    const GroupMembers& members = group->members();
+    CASYNC_RETURN_IF_ERROR(members.declared() == 0 ? members.check_none_in(state) : join_states(members.spec(), state));
   }
   return state;
+}
+
+Status GroupTable::close_in(const SessionState& state) {
+  for (const std::unique_ptr<SentGroup>& group : groups_) {
+    if (!group->id() && group->members().first_in(state) != nullptr) CASYNC_RETURN_IF_ERROR(close(*group));
+  }
+  return Status::ok();
 }
 
 void GroupTable::forget() {

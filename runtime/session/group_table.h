@@ -66,21 +66,26 @@ class GroupTable {
   /// Closes the groups that the submissions of `step` have left open, and puts those that are whole, and have not left,
   /// into `whole`. The first failure to close one; the others are there all the same.
   Status close_open(std::uint32_t step, std::vector<Submission>* whole);
+  /// Closes all groups that have members, also those that nothing was submitted of. The first failure to close one.
+  Status close_declared();
   /// The wrapped session has taken all that close_open() gave.
   void left(std::uint32_t step);
-  /// InvalidArgument: some members of a group have been submitted in `step`, and others have not. `then` ends its text.
+  /// InvalidArgument: some members of a group have been submitted in `step`, and the group has not left, as others have
+  /// not been submitted or declared. `then` ends its text.
   Status check_whole(std::uint32_t step, const char* then) const;
 
   /// Names the member where a group is not finite.
   Status name_member(StepResult& result) const;
   /// Makes of a state of the wrapped session one of the program's gradients.
   void split(SessionState& state) const;
-  /// The reverse, which closes groups with members. InvalidArgument: as join_states(), or has a member that is not
-  /// declared.
-  Result<SessionState> join(SessionState state);
+  /// The reverse. InvalidArgument: as join_states(), or has a member of a group of which none is declared.
+  Result<SessionState> join(SessionState state) const;
+  /// Closes the groups that a state has, which was loaded: it is theirs with the members that are there now.
+  Status close_in(const SessionState& state);
   /// Forgets all submissions.
   void forget();
-  /// Leaves the groups' memory to the process that has the device: this one is a forked child.
+  /// Leaves the groups' memory to who uses it: to the process that has the device, if this one is a forked child, or to
+  /// threads that have not ended.
   void leave_to_threads();
 
  private:

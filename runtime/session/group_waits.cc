@@ -40,6 +40,16 @@ Status on_its_way(const GroupedGradient& gradient, Handle handle) {
 
 bool GroupWaits::close() { return !std::exchange(closed_, true); }
 
+bool GroupWaits::wake() {
+  for (std::atomic<bool>* const each : sleepers_) *each = true;
+  return !sleepers_.empty();
+}
+
+GroupWaits::Sleeper::~Sleeper() {
+  const std::lock_guard lock(waits_.lock_.mutex);
+  std::erase(waits_.sleepers_, &looks_again_);
+}
+
 /// Hands over the member's result if it is there; true if it has it.
 Result<bool> GroupWaits::hands_over(const GroupedGradient& gradient, Handle handle) const {
   SentGroup& group = *gradient.group;
@@ -62,26 +72,49 @@ Clock::time_point GroupWaits::note_delay(const GroupedGradient& gradient, Handle
   return since + limit();
 }
 
-/// The reason that a group, which has not left, does not leave in `step`: nothing more is submitted there. Under the
-/// lock.
+/// Returns true if a group that has not left does not leave in `step`: nothing more is submitted there. Under the lock.
+bool GroupWaits::does_not_leave(const SentGroup& group, std::uint32_t step) const {
+  return step_.has_all_of(step) && !group.is_called();
+}
+
+/// The reason for that. Under the lock.
 Status GroupWaits::no_more(const SentGroup& group, std::uint32_t step) const {
   if (group.is_whole(step) && !step_.started().is_ok()) return step_.started();
   return group.incomplete(step, GroupTable::kHowToGoOn);
 }
 
-/// Waits until the group has left. Timeout; the failure of the job.
+/// The groups of all these do not leave. Whoever hears that takes the members' memory back, so their submissions are
+/// void. OK, if a device still reads some: the caller looks again. Under the lock.
+Status GroupWaits::withdraw(std::span<const Handle> handles, const Status& why) const {
+  for (const Handle handle : handles) {
+    const GroupedGradient& gradient = table_.at(GradientId(index_of(handle)));
+    const Result<bool> gathered = gradient.group->is_gathered(gradient.place);
+    if (!gathered || !*gathered) return gathered.status();
+  }
+  for (const Handle handle : handles) {
+    const GroupedGradient& gradient = table_.at(GradientId(index_of(handle)));
+    gradient.group->withdraw(gradient.place, step_of(handle));
+  }
+  lock_.changed->notify_all();
+  return why;
+}
+
+/// Waits until the group has left. Timeout; the failure of the job; InvalidArgument: the submission is void.
 Status GroupWaits::wait_until_whole(const GroupedGradient& gradient, Handle handle, double timeout_s) {
   const bool own = timeout_s >= 0 && timeout_s < timeout_s_;
   const std::uint32_t step = step_of(handle);
   const SentGroup& group = *gradient.group;
-  const auto may_go_on = [&] { return group.is_handed_over(gradient.place, step) || gradient.has_left(step); };
+  const auto is_void = [&] { return !group.submissions().knows(gradient.place, step); };
+  const auto may_go_on = [&] {
+    return is_void() || group.is_handed_over(gradient.place, step) || gradient.has_left(step);
+  };
   std::unique_lock lock(lock_.mutex);
-  if (may_go_on()) return Status::ok();
+  if (may_go_on()) return table_.of(handle).status();
   const Clock::time_point last = note_delay(gradient, handle, Clock::now());
   const Clock::time_point deadline = own ? std::min(last, after(Seconds(timeout_s))) : last;
   while (!lock_.changed->wait_until(lock, std::min(deadline, after(kLook)), may_go_on)) {
     if (closed_) return aborted("the session was closed");
-    if (step_.has_all_of(step)) return no_more(group, step);
+    if (does_not_leave(group, step)) return no_more(group, step);
     static_cast<void>(note_delay(gradient, handle, Clock::now()));
     const Status late = not_left(gradient, handle);
     lock.unlock();
@@ -91,7 +124,7 @@ Status GroupWaits::wait_until_whole(const GroupedGradient& gradient, Handle hand
     if (now >= deadline) return late;
     lock.lock();
   }
-  return Status::ok();
+  return is_void() && does_not_leave(group, step) ? no_more(group, step) : table_.of(handle).status();
 }
 
 Status GroupWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
@@ -171,7 +204,7 @@ bool GroupWaits::done(Handle handle) const {
 Status GroupWaits::look(std::span<const Handle> handles, Looked* looked, std::vector<Handle>* done) {
   looked->waiting.clear();
   looked->wholes.clear();
-  looked->copies = false;
+  looked->copies = looked->may_leave = false;
   looked->late = looked->no_more = Status::ok();
   looked->first_late = Clock::time_point::max();
   for (const Handle handle : handles) {
@@ -203,10 +236,11 @@ void GroupWaits::look_at_copy(const GroupedGradient& gradient, Handle handle, Lo
 
 /// The same for a handle whose group has not left.
 void GroupWaits::look_at_delay(const GroupedGradient& gradient, Handle handle, Looked* looked) const {
-  if (step_.has_all_of(step_of(handle))) {
+  if (does_not_leave(*gradient.group, step_of(handle))) {
     if (looked->no_more.is_ok()) looked->no_more = no_more(*gradient.group, step_of(handle));
     return;
   }
+  looked->may_leave = true;
   const Clock::time_point now = Clock::now(), last = note_delay(gradient, handle, now);
   looked->first_late = std::min(looked->first_late, last);
   if (now >= last && looked->late.is_ok()) looked->late = not_left(gradient, handle);
@@ -216,6 +250,7 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, Clock::time_point u
                             const std::atomic<bool>& interrupted, std::vector<Handle>* done) {
   thread_local Looked looked;  // keeps its memory, as does the next: this runs in every step
   thread_local std::vector<Handle> ended;
+  std::optional<Sleeper> sleeper;
   {
     std::unique_lock lock(lock_.mutex);
     CASYNC_RETURN_IF_ERROR(look(handles, &looked, done));
@@ -230,13 +265,22 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, Clock::time_point u
       return Status::ok();
     }
     if (looked.wholes.empty()) {  // the caller looks again when a group has started
-      if (!looked.no_more) return looked.no_more;
+      if (!looked.no_more && !looked.may_leave) {
+        const Status told = withdraw(handles, looked.no_more);
+        if (told) SessionLock::pause(lock);
+        return told;
+      }
       lock_.changed->wait_until(lock, std::min(until, after(kLook)), [&] { return interrupted.load(); });
       lock.unlock();
       return session_.submit({}, {});
     }
+    if (looked.may_leave || !looked.no_more) {  // or the step goes on
+      if (interrupted.load()) return Status::ok();
+      sleeper.emplace(*this);
+    }
   }
-  const Status status = session_.wait_any(looked.wholes, std::min(until, looked.first_late), interrupted, &ended);
+  const std::atomic<bool>& ends = sleeper ? sleeper->looks_again() : interrupted;
+  const Status status = session_.wait_any(looked.wholes, std::min(until, looked.first_late), ends, &ended);
   std::lock_guard lock(lock_.mutex);
   Status failed;
   for_each_ended(looked.wholes, ended, [&](std::size_t i) {

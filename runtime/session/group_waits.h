@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,15 +42,35 @@ class GroupWaits {
   Status hand_over_all(std::unique_lock<std::mutex>& lock);
   /// Ends waits for groups that have not left, with Aborted. Returns false if that has been done. Under the lock.
   bool close();
+  /// Lets waits for any look again that have groups which had not left, and sleep in the wrapped session: it has to be
+  /// nudged if this returns true. Under the lock.
+  bool wake();
 
  private:
   /// Some handles as wait_any() finds them.
   struct Looked {
     std::vector<Handle> waiting, wholes;  ///< handles whose submissions have left; the wrapped session's of these
     bool copies = false;                  ///< a device copies some result
-    Status late, no_more;  ///< a group has not left, or a copy not ended, by the session's limit; and never leaves
+    bool may_leave = false;               ///< some group may leave
+    Status late, no_more;  ///< a group has not left, or a copy not ended, by the session's limit; and does not leave
     /// The first moment at which one that has not left ends the job.
     Clock::time_point first_late = Clock::time_point::max();
+  };
+
+  /// A wait for any that sleeps in the wrapped session, and looks again if somebody says so.
+  class Sleeper {
+   public:
+    /// Under the lock, which the destructor takes.
+    explicit Sleeper(GroupWaits& waits) : waits_(waits) { waits_.sleepers_.push_back(&looks_again_); }
+    ~Sleeper();
+    Sleeper(const Sleeper&) = delete;
+    Sleeper& operator=(const Sleeper&) = delete;
+
+    const std::atomic<bool>& looks_again() const { return looks_again_; }
+
+   private:
+    GroupWaits& waits_;
+    std::atomic<bool> looks_again_{false};
   };
 
   Clock::duration limit() const { return std::chrono::duration_cast<Clock::duration>(Seconds(timeout_s_)); }
@@ -58,7 +79,9 @@ class GroupWaits {
   void look_at_delay(const GroupedGradient& gradient, Handle handle, Looked* looked) const;
   void look_at_copy(const GroupedGradient& gradient, Handle handle, Looked* looked) const;
   Clock::time_point note_delay(const GroupedGradient& gradient, Handle handle, Clock::time_point now) const;
+  bool does_not_leave(const SentGroup& group, std::uint32_t step) const;
   Status no_more(const SentGroup& group, std::uint32_t step) const;
+  Status withdraw(std::span<const Handle> handles, const Status& why) const;
   Status wait_for(Handle handle, double timeout_s, Waiter waiter);
   Status wait_until_whole(const GroupedGradient& gradient, Handle handle, double timeout_s);
   Status take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock);
@@ -69,7 +92,8 @@ class GroupWaits {
   const GroupTable& table_;
   RunRecord* const record_;
   const double timeout_s_;
-  bool closed_ = false;  ///< under the lock
+  bool closed_ = false;                       ///< under the lock, as is the next
+  std::vector<std::atomic<bool>*> sleepers_;  ///< those that sleep now: their looks_again_
 };
 
 }  // namespace casync::runtime

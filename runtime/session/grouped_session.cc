@@ -34,9 +34,12 @@ GroupedSession::~GroupedSession() {
     lock_.leave_to_threads();
     table_.leave_to_threads();
     static_cast<void>(record_.release());  // with events of the parent's device
-  } else {
-    static_cast<void>(close());
+    return;
   }
+  static_cast<void>(close());
+  if (!holds_memory()) return;
+  table_.leave_to_threads();
+  static_cast<void>(record_.release());
 }
 
 Result<GradientId> GroupedSession::declare(const GradientSpec& gradient) {
@@ -94,8 +97,14 @@ Status GroupedSession::submit(std::span<const Submission> submissions, std::span
     handles[i] = handle_of(step_.number(), submissions[i].gradient);
     table_.submitted(submissions[i].gradient, step_.number());
   }
-  lock_.changed->notify_all();
+  tell_waits();
   return Status::ok();
+}
+
+/// Something has left for the wrapped session. Under the lock.
+void GroupedSession::tell_waits() {
+  lock_.changed->notify_all();
+  if (waits_.wake()) session_->nudge();
 }
 
 Status GroupedSession::start_open_groups() {
@@ -104,13 +113,14 @@ Status GroupedSession::start_open_groups() {
   {
     std::lock_guard lock(lock_.mutex);
     closed = table_.close_open(step_.number(), &starts_);
+    if (!starts_.empty()) step_.submits();
   }
   if (starts_.empty()) return closed;
   started_.resize(starts_.size());
   CASYNC_RETURN_IF_ERROR(session_->submit(starts_, started_));
   std::lock_guard lock(lock_.mutex);
   table_.left(step_.number());
-  lock_.changed->notify_all();
+  tell_waits();
   return closed;
 }
 
@@ -196,7 +206,15 @@ Status GroupedSession::load_state(const SessionState& state) {
   CASYNC_RETURN_IF_ERROR(session_->load_state(*whole));
   table_.forget();
   step_.go_to(state.step);
-  return Status::ok();
+  return table_.close_in(state);
+}
+
+void GroupedSession::nudge() {
+  if (!forked()) {
+    std::lock_guard lock(lock_.mutex);
+    static_cast<void>(waits_.wake());
+  }
+  WrappingSession::nudge();
 }
 
 void GroupedSession::abort(const std::string& reason) {
@@ -206,11 +224,12 @@ void GroupedSession::abort(const std::string& reason) {
 
 Status GroupedSession::close() {
   if (forked()) return session_->close();
-  Status part;
+  Status part, served;
   {
     std::lock_guard lock(lock_.mutex);
     if (!waits_.close()) return session_->close();
     part = table_.check_whole(step_.number(), "");
+    if (step_.is_asynchronous()) served = table_.close_declared();  // the others wait for the groups of this rank, too
     if (record_) paces_->set_own(record_->pace());
     lock_.changed->notify_all();
   }
@@ -219,7 +238,8 @@ Status GroupedSession::close() {
     std::lock_guard lock(lock_.mutex);
     record_->write(paces_->others());
   }
-  return closed.is_ok() && !part.is_ok() ? aborted("the session was closed in " + part.message()) : closed;
+  if (!closed) return closed;
+  return part ? served : aborted("the session was closed in " + part.message());
 }
 
 }  // namespace casync::runtime

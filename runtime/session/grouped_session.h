@@ -24,7 +24,9 @@ namespace casync::runtime {
 /// streams write.
 ///
 /// A group has the members that have been declared when all that the plan names are, or at the end of the submissions
-/// of the first step in which one was submitted, whichever is first; later ones are refused.
+/// of the first step in which one was submitted, or when a state of it is loaded, whichever is first; later ones are
+/// refused. An asynchronous rank that closes without such a step has its groups by then, because the others wait for
+/// what it has declared.
 class GroupedSession final : public WrappingSession {
  public:
   /// `device`, `plan`, `timeout_s` and `record_directory`: those that the session was opened with. `ranks` and
@@ -38,12 +40,14 @@ class GroupedSession final : public WrappingSession {
   Result<GradientId> declare(const GradientSpec& gradient) override;
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
   /// Timeout, besides: the group's other members have not all been submitted; names the first. InvalidArgument: and no
-  /// more are, by end_submissions(). Or the reason that this could not send the group. wait_any() says the same, once
-  /// all others have ended.
+  /// more are, by end_submissions(). Or the reason that this could not send the group. wait_any(), in which completions
+  /// are waited for, says the same once all others have ended: these submissions are void then, and their memory is the
+  /// program's.
   Status wait(Handle handle, double timeout_s, Waiter waiter) override;
   bool done(Handle handle) const override { return !forked() && waits_.done(handle); }
   Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>& interrupted,
                   std::vector<Handle>* done) override;
+  void nudge() override;
   Status note_exposed(Handle handle, double seconds) override;
   /// InvalidArgument, besides: of a group only some members have been submitted; the step goes on, and waits for these
   /// end as after end_submissions().
@@ -60,6 +64,7 @@ class GroupedSession final : public WrappingSession {
   /// Closes the groups that a step's submissions have left open, and starts those that are whole. Errors: as declare()
   /// and submit(); the groups that can go have gone.
   Status start_open_groups();
+  void tell_waits();
 
   std::mutex submit_mutex_;  ///< one at a time submits, ends a step or loads a state; taken ahead of lock_
   const std::shared_ptr<RankPaces> paces_;

@@ -17,6 +17,8 @@ class GroupedStep {
   explicit GroupedStep(const SyncMode& mode) : mode_(mode) {}
 
   std::uint32_t number() const { return number_; }
+  /// Returns true if ranks answer each other until all have ended their steps.
+  bool is_asynchronous() const { return mode_.is_asynchronous(); }
   /// The values that ranks exchange in it.
   Exchanged exchanged() const { return is_consensus_ ? Exchanged::kParameters : exchanged_in(mode_, number_); }
   /// InvalidArgument: nothing may be submitted in this step.

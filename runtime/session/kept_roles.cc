@@ -58,16 +58,6 @@ bool may_change_roles(const GradientRun& run, const GradientState& state) {
   return keeps_residual_alone(run) && !run.asynchronous && state.residual.size() == run.elements;
 }
 
-/// Null: all ranges lie within the gradient.
-const Range* range_outside(const GradientState& state, Elements elements) {
-  for (const std::vector<Range>* ranges : {&state.owned, &state.sent}) {
-    for (const Range& range : *ranges) {
-      if (range.first > elements || range.count > elements - range.first) return &range;
-    }
-  }
-  return nullptr;
-}
-
 Status refuse_roles(const GradientRun& run, const std::string& why) {
   return invalid_argument("gradient " + run.spec.name + ": " + why);
 }
@@ -80,6 +70,20 @@ Status refuse_owners(const GradientRun& run, const std::string& why) {
 }
 
 }  // namespace
+
+const Range* range_outside(const GradientState& state, Elements elements) {
+  for (const std::vector<Range>* ranges : {&state.owned, &state.sent}) {
+    for (const Range& range : *ranges) {
+      if (range.first > elements || range.count > elements - range.first) return &range;
+    }
+  }
+  return nullptr;
+}
+
+std::string text_of_outside(const Range& range, Elements elements) {
+  return "its state names " + std::to_string(range.count) + " elements from " + std::to_string(range.first) +
+         " on, it has " + std::to_string(elements) + ": this state is damaged";
+}
 
 KeptRoles roles_of(const GradientRun& run) {
   KeptRoles roles;
@@ -118,9 +122,7 @@ Status check_roles(const GradientRun& run, const GradientState& state, ReduceOp 
                                  std::string(name_of(op)) + ": open the session with that one, or " + kBeginAnew);
   }
   if (const Range* const outside = range_outside(state, run.elements)) {
-    return refuse_roles(run, "its state names " + std::to_string(outside->count) + " elements from " +
-                                 std::to_string(outside->first) + " on, it has " + std::to_string(run.elements) +
-                                 ": this state is damaged");
+    return refuse_roles(run, text_of_outside(*outside, run.elements));
   }
   if (!has_other_roles(run, state)) return Status::ok();
   if (!may_change_roles(run, state)) {

@@ -5,9 +5,11 @@
 // come from a run with others.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "base/units.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/session/session.h"
 
@@ -25,6 +27,11 @@ struct KeptRoles {
 /// Empty where no role says how much counts: codecs of rounds, and gossip's copies. Of asynchronous ranks the
 /// partitions that this one owns, in the order in which its state has their sums.
 KeptRoles roles_of(const GradientRun& run);
+
+/// A range of the state that is not within so many elements; null: all are.
+const GradientState::Range* range_outside(const GradientState& state, Elements elements);
+/// The words for an error about such a range.
+std::string text_of_outside(const GradientState::Range& range, Elements elements);
 
 /// Returns true if the run keeps nothing but the values that were not sent.
 bool keeps_residual_alone(const GradientRun& run);

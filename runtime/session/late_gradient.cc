@@ -29,7 +29,7 @@ Status LateGradient::take(const Submission& submission, std::uint32_t step) {
 Status LateGradient::hand_over() {
   if (handed_over_) return Status::ok();
   CASYNC_RETURN_IF_ERROR(memory_->exchange(slot_index()));
-  slots_[slot_index()] = {steps_, std::nullopt};
+  slots_[slot_index()] = {steps_, std::nullopt, true};
   handed_over_ = true;
   handed_over_at_ = Clock::now();
   return Status::ok();
@@ -69,6 +69,7 @@ Status LateGradient::save(SessionState& state) const {
 Status LateGradient::load(std::uint32_t place, const GradientState& late) {
   std::vector<std::byte> result(spec_.bytes());
   compll::from_float32(late.residual.data(), late.residual.size(), spec_.dtype, result.data());
+  slots_[next_slot(place)].is_finite = is_finite(late);
   return memory_->write(next_slot(place), result);
 }
 

@@ -42,6 +42,8 @@ class LateGradient {
 
   /// The result of the last submission is there when so many steps are reduced.
   std::uint32_t due() const { return slots_[slot_index()].steps; }
+  /// Returns false if that result was loaded and is not finite.
+  bool loaded_is_finite() const { return slots_[slot_index()].is_finite; }
   /// The reduction that makes this result, once it has begun, as long as it is not handed over.
   const std::optional<Handle>& reduction() const { return slots_[slot_index()].reduction; }
   /// Puts the result, which is there, into the memory of the last submission, and that one's elements into the slot.
@@ -71,6 +73,7 @@ class LateGradient {
   struct Slot {
     std::uint32_t steps = 0;          ///< 1 + the step of the submission in it; 0: none, or a result that was loaded
     std::optional<Handle> reduction;  ///< of that submission, once it has begun
+    bool is_finite = true;            ///< a result that was loaded
   };
 
   /// The slot of the last submission: until that is handed over, with the result for it.

@@ -56,7 +56,8 @@ class LateGradients {
   Status save(SessionState& state) const;
   /// Forgets all submissions and results.
   Status forget();
-  /// Leaves the device's memory and streams to the process that has the device: this one is a forked child.
+  /// Leaves the memory and the device's streams to who uses them: to the process that has the device, if this one is a
+  /// forked child, or to threads that have not ended.
   void leave_to_threads();
 
  private:

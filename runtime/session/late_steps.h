@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,14 +37,19 @@ class LateSteps {
   /// The next step is reduced.
   void reduce(StepResult result);
 
-  /// The step `place` steps after the one under way gets a loaded result that is not finite.
-  void note_not_finite(std::uint32_t place, const std::string& gradient);
+  /// The step under way gets a gradient's result of `step`. A gradient that was left out meanwhile gets an older one
+  /// than the others: the step under way is then not finite if that step was not.
+  void gets(std::uint32_t step, const std::string& gradient);
+  /// It gets a loaded result that is not finite.
+  void note_not_finite(const std::string& gradient);
   /// Goes on with `step`: a state was loaded.
   void go_to(std::uint32_t step);
 
  private:
   const std::uint32_t staleness_;
-  std::vector<StepResult> results_;  ///< of the step that is reduced, or that gets it: modulo their number
+  std::vector<StepResult> results_;     ///< of the step that is reduced, or that gets it: modulo their number
+  std::set<std::uint32_t> not_finite_;  ///< reduced steps
+  StepResult noted_;                    ///< what note_not_finite() has noted of the step under way
   std::uint32_t number_ = 0;
   std::uint32_t begun_ = 0;
   std::uint32_t reduced_ = 0;

@@ -28,13 +28,12 @@ void LoadedResults::load(const SessionState& state) {
   }
 }
 
-Status LoadedResults::give(LateGradient& gradient, LateSteps& steps) {
+Status LoadedResults::give(LateGradient& gradient) {
   const GradientSpec& spec = gradient.spec();
   for (std::uint32_t place = 0; place < staleness_; ++place) {
     const auto late = results_.find(late_name(spec.name, staleness_, place));
     if (late == results_.end()) continue;
     CASYNC_RETURN_IF_ERROR(check_size(spec, late->second));
-    if (!is_finite(late->second)) steps.note_not_finite(place, spec.name);
     CASYNC_RETURN_IF_ERROR(gradient.load(place, late->second));
     results_.erase(late);
   }

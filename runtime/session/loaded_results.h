@@ -8,7 +8,6 @@
 #include "base/status.h"
 #include "runtime/session/late_gradient.h"
 #include "runtime/session/late_gradients.h"
-#include "runtime/session/late_steps.h"
 #include "runtime/session/session.h"
 
 namespace casync::runtime {
@@ -23,9 +22,8 @@ class LoadedResults {
   Status check(const SessionState& state, const LateGradients& gradients) const;
   /// Has those of `state`, and no others.
   void load(const SessionState& state);
-  /// Gives a gradient without submissions its results. Those that are not finite are noted for the steps that get them.
-  /// InvalidArgument: not of its size. Unavailable: as LateMemory.
-  Status give(LateGradient& gradient, LateSteps& steps);
+  /// Gives a gradient without submissions its results. InvalidArgument: not of its size. Unavailable: as LateMemory.
+  Status give(LateGradient& gradient);
   /// Adds those that no gradient has taken to `state`.
   void save(SessionState& state) const { state.gradients.insert(results_.begin(), results_.end()); }
 

@@ -26,6 +26,12 @@ void MemberSubmissions::add(std::size_t place, std::uint32_t step) {
   steps_ = step + 1;
 }
 
+void MemberSubmissions::remove(std::size_t place, std::uint32_t step) {
+  if (!is_in(place, step)) return;
+  submitted_ = count_in(step) - 1;
+  places_[place].steps = step;
+}
+
 void MemberSubmissions::forget() {
   steps_ = 0;
   submitted_ = 0;

@@ -23,6 +23,8 @@ class MemberSubmissions {
   std::size_t join(std::uint32_t step, std::uint64_t call);
   /// The member has been submitted in `step`.
   void add(std::size_t place, std::uint32_t step);
+  /// That is taken back: `step` is the one under way.
+  void remove(std::size_t place, std::uint32_t step);
 
   /// The number of members that have been submitted in `step`.
   std::size_t count_in(std::uint32_t step) const { return steps_ == step + 1 ? submitted_ : 0; }

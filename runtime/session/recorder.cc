@@ -34,8 +34,9 @@ Recorder::Moments& Recorder::moments(std::size_t gradient) {
 }
 
 void Recorder::submitted(std::size_t gradient, Clock::time_point now) {
-  moments(gradient).ready = program_seconds(now);
-  ++count_;
+  Moments& own = moments(gradient);
+  if (std::isnan(own.ready)) ++count_;  // or a call that was refused is made again
+  own.ready = program_seconds(now);
 }
 
 void Recorder::needs(std::size_t gradient, Clock::time_point now) {

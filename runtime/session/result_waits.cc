@@ -55,7 +55,7 @@ Status ResultWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
     if (!known) return known.status();
     const std::uint32_t index = index_of(handle);
     since = tables_.submissions.since(index);
-    last = tables_.submissions.waited_since(index, now) + timeout();
+    last = tables_.submissions.waited_since(index, step_of(handle), now) + timeout();
     recorded = waiter == Waiter::kProgram && record_.waits(index);
   }
   const bool own = timeout_s >= 0 && timeout_s < parts_.options.timeout_s;
@@ -81,7 +81,7 @@ Result<ResultWaits::Earliest> ResultWaits::begin(std::span<const Handle> handles
     const Result<GradientRun*> run = tables_.run_of(handle);
     if (!run) return run.status();
     awaited->push_back({*run, step_of(handle)});
-    const Clock::time_point last = tables_.submissions.waited_since(index_of(handle), now) + timeout();
+    const Clock::time_point last = tables_.submissions.waited_since(index_of(handle), step_of(handle), now) + timeout();
     if (last < earliest.last) earliest = {handle, last};
   }
   return earliest;

@@ -75,6 +75,18 @@ void SentGroup::submitted(std::size_t place, std::uint32_t step) {
   if (id_ && is_whole(step)) left(step);
 }
 
+bool SentGroup::is_called() const { return std::find(taken_.begin(), taken_.end(), true) != taken_.end(); }
+
+void SentGroup::withdraw(std::size_t place, std::uint32_t step) {
+  submissions_.remove(place, step);
+  handed_over_[place] = true;
+  memory_->take_back(place);
+}
+
+Result<bool> SentGroup::is_gathered(std::size_t place) const {
+  return id_ ? memory_->is_handed_over(place) : Result<bool>(true);
+}
+
 std::string SentGroup::missing(std::uint32_t step) const {
   std::string first;
   std::size_t count = 0;

@@ -59,6 +59,13 @@ class SentGroup {
   void take_back(std::size_t place);
   /// The wrapped session has taken the call that submits a member in `step`; with the last member, the group.
   void submitted(std::size_t place, std::uint32_t step);
+  /// Returns true if a call is under way that submits some member.
+  bool is_called() const;
+  /// Makes the submission of a member in `step` void, as the group does not leave with it: its memory is the program's,
+  /// and it may be submitted again.
+  void withdraw(std::size_t place, std::uint32_t step);
+  /// Returns true if no device reads the member's memory.
+  Result<bool> is_gathered(std::size_t place) const;
   /// Returns true if all members have been submitted in `step`.
   bool is_whole(std::uint32_t step) const { return submissions_.count_in(step) == members_.declared(); }
   /// "`c`", or "`c` and 2 more": the members that are missing in `step`, also those that were never declared while the

@@ -263,4 +263,8 @@ Status SessionImpl::close() {
   return *status;
 }
 
+bool SessionImpl::holds_memory() const {
+  return !forked() && (departure_.is_abandoned() || parts_.executor->holds_memory());
+}
+
 }  // namespace casync::runtime

@@ -222,6 +222,10 @@ class Session {
   /// Aborted: gradients were still under way. PeerFailure: a rank died meanwhile. Timeout: a task that was begun has
   /// not ended after timeout_s; its thread goes on, and the gradients' memory is still in use.
   virtual Status close() = 0;
+
+  /// After close(): returns true if a thread or the network may still use the gradients' memory, as the session's
+  /// failure or close() has said. Whoever owns that memory keeps it then.
+  virtual bool holds_memory() const { return false; }
 };
 
 /// As one JSON object with the fields' names.

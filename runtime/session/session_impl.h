@@ -53,6 +53,7 @@ class SessionImpl final : public Session {
   Status load_state(const SessionState& state) override;
   void abort(const std::string& reason) override;
   Status close() override;
+  bool holds_memory() const override;
 
  private:
   SessionImpl(const SessionOptions& options, Launch launch, Plan plan, std::unique_ptr<Device> device);

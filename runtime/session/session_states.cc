@@ -2,6 +2,7 @@
 #include "runtime/session/session_states.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
@@ -114,6 +115,10 @@ Status SessionStates::check_together(const std::string& what) const {
 Status SessionStates::check(const SessionState& state) const {
   if (!parts_.executor->waits().idle()) return invalid_argument("a step is under way: end it, then load a state");
   CASYNC_RETURN_IF_ERROR(check_together("load a state"));
+  if (state.step == std::numeric_limits<std::uint32_t>::max()) {
+    return invalid_argument("the state is of step " + std::to_string(state.step) +
+                            ", which has no next one: this state is damaged");
+  }
   const Launch& here = parts_.launch;
   if (state.ranks != here.ranks || state.rank != here.rank) {
     return invalid_argument("this is the state of rank " + std::to_string(state.rank) + " of " +

@@ -55,7 +55,8 @@ Status Submissions::check_all() const {
   return Status::ok();
 }
 
-Clock::time_point Submissions::waited_since(std::size_t gradient, Clock::time_point now) {
+Clock::time_point Submissions::waited_since(std::size_t gradient, std::uint32_t step, Clock::time_point now) {
+  if (submitted_[gradient].steps != step + 1) return now;
   Clock::time_point& since = submitted_[gradient].waited_since;
   if (since == Clock::time_point{}) since = now;
   return since;

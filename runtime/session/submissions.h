@@ -41,8 +41,9 @@ class Submissions {
   /// Returns true if it was submitted in `step` or later.
   bool reached(std::size_t gradient, std::uint32_t step) const { return submitted_[gradient].steps > step; }
   Clock::time_point since(std::size_t gradient) const { return submitted_[gradient].since; }
-  /// Somebody waits for it now. Returns when somebody first did.
-  Clock::time_point waited_since(std::size_t gradient, Clock::time_point now);
+  /// Somebody waits for its submission of `step` now. Returns when somebody first did; now, if that is not the last
+  /// one.
+  Clock::time_point waited_since(std::size_t gradient, std::uint32_t step, Clock::time_point now);
   /// Forgets all: a state was loaded.
   void forget();
 

@@ -74,7 +74,9 @@ TEST_CASE("waiters: an end without a failure is Aborted, and says if memory is s
   for (const std::string unsettled : {"", "the device works on"}) {
     Waiters waiters;
     CHECK(waiters.close());
+    CHECK_FALSE(waiters.holds_memory());
     waiters.end({}, unsettled);
+    CHECK(waiters.holds_memory() == !unsettled.empty());
     const std::string more = unsettled.empty() ? "" : "; the device works on: the gradients' memory is still in use";
     CHECK(waiters.failure().text() == closed + more);
   }

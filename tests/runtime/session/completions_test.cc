@@ -57,6 +57,30 @@ class WaitingSession final : public LoneSession {
   std::atomic<bool> waits_{false}, go_on_{false};
 };
 
+/// A session in which the first handle is done at once, and the others fail once they are let go.
+class FirstDone final : public LoneSession {
+ public:
+  static constexpr Handle kFirst{1};
+
+  Status wait_any(std::span<const Handle> handles, Clock::time_point, const std::atomic<bool>&,
+                  std::vector<Handle>* done) override {
+    done->clear();
+    if (handles.front() == kFirst) {
+      done->push_back(kFirst);
+      return Status::ok();
+    }
+    go_on_.wait(false);
+    return aborted("let go");
+  }
+  void let_go() {
+    go_on_ = true;
+    go_on_.notify_all();
+  }
+
+ private:
+  std::atomic<bool> go_on_{false};
+};
+
 /// Submits one gradient; the future holds what its completion was given.
 std::future<Status> start(Session& session, Completions& completions, GradientId id, std::vector<float>& values) {
   auto told = std::make_shared<std::promise<Status>>();
@@ -152,6 +176,24 @@ TEST_CASE("completions: one that does not return ends the waits for it at their 
     return session.step() ? std::string() : std::string("no end of the step");
   });
   CHECK(complaints == "");
+}
+
+TEST_CASE("completions: drain() waits for those that were added, and not for later ones") {
+  FirstDone session;
+  Completions completions(session);
+  std::atomic<int> told{0};
+  const auto count = [&](Handle, const Status&) { ++told; };
+  REQUIRE(completions.prepare(2).is_ok());
+  completions.add(FirstDone::kFirst, count);
+  const std::uint64_t first = completions.added();
+  CHECK(first == 1);
+  completions.add(Handle{2}, count);  // of the next step, whose gradients others have not submitted
+  CHECK(completions.drain(first, after(Seconds(20))).is_ok());
+  CHECK(told == 1);
+  CHECK(completions.drain(after(Seconds(0))).code() == StatusCode::kTimeout);
+  session.let_go();
+  CHECK(completions.drain(after(Seconds(20))).is_ok());
+  CHECK(told == 2);
 }
 
 TEST_CASE("completions: a job that ends tells each of them why") {

@@ -51,6 +51,7 @@ TEST_CASE("current step: its transitions are those of the table in docs/threads.
       {{}, "not begun, together", Event::kEnd, "not begun, together"},
       {{Event::kSubmit}, "begun", Event::kSubmit, "begun"},
       {{Event::kSubmit}, "begun", Event::kEnd, "not begun"},
+      {{Event::kSubmit}, "begun", Event::kLoad, "not begun, together"},
       {{Event::kSubmit, Event::kEnd}, "not begun", Event::kSubmit, "begun"},
       {{Event::kSubmit, Event::kEnd}, "not begun", Event::kConsensus, "consensus, not begun"},
       {{Event::kSubmit, Event::kEnd}, "not begun", Event::kEnd, "not begun"},

@@ -66,8 +66,8 @@ TEST_CASE("group members: a declaration that does not fit is refused, with the r
   it.members.close();
   CHECK(it.members.check(0, spec("a", 1, 4)).text() == "OK");
   CHECK(it.members.check(1, spec("b", 2)).text() ==
-        "InvalidArgument: gradient b: group g has been sent without it: declare all of a group by the end of the "
-        "first step");
+        "InvalidArgument: gradient b: group g has been sent, or its state was loaded, without it: declare all of a "
+        "group ahead of its state and by the end of the first step");
 }
 
 TEST_CASE("group members: a state that has one where none is declared is refused") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -37,10 +39,11 @@ class Noting final : public LoneSession {
     return Status::ok();
   }
   bool done(Handle) const override { return is_done; }
-  Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>&,
+  Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>& interrupted,
                   std::vector<Handle>* done) override {
     asked_until = until;
     asked.insert(asked.end(), handles.begin(), handles.end());
+    if (meanwhile) meanwhile(interrupted);
     done->clear();
     if (is_done) done->assign(handles.begin(), handles.end());
     return Status::ok();
@@ -53,7 +56,8 @@ class Noting final : public LoneSession {
 
   std::vector<std::string> declared;
   std::vector<Handle> asked;
-  Clock::time_point asked_until;  ///< by the last wait for any
+  Clock::time_point asked_until;                                        ///< by the last wait for any
+  std::function<void(const std::atomic<bool>& interrupted)> meanwhile;  ///< while somebody sleeps in wait_any()
   bool is_done = false;
   Status failed;
   std::string aborted_with;

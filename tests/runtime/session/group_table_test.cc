@@ -74,6 +74,32 @@ TEST_CASE("group table: a group with some members of a step only is named") {
   CHECK(it.table.check_whole(0, ".").text() == "OK");
 }
 
+TEST_CASE("group table: a group that waits for members that may be declared has not left with those that there are") {
+  Table it;
+  it.add("b");
+  Values b = {3, 4};
+  it.submit(0, b);
+  CHECK(
+      it.table.check_whole(0, ": end the step").text() ==
+      "InvalidArgument: step 0: group `g` has not been submitted without `a`, which was never declared: end the step");
+  std::vector<Submission> whole;
+  REQUIRE(it.table.close_open(0, &whole));
+  it.table.left(0);
+  CHECK(it.table.check_whole(0, ".").text() == "OK");
+}
+
+TEST_CASE("group table: a rank that submits nothing closes the groups that it has members of") {
+  Table it;
+  REQUIRE(it.table.close_declared());
+  CHECK(it.session.declared.empty());
+  it.add("b");
+  REQUIRE(it.table.close_declared());
+  CHECK(it.session.declared == std::vector<std::string>{"g"});
+  REQUIRE(it.table.close_declared());
+  CHECK(it.session.declared.size() == 1);
+  CHECK_FALSE(it.table.declare(spec("a")));
+}
+
 TEST_CASE("group table: at the end of a step's submissions a group has the members that there are") {
   Table it;
   it.add("b");
@@ -86,7 +112,8 @@ TEST_CASE("group table: at the end of a step's submissions a group has the membe
   REQUIRE(it.table.close_open(0, &whole));
   REQUIRE(whole.size() == 1);
   CHECK(values_of(whole[0]) == Values{3, 4});
-  CHECK_THAT(it.table.declare(spec("a")).status().text(), Catch::Contains("group g has been sent without it"));
+  CHECK_THAT(it.table.declare(spec("a")).status().text(),
+             Catch::Contains("group g has been sent, or its state was loaded, without it"));
   CHECK_FALSE(it.table.at(GradientId(0)).has_left(0));
   REQUIRE(it.table.close_open(0, &whole));
   CHECK(whole.size() == 2);  // the session has refused it
@@ -132,6 +159,36 @@ TEST_CASE("group table: states have the members, and a result that is not finite
   CHECK(other.first_non_finite == "alone");
 }
 
+TEST_CASE("group table: a state closes the groups that it has, and none if it is refused") {
+  SessionState state;
+  Table it;
+  it.add("b");
+  SECTION("refused") {
+    state.gradients["b"] = {"elements 0 to 2 of 4 in group g: int4", {1, 2}};
+    CHECK_THAT(it.table.join(state).status().text(),
+               Catch::Contains("gradient b: the state is of elements 0 to 2 of 4 in group g"));
+    CHECK(it.session.declared.empty());
+    it.add("a");
+    CHECK(it.session.declared == std::vector<std::string>{"g"});
+  }
+  SECTION("of other gradients") {
+    state.gradients["alone"] = {"int4", {1, 2}};
+    REQUIRE(it.table.join(state));
+    REQUIRE(it.table.close_in(state));
+    CHECK(it.session.declared.empty());
+    it.add("a");
+  }
+  SECTION("of the members that there are") {
+    state.gradients["b"] = {"elements 0 to 2 of 2 in group g: int4", {1, 2}};
+    const Result<SessionState> joined = it.table.join(state);
+    REQUIRE(joined);
+    CHECK(joined->gradients.at("g").residual == Values{1, 2});
+    REQUIRE(it.table.close_in(state));
+    CHECK(it.session.declared == std::vector<std::string>{"g"});
+    CHECK_FALSE(it.table.declare(spec("a")));
+  }
+}
+
 TEST_CASE("group table: the end of a state that is not so many floats of each element is in the first member's part") {
   Table it;
   for (const char* name : {"a", "b"}) it.add(name);
@@ -147,6 +204,22 @@ TEST_CASE("group table: the end of a state that is not so many floats of each el
     state.gradients.at("a").residual.resize(all.size() / 4 * 2 + 4);
     CHECK_THAT(it.table.join(state).status().text(),
                Catch::Contains("gradient a: its state does not belong to those of the others in group g"));
+  }
+}
+
+TEST_CASE("group table: a state whose part names elements of another member is refused by its name") {
+  Table it;
+  for (const char* name : {"a", "b"}) it.add(name);
+  constexpr Elements kMany = Elements{0} - 1;
+  using Range = GradientState::Range;
+  for (const Range& range : {Range{1, 2}, Range{0, kMany}, Range{kMany, 1}}) {
+    SessionState state;
+    state.gradients["g"] = {"int4", {1, 2, 3, 4}};
+    it.table.split(state);
+    state.gradients.at("b").sent.push_back(range);
+    CHECK(it.table.join(state).status().text() ==
+          "InvalidArgument: gradient b: its state names " + std::to_string(range.count) + " elements from " +
+              std::to_string(range.first) + " on, it has 2: this state is damaged");
   }
 }
 

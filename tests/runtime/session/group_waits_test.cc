@@ -179,6 +179,60 @@ TEST_CASE("group waits: a wait for any says that a group does not leave once not
   CHECK(it.session.aborted_with.empty());
 }
 
+TEST_CASE("group waits: a wait for any that sleeps looks again when a group has left that it waits for, too") {
+  Waiting it;
+  const Handle both[] = {it.of_a, it.of_alone};
+  bool slept = false;
+  const auto wake = [&] {
+    std::lock_guard lock(it.lock.mutex);
+    return it.waits.wake();
+  };
+  it.session.meanwhile = [&](const std::atomic<bool>& interrupted) {
+    slept = true;
+    CHECK_FALSE(interrupted.load());
+    it.reduce({5, 6, 7, 8});
+    CHECK(wake());
+    CHECK(interrupted.load());
+  };
+  CHECK_FALSE(wake());
+  CHECK(it.wait_any_of(both) == "waits");
+  CHECK(slept);
+  CHECK_FALSE(wake());
+  it.session.meanwhile = [&](const std::atomic<bool>&) { CHECK_FALSE(wake()); };  // all have left
+  CHECK(it.wait_any_of(both) == "waits");
+  it.session.is_done = true;
+  CHECK(it.wait_any() == "done");
+  Waiting stopped;
+  CHECK(stopped.wait_any_of(both, true) == "waits");
+  CHECK(stopped.session.asked.empty());
+}
+
+TEST_CASE("group waits: a submission that a wait for any gives up is void, and its memory the program's") {
+  Waiting it;
+  it.step.end_submissions(Status::ok());
+  SECTION("while a call submits more of the group it is not given up") {
+    REQUIRE(it.check({2}) == "OK");
+    REQUIRE(it.take(2, it.b));
+    CHECK(it.wait_any() == "waits");
+    it.table.submitted(GradientId(2), 0);
+    it.session.is_done = true;
+    CHECK(it.wait_any() == "done");
+  }
+  SECTION("it is submitted again, with the others") {
+    CHECK_THAT(it.wait_any(), Catch::Contains("has not been submitted without `b`"));
+    CHECK(it.wait(-1).text() == "InvalidArgument: a handle that no submission gave");
+    CHECK(it.table.check_whole(0, "").is_ok());
+    CHECK_FALSE(it.submit(2, it.b));
+    Values again = {3, 3};
+    const std::optional<Submission> whole = it.submit(0, again);
+    REQUIRE(whole);
+    CHECK(casync::test::values_of(*whole) == Values{3, 3, 2, 2});
+    it.session.is_done = true;
+    CHECK(it.waits.done(it.of_a));
+    CHECK(it.a == Values{1, 1});
+  }
+}
+
 TEST_CASE("group waits: a group that could not be sent at the end of the submissions says why") {
   Table all;
   all.add("a");

@@ -59,8 +59,28 @@ TEST_CASE("late steps: a loaded result that is not finite is told by the step th
   steps.go_to(7);
   CHECK(steps.number() == 7);
   CHECK(steps.are_all_reduced());
-  for (const char* name : {"b", "a", "c"}) steps.note_not_finite(1, name);
   CHECK(text_of(steps.end()) == "step 7");
+  for (const char* name : {"b", "a", "c"}) steps.note_not_finite(name);
   CHECK(text_of(steps.end()) == "step 8: a");
   CHECK(text_of(steps.end()) == "step 9");
+  steps.gets(0, "forgotten, too");
+  steps.reduce(not_finite("b"));
+  steps.note_not_finite("c");
+  CHECK(text_of(steps.end()) == "step 10: b");
+}
+
+TEST_CASE(
+    "late steps: a gradient that was left out may get a result of a step that was not finite, later than others") {
+  LateSteps steps(1);
+  steps.end();
+  steps.reduce(not_finite("a"));
+  CHECK(text_of(steps.end()) == "step 1: a");
+  steps.reduce({});
+  steps.gets(1, "b");
+  CHECK(text_of(steps.end()) == "step 2");
+  steps.reduce({});
+  steps.gets(0, "a");
+  CHECK(text_of(steps.end()) == "step 3: a");
+  steps.reduce({});
+  CHECK(text_of(steps.end()) == "step 4");
 }

@@ -26,13 +26,12 @@ SessionState state_of(const Values& first, const Values& second) {
 
 TEST_CASE("loaded results: a gradient that is declared takes its own, and the others wait") {
   LoadedResults loaded(2);
-  LateSteps steps(2);
   Gradients all(2);
   SessionState state = state_of({1, 1}, {2, 2});
   state.gradients["b (late 1)"] = {"2 steps late", {3, 3}};
   loaded.load(state);
   LateGradient& a = all.add(0, "a");
-  REQUIRE(loaded.give(a, steps));
+  REQUIRE(loaded.give(a));
   for (const float wanted : {1.0f, 2.0f}) {
     Values values = {7, 7};
     exchange(a, values, static_cast<std::uint32_t>(wanted));
@@ -48,16 +47,18 @@ TEST_CASE("loaded results: a gradient that is declared takes its own, and the ot
   CHECK(none.gradients.empty());
 }
 
-TEST_CASE("loaded results: the step that gets one that is not finite says so") {
+TEST_CASE("loaded results: the submission that gets one that is not finite knows it") {
   LoadedResults loaded(2);
-  LateSteps steps(2);
   Gradients all(2);
   loaded.load(state_of({1, 1}, {2, std::numeric_limits<float>::infinity()}));
-  REQUIRE(loaded.give(all.add(0, "a"), steps));
-  CHECK(steps.end().finite);
-  const StepResult second = steps.end();
-  CHECK_FALSE(second.finite);
-  CHECK(second.first_non_finite == "a");
+  LateGradient& a = all.add(0, "a");
+  REQUIRE(loaded.give(a));
+  Values values = {7, 7};
+  for (const std::uint32_t step : {3u, 5u, 6u}) {
+    REQUIRE(a.take({GradientId(0), view_of(values)}, step));
+    CHECK(a.loaded_is_finite() == (step != 5));
+    REQUIRE(a.hand_over());
+  }
 }
 
 TEST_CASE("loaded results: results of another staleness or size are refused") {
@@ -71,8 +72,7 @@ TEST_CASE("loaded results: results of another staleness or size are refused") {
   const std::string refusal = "InvalidArgument: gradient a: a late result of 3 elements, it has 2";
   CHECK(two.check(longer, all.table).text() == "OK");  // no gradient is declared yet
   two.load(longer);
-  LateSteps steps(2);
   LateGradient& a = all.add(0, "a");
-  CHECK(two.give(a, steps).text() == refusal);
+  CHECK(two.give(a).text() == refusal);
   CHECK(two.check(longer, all.table).text() == refusal);
 }

@@ -40,6 +40,22 @@ TEST_CASE("member submissions: a step's number is with those that the call has")
   CHECK(of.count_in(1) == 1);
 }
 
+TEST_CASE("member submissions: one that is taken back may come again, and earlier ones are known") {
+  MemberSubmissions of(2);
+  of.add(0, 0);
+  of.add(0, 1);
+  of.add(1, 1);
+  of.remove(0, 1);
+  CHECK(of.count_in(1) == 1);
+  CHECK(of.knows(0, 0));
+  CHECK_FALSE(of.knows(0, 1));
+  of.remove(0, 1);
+  CHECK(of.count_in(1) == 1);
+  CHECK(of.check(0, kWeight, 1, 7).is_ok());
+  of.add(0, 1);
+  CHECK(of.count_in(1) == 2);
+}
+
 TEST_CASE("member submissions: a member is known in a step from then on, and past it with a later one") {
   MemberSubmissions of(2);
   CHECK_FALSE(of.knows(0, 0));

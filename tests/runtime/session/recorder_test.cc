@@ -71,6 +71,22 @@ TEST_CASE("a gradient is needed when it is waited for or taken, for the first ti
   CHECK(training->gradients[2].need_s == Approx(0.010));
 }
 
+TEST_CASE("a gradient whose call was refused and made again is submitted once, by the last call") {
+  Recorder recorder(at(0));
+  double t = 0;
+  for (int step = 0; step < 3; ++step) {
+    for (std::size_t i = 0; i < 2; ++i) recorder.submitted(i, at(t + 10));
+    if (step == 0) recorder.submitted(1, at(t + 12));
+    recorder.computed(at(t + 20));
+    recorder.step_ended(at(t + 20));
+    t += 20;
+  }
+  CHECK(recorder.steps() == 3);
+  const std::optional<Training> training = recorder.training(specs(2));
+  REQUIRE(training);
+  CHECK(training->backward_s == Approx(0.010));
+}
+
 TEST_CASE("a helper may end the step while the program still stands") {
   Recorder recorder(at(0));
   recorder.submitted(0, at(20));

@@ -163,6 +163,30 @@ TEST_CASE("asynchronous servers: a process that declares its gradients and close
   }
 }
 
+TEST_CASE("asynchronous servers: one that closes has the groups of its gradients, also with members that nobody has") {
+  constexpr std::uint32_t kSteps = 3;
+  const Job job{3, 1};
+  const std::string plan = R"(group { name: "g" gradient: "weight" gradient: "bias" gradient: "frozen" } )";
+  std::vector<Doubles> told(static_cast<std::size_t>(job.ranks), Doubles(kElements));
+  const std::string complaints =
+      with_plan(job.ranks, plan + job.plan("bound: 0"), [&](Session& session, RankContext& context) -> std::string {
+        const Result<GradientId> weight = declare(session, "weight", kElements), bias = declare(session, "bias", 3);
+        if (!weight || !bias) return weight.status().text() + bias.status().text();
+        for (std::uint32_t i = 0; i < kSteps && !job.serves(context.rank); ++i) {
+          Floats values = held(job, context.rank, i), small(3);
+          const Submission both[] = {{*weight, view_of(values)}, {*bias, view_of(small)}};
+          if (const auto handles = session.submit(both); !handles) return handles.status().text();
+          if (const Result<StepResult> done = session.step(); !done) return done.status().text();
+          add(values, 1, told[static_cast<std::size_t>(context.rank)]);
+        }
+        return "";
+      });
+  CHECK(complaints == "");
+  for (int rank = 0; rank < job.contributors(); ++rank) {
+    CHECK(largest_difference(told[static_cast<std::size_t>(rank)], all_of(job, kSteps)) < 1e-5);
+  }
+}
+
 TEST_CASE("asynchronous servers: a consensus gives servers the others' mean, and no contribution is lost in it") {
   constexpr std::uint32_t kSteps = 8;
   for (const Job& job : kJobs) {

@@ -115,7 +115,8 @@ TEST_CASE("groups: a group that cannot be sent at the end of the submissions fai
         }) == "");
 }
 
-TEST_CASE("groups: a completion of a member whose group is not whole is told once no more comes; the step may go on") {
+TEST_CASE(
+    "groups: a completion of a member whose group is not whole is told once no more comes, and it is submitted again") {
   for (const bool by_step : {false, true}) {
     CAPTURE(by_step);
     CHECK(with_group(kGroup + "}", [&](Session& session, RankContext&, Members& members) -> std::string {
@@ -133,11 +134,20 @@ TEST_CASE("groups: a completion of a member whose group is not whole is told onc
             }
             if (const Status drained = completions.drain(after(Seconds(20))); !drained) return drained.text();
             if (!told.starts_with(why)) return "told " + told;
+            const std::vector<float> mine = members.values[0];
+            std::string bad =
+                expect(session.wait(members.handles[0], -1), "InvalidArgument: a handle that no submission gave");
             for (const std::size_t i : {1, 2}) {
               if (const Status sent = members.submit(session, i); !sent) return sent.text();
             }
+            const std::string lacks = session.step().status().text();
+            if (lacks.find("group `g` has not been submitted without `a`") == std::string::npos)
+              return "lacks " + lacks;
+            if (members.values[0] != mine) return "memory that is the program's was written";
+            if (const Status sent = members.submit(session, 0); !sent) return sent.text();
             const Result<StepResult> done = session.step();
-            return done ? "" : done.status().text();
+            if (!done) return done.status().text();
+            return joined(members.values) == average(2, kAll, 1) ? bad : bad + "not the mean";
           }) == "");
   }
 }
@@ -170,8 +180,45 @@ TEST_CASE("groups: members that are never declared are left out after the first 
             if (joined(members.values) != average(2, kAll, step)) return "not the mean";
           }
           return expect(declare(session, "frozen", 5).status(),
-                        "InvalidArgument: gradient frozen: group g has been sent without it: declare all of a group "
-                        "by the end of the first step");
+                        "InvalidArgument: gradient frozen: group g has been sent, or its state was loaded, without it: "
+                        "declare all of a group ahead of its state and by the end of the first step");
+        }) == "");
+}
+
+TEST_CASE("groups: a step is under way once it has members, also of a group that may get more") {
+  const PlanFile plan("asynchronous { } group { name: \"g\" gradient: \"a\" gradient: \"frozen\" }");
+  CHECK(with_sessions(1, by(plan), [](Session& session, RankContext&) -> std::string {
+          const Result<SessionState> first = session.state();
+          const Result<GradientId> id = declare(session, "a", 5);
+          if (!first || !id) return first.status().text() + id.status().text();
+          std::vector<float> values(5, 1.0f);
+          const Submission one{*id, view_of(values)};
+          if (const auto handles = session.submit({&one, 1}); !handles) return handles.status().text();
+          const std::string why =
+              "InvalidArgument: step 0: group `g` has not been submitted without `frozen`, which was never declared";
+          std::string bad = expect(session.begin_consensus(), why + ": the step has submissions");
+          bad += expect(session.state().status(), why + ": end the step, then take the state");
+          bad += expect(session.load_state(*first), why + ": end the step, then load a state");
+          if (const Result<StepResult> done = session.step(); !done) bad += done.status().text();
+          return bad;
+        }) == "");
+}
+
+TEST_CASE("groups: after a state that was refused the rest of a group is declared and sent") {
+  const PlanFile plan(kGroup + "}");
+  CHECK(with_sessions(1, by(plan), [](Session& session, RankContext& context) -> std::string {
+          if (const Result<GradientId> id = declare(session, kNames[0], kSizes[0]); !id) return id.status().text();
+          SessionState state;
+          state.ranks = 1;
+          state.gradients[kNames[0]] = {"elements 0 to 1000 of 21008 in group g: int4", {}};
+          const std::string refused = session.load_state(state).text();
+          if (refused.find("gradient a: the state is of") == std::string::npos) return "said " + refused;
+          const Result<std::vector<GradientId>> ids = declare_members(session);
+          if (!ids) return ids.status().text();
+          Members members{*ids, parts_of(whole(context.rank, 1))};
+          if (const Status sent = members.submit_all(session, 0); !sent) return sent.text();
+          const Result<StepResult> done = session.step();
+          return done ? "" : done.status().text();
         }) == "");
 }
 

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -99,6 +100,20 @@ TEST_CASE("session state: loading what was just saved changes nothing") {
     REQUIRE(complaints == "");
   }
   for (int rank = 0; rank < kLoadingRanks; ++rank) CHECK(reloaded[rank] == straight[rank]);
+}
+
+TEST_CASE("session state: one of a step that has no next one is damaged, and refused") {
+  CHECK(with_sessions(1, codec("int4"), [](Session& session, RankContext&) -> std::string {
+          std::vector<float> last;
+          SessionState state;
+          state.step = std::numeric_limits<std::uint32_t>::max();
+          state.ranks = 1;
+          const std::string refused = session.load_state(state).text();
+          if (refused !=
+              "InvalidArgument: the state is of step 4294967295, which has no next one: this state is damaged")
+            return "said " + refused;
+          return train(session, 0, 0, 1, last);
+        }) == "");
 }
 
 TEST_CASE("session state: ranks that loaded different steps learn it at once, all of them") {

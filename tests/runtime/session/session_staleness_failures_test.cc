@@ -113,6 +113,38 @@ TEST_CASE("staleness: elements that are not finite are told with the step that g
   CHECK(complaints == "");
 }
 
+TEST_CASE("staleness: a gradient that a step leaves out tells what is not finite with the step that gets it") {
+  for (const bool interrupted : {false, true}) {
+    CAPTURE(interrupted);
+    const std::string complaints =
+        with_staleness(1, "none", "ps", [&](Session& session, RankContext& context) -> std::string {
+          const Result<GradientId> often = declare(session, "often", 100), seldom = declare(session, "seldom", 100);
+          if (!often || !seldom) return "declare";
+          for (std::uint32_t i = 0; i < 6; ++i) {
+            std::vector<float> values = contribution(context.rank, 100, i),
+                               rare = contribution(context.rank, 100, 50 + i);
+            if (i == 0 && context.rank == 2) rare[7] = std::numeric_limits<float>::infinity();
+            if (interrupted && i == 2) {
+              const Result<SessionState> state = session.state();
+              if (!state) return state.status().text();
+              if (const Status loaded = session.load_state(*state); !loaded) return loaded.text();
+            }
+            const Submission both[] = {{*often, view_of(values)}, {*seldom, view_of(rare)}};
+            if (const auto handles = session.submit({both, i % 3 == 0 ? 2u : 1u}); !handles) {
+              return handles.status().text();
+            }
+            const Result<StepResult> done = session.step();
+            if (!done) return done.status().text();
+            // Step 1 is the one that gets the others of step 0, and step 3 is that in which this one comes back.
+            if (done->finite != (i != 1 && i != 3)) return "step " + std::to_string(i) + " says otherwise";
+            if (!done->finite && done->first_non_finite != "seldom") return "names " + done->first_non_finite;
+          }
+          return "";
+        });
+    CHECK(complaints == "");
+  }
+}
+
 TEST_CASE("staleness: mistakes are named where they are made") {
   const std::string complaints =
       with_staleness(1, "none", "ps", [&](Session& session, RankContext& context) -> std::string {

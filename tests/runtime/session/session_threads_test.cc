@@ -170,6 +170,7 @@ TEST_CASE("session threads: one that does not come to rest is left alone after t
     wanted = true;
     while (!inside) std::this_thread::yield();
     const std::string closed = (*session)->close().text();
+    if (!(*session)->holds_memory()) return "it says that nobody uses the gradients";
     session->reset();
     return closed;
   });

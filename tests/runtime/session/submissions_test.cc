@@ -125,12 +125,14 @@ TEST_CASE("submissions: the first wait for one counts, until it is submitted aga
   const auto later = [&](int seconds) { return it.now + std::chrono::seconds(seconds); };
   submissions.note(0, it.now);
   CHECK(submissions.since(0) == it.now);
-  CHECK(submissions.waited_since(0, later(1)) == later(1));
-  CHECK(submissions.waited_since(0, later(2)) == later(1));
+  CHECK(submissions.waited_since(0, 0, later(1)) == later(1));
+  CHECK(submissions.waited_since(0, 0, later(2)) == later(1));
   it.end_step();
   submissions.note(0, later(3));
   CHECK(submissions.since(0) == later(3));
-  CHECK(submissions.waited_since(0, later(4)) == later(4));
+  CHECK(submissions.waited_since(0, 0, later(4)) == later(4));  // of the step that has ended
+  CHECK(submissions.waited_since(0, 1, later(5)) == later(5));
+  CHECK(submissions.waited_since(0, 1, later(6)) == later(5));
 }
 
 TEST_CASE("session tables: a handle is known until a state is loaded") {

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sessions that wrap another one, and have memory of their own for it: of groups, and of late results.
+#include "runtime/session/wrapping_session.h"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <utility>
+
+#include "runtime/device/host/host_device.h"
+#include "runtime/device/wrapping_device.h"
+#include "runtime/session/delayed_session.h"
+#include "runtime/session/grouped_session.h"
+#include "tests/runtime/session/lone_session.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+
+using namespace casync;           // NOLINT(google-build-using-namespace)
+using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
+using namespace casync::test;     // NOLINT(google-build-using-namespace)
+
+namespace {
+
+#ifdef __SANITIZE_ADDRESS__
+using KeptForEver = __lsan::ScopedDisabler;  // memory that threads keep is a leak on purpose
+#else
+struct KeptForEver {
+  KeptForEver() {}
+};
+#endif
+
+/// A buffer that counts while it lives.
+class Counted final : public DeviceBuffer {
+ public:
+  Counted(std::unique_ptr<DeviceBuffer> inner, int& live) : inner_(std::move(inner)), live_(live) {
+    device_ = inner_->device();
+    ++live_;
+  }
+  ~Counted() override { --live_; }
+
+ private:
+  const std::unique_ptr<DeviceBuffer> inner_;
+  int& live_;
+};
+
+/// A device beside the host that counts its buffers.
+class CountingDevice final : public WrappingDevice {
+ public:
+  explicit CountingDevice(int& live) : WrappingDevice(make_host_device()), live_(live) {}
+  bool is_host() const override { return false; }
+  Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes, Memory kind) override {
+    Result<std::unique_ptr<DeviceBuffer>> made = WrappingDevice::allocate(bytes, kind);
+    if (!made) return made;
+    return std::unique_ptr<DeviceBuffer>(std::make_unique<Counted>(std::move(*made), live_));
+  }
+
+ private:
+  int& live_;
+};
+
+/// A session that is closed, while its threads may have ended or not.
+class Closed final : public LoneSession {
+ public:
+  explicit Closed(bool holds_memory) : holds_memory_(holds_memory) {}
+  bool holds_memory() const override { return holds_memory_; }
+
+ private:
+  const bool holds_memory_;
+};
+
+}  // namespace
+
+TEST_CASE("wrapping session: the memory of groups stays while a thread of the wrapped session may use it") {
+  for (const bool holds : {false, true}) {
+    CAPTURE(holds);
+    const KeptForEver on_purpose;
+    int live = 0;
+    CountingDevice device(live);
+    Plan plan;
+    plan.groups.push_back({"g", {"a", "b"}, {}});
+    {
+      GroupedSession session(std::make_unique<Closed>(holds), device, plan, 30, "", RecordedRanks{},
+                             std::make_shared<RankPaces>());
+      REQUIRE(session.declare({"a", DType::kFloat32, {2}, 0}));
+      REQUIRE(session.declare({"b", DType::kFloat32, {2}, 0}));
+      REQUIRE(live == 1);
+    }
+    CHECK(live == (holds ? 1 : 0));
+  }
+}
+
+TEST_CASE("wrapping session: the memory of late results stays while a thread of the wrapped session may use it") {
+  for (const bool holds : {false, true}) {
+    CAPTURE(holds);
+    const KeptForEver on_purpose;
+    constexpr std::uint32_t kStaleness = 2;
+    constexpr int kBuffers = 3;  // one for each step that is late, and a spare one
+    int live = 0;
+    CountingDevice device(live);
+    Result<std::unique_ptr<Session>> session =
+        DelayedSession::wrap(std::make_unique<Closed>(holds), device, kStaleness, 30);
+    REQUIRE(session);
+    REQUIRE((*session)->declare({"weight", DType::kFloat32, {2}, 0}));
+    REQUIRE(live == kBuffers);
+    session->reset();
+    CHECK(live == (holds ? kBuffers : 0));
+  }
+}
