@@ -215,6 +215,35 @@ def loses_a_group(rank, deferred):
     return stayed == {"2.weight", "2.bias"}
 
 
+def averages_twice(rank):
+    """Who clips and who logs may both ask for the averages. Returns true if the second call changes nothing."""
+    ends = []
+    for calls in (1, 2):
+        net = make_net()
+        optimizer = distribute(sgd(net), net, codec="onebit")
+        for step in range(3):
+            optimizer.zero_grad()
+            loss_of(net, rank, step).backward()
+            for _ in range(calls):
+                optimizer.synchronize()
+            optimizer.step()
+        ends.append((values_of(net).tolist(), optimizer.casync.stats()["steps"]))
+        optimizer.casync.close()
+    return ends[0] == ends[1]
+
+
+def adds_a_group_after_the_backward_pass(rank):
+    """The parameters after a step whose averages have been asked for, by the call itself, without the new group's."""
+    net = make_net()
+    optimizer = distribute(torch.optim.SGD(net[0].parameters(), lr=0.1), net)
+    loss_of(net, rank, 0).backward()
+    optimizer.add_param_group(dict(params=net[2].parameters()))
+    optimizer.step()
+    train(net, optimizer, rank, [1])
+    optimizer.casync.close()
+    return values_of(net).tolist()
+
+
 def gets_parameters_later(rank, plan):
     """Layers that are unfrozen, or whose group is added, within a round of two steps that exchanges no gradients. Returns
     the parameters after each round."""
@@ -284,6 +313,8 @@ def run_all(rank, plans):
         "same": is_the_same_object(rank),
         "hooks": counts_steps_of_all_optimizers(rank),
         "lost": [loses_a_group(rank, deferred) for deferred in (False, True)],
+        "twice": averages_twice(rank),
+        "added": adds_a_group_after_the_backward_pass(rank),
         "later": gets_parameters_later(rank, plans[0]),
         "agreed": agrees_in_inference_mode(rank, plans[1]),
         "back": goes_back(rank, plans[2]),
@@ -324,6 +355,15 @@ def test_hooks_of_all_optimizers_are_called(outcomes):
 
 def test_parameters_of_a_group_that_is_taken_out_stay(outcomes):
     assert all(of_rank["lost"] == [True, True] for of_rank in outcomes)
+
+
+def test_averages_that_are_asked_for_twice_are_computed_once(outcomes):
+    assert all(of_rank["twice"] for of_rank in outcomes)
+
+
+def test_a_group_that_comes_after_the_backward_pass_takes_part_from_the_next_one_on(outcomes):
+    first, second = (of_rank["added"] for of_rank in outcomes)
+    assert first == second
 
 
 def test_parameters_that_come_within_a_round_are_exchanged_at_its_end(outcomes):

@@ -131,6 +131,8 @@ class Engine:
                     )
                 position, name = self._named[parameter]
                 self._gradients.watch(name, parameter, position)
+                if self._synchronized:
+                    parameter.grad = None  # that of this rank alone: others were averaged without it
 
     @property
     def in_flight(self) -> bool:
@@ -172,7 +174,11 @@ class Engine:
         self._gradients.end_left_out()
 
     def synchronize(self) -> None:
-        """Averages all gradients of this step; afterwards they are in .grad."""
+        """Averages all gradients of this step, once; afterwards they are in .grad."""
+        if not self._synchronized:
+            self._average()
+
+    def _average(self) -> None:
         self.finish()
         self.watch(self._optimizer.__dict__["param_groups"])
         if not self._gradients.exchanged:
@@ -216,7 +222,7 @@ class Engine:
             self.watch(self._optimizer.__dict__["param_groups"])
             self._gradients.submit_rest()
             return self._deferred.begin()
-        self.synchronize()
+        self._average()
         self._synchronized = False
         return self._update(self.last_step.finite, update)
 
@@ -234,7 +240,7 @@ class Engine:
     ) -> float | None:
         def synchronized() -> float:
             loss = closure()
-            self.synchronize()
+            self._average()
             self._synchronized = False
             if not self.last_step.finite:
                 self._tell()
@@ -323,7 +329,8 @@ class Distributed(_Optimizer):
     step.hooked = True  # torch adds the calls of step hooks to a class without this, and they are in the base's step()
 
     def synchronize(self) -> None:
-        """Waits until .grad holds the averages, so that gradients can be clipped or read. step() then only updates."""
+        """Waits until .grad holds the averages, so that gradients can be clipped or read; a second call changes nothing.
+        step() then only updates."""
         self.casync.synchronize()
 
     def skip_synchronize(self) -> contextlib.AbstractContextManager[None]:
