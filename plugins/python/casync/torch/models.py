@@ -5,7 +5,6 @@ inside of autograd's node that has accumulated the gradient of one of the module
 from __future__ import annotations
 
 import dataclasses
-import weakref
 from typing import TYPE_CHECKING
 
 import torch
@@ -19,19 +18,11 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class _Model:
-    """DDP modules that share parameters. No module: a parameter that is in none."""
+    """A DDP module, or 0 for parameters that are in none."""
 
     number: int
-    modules: list[weakref.ref[DistributedDataParallel]]
-
-    def text(self) -> str:
-        known = [module for module in (reference() for reference in self.modules) if module is not None]
-        rebuilt = sum(getattr(module, "_has_rebuilt_buckets", False) for module in known)
-        number = f" of model {self.number}" if self.number > 0 else ""
-        return number + (f" in buckets rebuilt {rebuilt} times" if rebuilt > 1 else " in rebuilt buckets" if rebuilt else "")
-
-    def is_gone(self) -> bool:
-        return bool(self.modules) and all(reference() is None for reference in self.modules)
+    has_rebuilt: bool = False  # it has made its buckets anew, which DDP does after the first pass
+    is_settled: bool = False  # it will not do so any more
 
 
 class Models:
@@ -44,31 +35,40 @@ class Models:
         self._found: list[tuple[DistributedDataParallel, set[torch.Tensor]]] | None = None
 
     def text(self) -> str:
-        """The end of a gradient's name: the number of its module, if it is not 0, and that the module has made its buckets
-        anew, which DDP does after the first pass: other elements are in them then. "" also for what is no DDP module's,
-        and where autograd does not tell: in the first pass of a static graph, which DDP reduces at its end."""
+        """The end of a gradient's name, which is the same on all ranks: the number of its module, if it is not 0, and that
+        the module has rebuilt its buckets: there are other elements in them then. "" also for what is no DDP module's, and
+        where autograd does not tell: in the first pass of a static graph, which DDP reduces at its end."""
         parameter = getattr(torch._C._current_autograd_node(), "variable", None)
         if not isinstance(parameter, torch.Tensor):
             return ""
-        if parameter not in self._models or self._models[parameter].is_gone():
-            self._find(parameter)
-        return self._models[parameter].text()
+        model = self._models.get(parameter)
+        if model is None or not model.is_settled:
+            model = self._look(parameter)
+        number = f" of model {model.number}" if model.number > 0 else ""
+        return number + (" in rebuilt buckets" if model.has_rebuilt else "")
 
     def end_pass(self) -> None:
         self._found = None
 
-    def _find(self, parameter: torch.Tensor) -> None:
-        """Looks for the modules of a parameter, and of all that is in one of them: modules that share a parameter have one
-        number, because which of them is found first may differ between ranks. A module in the place of one that is gone
-        has its number."""
+    def _look(self, parameter: torch.Tensor) -> _Model:
+        """Looks at the modules that have the parameter. A new one gives its number to all of its parameters. Modules that
+        share it have one number: which of them is found first may differ between ranks. Modules that nobody uses any more
+        may be among them, on some ranks: they do not rebuild their buckets."""
         if self._found is None:
             pairs = [(ddp, getattr(ddp, "module", None)) for ddp in naming.ddp_modules()]
             self._found = [(ddp, set(module.parameters())) for ddp, module in pairs if module is not None]
         having = [(ddp, parameters) for ddp, parameters in self._found if parameter in parameters]
-        known = self._models.get(parameter)
-        number = known.number if known is not None else self._count if having else 0
-        self._count += known is None and bool(having)
-        model = _Model(number, [weakref.ref(ddp) for ddp, _ in having])
-        for one in {parameter}.union(*(parameters for _, parameters in having)):
-            if one not in self._models or self._models[one].is_gone():
-                self._models[one] = model
+        if parameter not in self._models:
+            model = _Model(self._count if having else 0)
+            self._count += bool(having)
+            for one in {parameter}.union(*(parameters for _, parameters in having)):
+                self._models.setdefault(one, model)
+        model = self._models[parameter]
+        model.has_rebuilt = any(getattr(ddp, "_has_rebuilt_buckets", False) for ddp, _ in having)
+        model.is_settled = model.has_rebuilt or not any(_rebuilds(ddp) for ddp, _ in having)
+        return model
+
+
+def _rebuilds(ddp: DistributedDataParallel) -> bool:
+    """False also for one whose constructor has failed."""
+    return ddp.static_graph or not getattr(ddp, "find_unused_parameters", True)
