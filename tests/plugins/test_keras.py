@@ -188,7 +188,7 @@ def resume(rank, folder):
     steps(model, 3)
     checkpoint = tensorflow.train.Checkpoint(model=model, optimizer=model.optimizer, casync=casync.tensorflow.Residuals())
     path = checkpoint.save(f"{folder}/rank{rank}")
-    callback = casync.tensorflow.ResidualsCallback(f"{folder}/residuals-{{rank}}")
+    callback = casync.tensorflow.ResidualsCallback(f"{folder}/a new folder/residuals-{{rank}}")
     callback.on_epoch_end(0)
     steps(model, 3)
     wanted = weights_of(model)

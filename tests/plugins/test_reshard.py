@@ -124,6 +124,48 @@ def test_states_that_do_not_belong_together_are_refused_by_rank_and_gradient():
     for one in shards:
         one["gradients"]["w"]["codec"] += ", scattered"
     assert "gradient w is scattered, and one rank sends nothing" in refused(shards, size=1)
+    longer = [state(rank) for rank in range(2)]
+    longer[1]["gradients"]["w"]["residual"] = numpy.ones(5, numpy.float32)
+    assert refused(longer) == "gradient w: the state of rank 1 has 5 elements, that of rank 0 4"
+    other = [state(rank) for rank in range(2)]
+    other[1]["gradients"]["w"]["codec"] = "int8"
+    assert refused(other) == "gradient w: the state of rank 1 is of int8, that of rank 0 of onebit"
+
+
+def train_asynchronously(rank, folder, states=None):
+    """The last result of w, and the state after a consensus. A bound of 0 leaves nothing of w unsent or unreceived."""
+    with casync.Session(plan=f"{folder}/plan.txtpb") as session:
+        ids = [session.declare(name, ELEMENTS) for name in ("v", "w")]
+        if states:
+            session.load_state_dict(reshard.reshard(states, rank, session.size))
+        for step in range(2):
+            arrays = [gradient(rank, step) for _ in ids]
+            for pair in zip(ids, arrays):
+                session.submit(*pair)
+            session.step()
+        session.begin_consensus()
+        for identity in ids:
+            session.submit(identity, numpy.zeros(ELEMENTS, numpy.float32))
+        session.step()
+        return arrays[1], session.state_dict()
+
+
+def test_asynchronous_states_are_refused_unless_nothing_was_left(tmp_path):
+    (tmp_path / "plan.txtpb").write_text(
+        'version: 1\nasynchronous { bound: 0 }\nrule { match: "v"  codec { name: "onebit" } }\n'
+        'default { codec { name: "none" } strategy: ps partitions: 1 }\n'
+    )
+    before = ranks.values(__file__, "train_asynchronously", 2, folder=str(tmp_path))
+    states = [state for _, state in before]
+    sizes = [len(state["gradients"]["w"]["residual"]) for state in states]
+    assert sorted(sizes) == [0, ELEMENTS]  # one rank owns the only partition
+    with pytest.raises(errors.InvalidArgument, match="gradient v is asynchronous, and rank 0 keeps what was not sent"):
+        reshard.reshard(states, 0, 3)
+    for one in states:
+        del one["gradients"]["v"]
+    after = ranks.values(__file__, "train_asynchronously", 3, folder=str(tmp_path), states=states)
+    assert all(numpy.allclose(values, result(3, 1, 2), atol=1e-5) for values, _ in after)
+    assert {state["step"] for _, state in after} == {states[0]["step"] + 3}
 
 
 def test_states_of_earlier_versions_say_nothing_of_what_is_sent():

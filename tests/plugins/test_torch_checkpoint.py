@@ -14,6 +14,7 @@ import torch.distributed as dist  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.fsdp import fully_shard  # noqa: E402
+from torch.testing._internal.distributed import fake_pg  # noqa: E402
 
 import casync.torch  # noqa: E402
 from casync import errors, reshard  # noqa: E402
@@ -164,12 +165,12 @@ class Owner:
         self.residual = state["gradients"]["w"]["residual"].tolist()
 
 
-def save_part(rank, size, **more):
+def save_part(in_job, size, **more):
     """The residuals of one rank as a checkpoint has them."""
-    place = f"{rank}/gradients/w/residual"
+    place = f"{in_job}/gradients/w/residual"
     gradient = {"codec": "onebit", "residual": {"tensor": place}, "owned": [[0, 2]]}
-    state = {"step": 3, "ranks": size, "rank": rank, "gradients": {"w": gradient}, **more}
-    return {f"{rank}/state": json.dumps(state), place: torch.full((4,), float(rank))}
+    state = {"step": 3, "ranks": size, "rank": in_job, "gradients": {"w": gradient}, **more}
+    return {f"{in_job}/state": json.dumps(state), place: torch.full((4,), float(in_job))}
 
 
 def test_checkpoints_of_earlier_versions_load_into_a_group_of_all_ranks(tmp_path):
@@ -184,6 +185,27 @@ def test_a_group_that_did_not_save_is_refused(tmp_path):
     dcp.save({"casync": save_part(0, 1, members=[0])}, checkpoint_id=str(tmp_path), no_dist=True)
     with pytest.raises(errors.InvalidArgument, match=r"that begin with ranks \[0\], and this rank's begins with 1:"):
         casync.torch.load_residuals(Owner([1, 3], rank=0), str(tmp_path))
+
+
+@pytest.mark.parametrize("saved, members", [
+    ([[0, 1], [2, 3]], [3, 4, 5]), ([[0, 1], [2, 3]], [1]), ([[0, 2], [1, 3]], [1, 3, 5]), ([[0, 2], [1, 3]], [1]),
+])  # fmt: skip
+def test_a_group_of_another_size_gets_what_the_one_at_its_place_has_saved(tmp_path, saved, members):
+    parts = {}
+    for group in saved:
+        for rank, in_job in enumerate(group):
+            parts.update(save_part(in_job, len(group), rank=rank, members=group))
+    dcp.save({"casync": parts}, checkpoint_id=str(tmp_path), no_dist=True)
+    owner = Owner(members, rank=0)
+    store = fake_pg.FakeStore()
+    dist.init_process_group("fake", rank=members[0], world_size=len(saved) * len(members), store=store)
+    try:
+        casync.torch.load_residuals(owner, str(tmp_path))
+    finally:
+        dist.destroy_process_group()
+    # The first two elements count wholly on both ranks that saved, which own them, and the others a half.
+    unsent, share = sum(saved[1]), len(members) / (2 * len(members) - 1)
+    assert owner.residual == pytest.approx([unsent * share] * 2 + [unsent / 2 * share] * 2)
 
 
 def test_a_checkpoint_without_residuals_is_refused(tmp_path):

@@ -238,6 +238,26 @@ def test_two_models_of_one_shape_do_not_get_what_the_other_has_not_sent():
         assert first > 0 and second == 0
 
 
+def buckets_made_anew(rank):
+    """The largest gradient of each pass of one model, of which the second and the fourth have zeros alone. DDP makes its
+    only bucket anew ahead of the second one, with other elements at each place."""
+    begin()
+    model = DistributedDataParallel(torch.nn.Linear(40, 30))
+    x = torch.randn(4, 40, generator=torch.Generator().manual_seed(rank))
+    largest = []
+    for factor in (1, 0, 1, 0):
+        model.zero_grad()
+        (model(x).square().mean() * factor).backward()
+        largest.append(max(parameter.grad.abs().max().item() for parameter in model.parameters()))
+    return largest
+
+
+def test_what_the_first_pass_has_not_sent_does_not_go_to_other_elements():
+    for largest in ranks.values(__file__, "buckets_made_anew", 2, torch=True, env={"CASYNC_CODEC": "topk:ratio=0.1"}):
+        assert largest[0] > 0 and largest[1] == 0
+        assert largest[2] > 0 and largest[3] > 0  # later passes have the same buckets
+
+
 def two_programs(rank, apart):
     """Collectives of equal sizes in two passes: the largest result of zeros after something else was not all sent."""
     begin()

@@ -5,7 +5,7 @@
 set(torches torch torch_newest)
 set(torch_imports IMPORTS torch torch._dynamo casync.torch)
 casync_python_test(casync.torch.ddp test_torch_ddp.py test_torch_device.py test_torch_together.py
-  test_torch_optimizer.py test_torch_checkpoint.py test_torch_state.py
+  test_torch_optimizer.py test_torch_optimizer_midway.py test_torch_checkpoint.py test_torch_state.py
   ENVIRONMENT ${torches} ${torch_imports} LABELS processes TIMEOUT 1200 WAITS)
 casync_python_test(casync.torch.fsdp test_torch_fsdp.py test_torch_fsdp_together.py
   ENVIRONMENT ${torches} ${torch_imports} LABELS processes TIMEOUT 900 WAITS)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SCATTERED = ", scattered"  # of a gradient of which each rank owns a shard
+_ASYNCHRONOUS = ", asynchronous"  # of a gradient whose owners keep what ranks have not received
 _LATE = ("step late", "steps late")  # the codecs of a delayed session's results, which all ranks have alike
 
 
@@ -24,8 +25,8 @@ def reshard(states: Iterable[Mapping[str, Any]], rank: int, size: int) -> dict[s
     """The state of `rank` in a job of `size` ranks. `states`: those that Session.state_dict() gave on every rank of the
     job that was saved, in any order. What those ranks had not sent yet is shared out evenly, so that the sum of all
     that is ever applied stays the sum of all gradients. InvalidArgument: a rank's state is missing, a codec keeps more
-    than a residual (momentum, a low-rank factor), which belongs to the old ranks, servers are dedicated, or `rank` is
-    alone and sends nothing."""
+    than a residual (momentum, a low-rank factor), which belongs to the old ranks, servers are dedicated, owners of an
+    `asynchronous` plan keep what ranks have not received, or `rank` is alone and sends nothing."""
     states = sorted(states, key=lambda state: state["rank"])
     _check(states)
     old = len(states)
@@ -34,6 +35,10 @@ def reshard(states: Iterable[Mapping[str, Any]], rank: int, size: int) -> dict[s
     gradients = {}
     for name, first in states[0]["gradients"].items():
         parts = [state["gradients"][name] for state in states]
+        if first["codec"].endswith(_ASYNCHRONOUS):
+            _check_nothing_is_owed(name, parts, size)
+            continue  # it begins anew
+        _check_alike(name, parts)
         if first["codec"].endswith(_LATE) or not len(first["residual"]):
             gradients[name] = first
             continue
@@ -62,6 +67,32 @@ def _check(states: list[Mapping[str, Any]]) -> None:
         if set(state["gradients"]) != set(states[0]["gradients"]):
             (name, *_) = sorted(set(state["gradients"]) ^ set(states[0]["gradients"]))
             raise errors.InvalidArgument(f"gradient {name} is not in the states of both rank 0 and rank {state['rank']}")
+
+
+def _check_alike(name: str, parts: list[Mapping[str, Any]]) -> None:
+    for rank, part in enumerate(parts):
+        if part["codec"] != parts[0]["codec"]:
+            raise errors.InvalidArgument(
+                f"gradient {name}: the state of rank {rank} is of {part['codec']}, that of rank 0 of {parts[0]['codec']}"
+            )
+        if len(part["residual"]) != len(parts[0]["residual"]):
+            raise errors.InvalidArgument(
+                f"gradient {name}: the state of rank {rank} has {len(part['residual'])} elements, that of rank 0 "
+                f"{len(parts[0]['residual'])}"
+            )
+
+
+def _check_nothing_is_owed(name: str, parts: list[Mapping[str, Any]], size: int) -> None:
+    """A state of asynchronous ranks has this rank's residual, and the sums of the partitions that it owns: owners of
+    another number of ranks have others."""
+    for rank, part in enumerate(parts):
+        if numpy.any(part["residual"]):
+            raise errors.InvalidArgument(
+                f"gradient {name} is asynchronous, and rank {rank} keeps what was not sent or not received: that belongs to "
+                f"the partitions of {len(parts)} ranks and cannot be loaded by {size}. Without a codec that keeps a "
+                "residual, a step of zeros ahead of the consensus leaves nothing; or leave this gradient out of the states "
+                "to begin it anew"
+            )
 
 
 def _shared(name: str, parts: list[Mapping[str, Any]], size: int) -> dict[str, Any]:

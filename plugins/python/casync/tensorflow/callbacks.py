@@ -48,7 +48,8 @@ class MetricAverageCallback(keras.callbacks.Callback):
 
 class ResidualsCallback(keras.callbacks.Callback):
     """Keeps what error feedback remembers beside the checkpoints of the model: reads `path` when training begins, if
-    it is there, and writes it after each epoch. Each rank has its own file: `path` contains {rank}."""
+    it is there, and writes it after each epoch, in a new folder if there is none. Each rank has its own file: `path`
+    contains {rank}."""
 
     def __init__(self, path: str | os.PathLike[str], session: Session | None = None) -> None:
         super().__init__()
@@ -64,6 +65,7 @@ class ResidualsCallback(keras.callbacks.Callback):
                 residuals.load(current(self._session), file.read())
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        os.makedirs(os.path.dirname(self.file) or ".", exist_ok=True)
         with open(self.file + ".part", "wb") as file:
             file.write(residuals.save(current(self._session)))
         os.replace(self.file + ".part", self.file)

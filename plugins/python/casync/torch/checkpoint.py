@@ -47,9 +47,11 @@ def load_residuals(
     process_group: dist.ProcessGroup | None = None,
 ) -> None:
     """Loads into `owner` the residuals that residuals() saved under `key`. Ranks are those of `process_group` (None: of
-    the owner's); they get what the group with the same first rank has saved. When that had another number of ranks,
-    residuals are shared out (casync.reshard). Every rank reads the files by itself. InvalidArgument: the checkpoint has
-    no residuals under `key`, or none of such a group, or those of some ranks are missing."""
+    the owner's); they get what the same group has saved. When that had another number of ranks, residuals are shared
+    out (casync.reshard), and the same group is the one at the same place among all groups, of which each rank is in one.
+    Where the groups are no such mesh, it is the one that begins with the same rank. Every rank reads the files by itself.
+    InvalidArgument: the checkpoint has no residuals under `key`, or none of such a group, or those of some ranks are
+    missing."""
     reader = storage_reader or dcp.FileSystemReader(checkpoint_id)
     stored = {
         name: entry for name, entry in reader.read_metadata().state_dict_metadata.items() if name.startswith(f"{key}.")
@@ -65,7 +67,8 @@ def load_residuals(
 
     texts = read({name: entry for name, entry in stored.items() if not _is_tensor(entry)})
     members, rank = _place(owner, process_group)
-    parts = _of_group({name.removesuffix("state"): json.loads(text) for name, text in texts.items()}, members[0])
+    world = dist.get_world_size() if dist.is_initialized() else len(members)
+    parts = _of_group({name.removesuffix("state"): json.loads(text) for name, text in texts.items()}, members, world)
     tensors = read(
         {name: entry for name, entry in stored.items() if _is_tensor(entry) and name.startswith(tuple(parts))}
     )
@@ -81,19 +84,32 @@ def _place(owner: State | Engine, group: dist.ProcessGroup | None = None) -> tup
     return dist.get_process_group_ranks(group), dist.get_rank(group)
 
 
-def _of_group(parts: dict[str, dict[str, Any]], first: int) -> dict[str, dict[str, Any]]:
-    """The states of the group that begins with the rank `first`, by the place of each in the checkpoint."""
+def _of_group(parts: dict[str, dict[str, Any]], members: list[int], world: int) -> dict[str, dict[str, Any]]:
+    """The states that the group `members` of so many ranks has saved, by the place of each in the checkpoint."""
     groups: dict[int, dict[str, dict[str, Any]]] = {}
     for place, state in parts.items():
-        members = state.pop("members", [0])  # earlier versions saved those of a group of all ranks
-        groups.setdefault(members[0], {})[place] = state
-    if first not in groups:
+        first, *_ = state.pop("members", [0])  # earlier versions saved those of a group of all ranks
+        groups.setdefault(first, {})[place] = state
+    at = _place_in_mesh(members, world)
+    if at is not None and len(groups) * len(members) == world:
+        return groups[sorted(groups)[at]]
+    if members[0] not in groups:
         raise errors.InvalidArgument(
             f"the checkpoint has residuals of process groups that begin with ranks {sorted(groups)}, and this rank's "
-            f"begins with {first}: a group may have more or fewer ranks than when it was saved, but has to begin with "
-            "the same one; leave load_residuals() out to begin residuals anew"
+            f"begins with {members[0]}: it was not among those that saved, and they are not as many as now; leave "
+            "load_residuals() out to begin residuals anew"
         )
-    return groups[first]
+    return groups[members[0]]
+
+
+def _place_in_mesh(members: list[int], world: int) -> int | None:
+    """The place of a group among all groups of a mesh's dimension, by their first ranks. None: it is of no such mesh."""
+    size, first = len(members), members[0]
+    stride = members[1] - first if size > 1 else 1
+    if stride < 1 or members != list(range(first, first + size * stride, stride)) or world % (size * stride) != 0:
+        return None
+    outer, inner = divmod(first, size * stride)
+    return outer * stride + inner if inner < stride else None
 
 
 def _of_this_rank(states: list[dict[str, Any]], rank: int, size: int) -> dict[str, Any]:

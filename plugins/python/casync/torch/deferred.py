@@ -7,6 +7,7 @@ stands still while the network works; here a layer waits for its own gradients o
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,7 +15,7 @@ import torch
 from casync.synchronizer import NonFinite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from casync.torch.gradients import Flight, Gradients
@@ -35,7 +36,8 @@ class Deferred:
         self._waiting_of = None  # called module -> the parameters it waits for; None until a pass has been watched
         self._awaited = set()  # all of these
         self._pending = {}  # parameter -> Flight
-        self._snapshot = []  # groups' hyperparameters as they were at step()
+        self._stepped = []  # the optimizer's groups at step()
+        self._snapshot = []  # their hyperparameters as they were then
         self._moved = []  # by group: those that the optimizer itself has moved on since
         self._non_finite = NonFinite(
             "all ranks leave updates of such parameters out (said once; optimizer.casync.last_step tells of each step)"
@@ -70,16 +72,14 @@ class Deferred:
         """Takes over the step's gradients, which are on their way: the optimizer's step has been called."""
         self._gradients.check()
         self._pending = dict(self._gradients.flights)
-        groups = self._live_groups()
+        # The property of that name would wait for gradients.
+        groups = self._stepped = list(vars(self._optimizer)["param_groups"])
         self._snapshot = [_copied(group) for group in groups]
         self._moved = [{} for _ in groups]
         self._groups = {parameter: at for at, group in enumerate(groups) for parameter in group["params"]}
         for parameter in self._pending:
             parameter.grad = None  # as zero_grad() leaves it: the gradient is the update's now
         self._update([parameter for parameter in self._pending if parameter not in self._awaited])
-
-    def _live_groups(self) -> list[dict[str, Any]]:
-        return vars(self._optimizer)["param_groups"]  # the property of that name would wait for gradients
 
     @property
     def pending(self) -> bool:
@@ -100,22 +100,27 @@ class Deferred:
     def _update(self, parameters: list[torch.nn.Parameter]) -> None:
         if not parameters:
             return
+        with _outside_of_forward(parameters[0].device.type):
+            self._update_now(parameters)
+        if not self._pending:
+            self._end()
+
+    def _update_now(self, parameters: list[torch.nn.Parameter]) -> None:
         groups = [{**_copied(hyper), "params": []} for hyper in self._snapshot]
         later = {}  # gradients of a pass that has begun already
         for parameter in parameters:
             flight = self._pending[parameter]
             flight.wait()
             later[parameter], parameter.grad = parameter.grad, flight.gradient
-            # A gradient that is not finite is so on every rank: all leave this parameter as it is.
-            if _finite(flight.gradient):
+            # A gradient that is not finite is so on every rank: all leave this parameter as it is. The program may also
+            # have taken the parameter out of the optimizer.
+            if parameter in self._groups and _finite(flight.gradient):
                 groups[self._groups[parameter]]["params"].append(parameter)
         self._optimizer.casync_update(groups)
         for parameter in parameters:
             parameter.grad = later[parameter]
             del self._pending[parameter]
         self._note_moved(groups)
-        if not self._pending:
-            self._end()
 
     def _note_moved(self, groups: list[dict[str, Any]]) -> None:
         """Hyperparameters that the optimizer itself has moved on, such as a count of steps. Each part of the update
@@ -126,8 +131,8 @@ class Deferred:
                     moved[key] = value
 
     def _end(self) -> None:
-        for live, moved in zip(self._live_groups(), self._moved):
-            live.update(moved)
+        for group, moved in zip(self._stepped, self._moved):
+            group.update(moved)
         step = self._gradients.end()
         if not step.finite:
             self._non_finite.tell(self._optimizer.casync.rank, step.first_non_finite)
@@ -148,6 +153,14 @@ class _Hook:
 
 def _nothing(*_: object) -> None:
     pass
+
+
+@contextlib.contextmanager
+def _outside_of_forward(device: str) -> Iterator[None]:
+    """Neither inference mode, whose tensors no later step could change, nor autocast, which rounds products: a forward
+    pass may be in both, and step() is in none."""
+    with torch.inference_mode(False), torch.autocast(device, enabled=False):
+        yield
 
 
 def _copied(group: dict[str, Any]) -> dict[str, Any]:

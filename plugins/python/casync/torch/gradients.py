@@ -67,13 +67,26 @@ class Gradients:
 
     def watch(self, name: str, parameter: torch.nn.Parameter, priority: int) -> None:
         """Declares the gradient and submits it from now on. A parameter that is frozen does not matter until it gets a
-        gradient."""
+        gradient. InvalidArgument: it is on another device, has no memory of its own, or another optimizer's Gradients
+        submit it."""
         if parameter.device != self._device:
             raise errors.InvalidArgument(f"{name} is on {parameter.device}, and the session is on {self._device}")
+        if parameter.numel() > 0 and parameter.data_ptr() == 0:
+            raise errors.InvalidArgument(
+                f"{name} is a {type(parameter.data).__name__}, which has no memory of its own, as with FSDP: use "
+                "casync.torch.fsdp_all_reduce_hook there"
+            )
+        if _is_watched(parameter):
+            raise errors.InvalidArgument(
+                f"{name} is in another DistributedOptimizer, too, and both would average its gradient: call casync.close() "
+                "of that one first"
+            )
         dtype = naming.dtype_name(parameter, f"parameter {name}")
         self._names[parameter] = name
         self._ids[parameter] = self._synchronizer.declare(name, parameter.shape, dtype, priority)
         self._passed[parameter] = 0
+        if self._local is not None:
+            self._local.add(name, parameter, self._ids[parameter])
         if parameter.requires_grad:
             self._hooks.append(parameter.register_post_accumulate_grad_hook(self._ready))
 
@@ -177,6 +190,11 @@ class Gradients:
         self._passed = dict.fromkeys(self._passed, 0)
         self._awaits_update = False
 
+    def go_back(self) -> None:
+        """A state was loaded: passes that were counted, and the start of a round, are of steps that are no more."""
+        self.restart()
+        self._local = None
+
     def drop(self) -> None:
         """Leaves no gradients, so that an optimizer updates nothing."""
         for parameter in self._names:
@@ -199,3 +217,9 @@ class Gradients:
     def close(self) -> None:
         for hook in self._hooks:
             hook.remove()
+
+
+def _is_watched(parameter: torch.nn.Parameter) -> bool:
+    """Returns true if some Gradients submit the parameter's gradient and were not closed."""
+    hooks = getattr(parameter, "_post_accumulate_grad_hooks", None) or {}
+    return any(isinstance(getattr(hook, "__self__", None), Gradients) for hook in hooks.values())

@@ -32,13 +32,23 @@ class LocalSgd:
     ) -> None:
         """`parameters`: (name, parameter) of all that is trained; `identities`: their gradients' ids."""
         self._synchronizer = synchronizer
-        self._parameters = parameters
-        self._identities = identities
-        with torch.no_grad():
-            # The parameters that all ranks last had, or with gossip those of this rank after the last round.
-            self._common = [parameter.detach().clone() for _, parameter in parameters]
-        self._submitted = [torch.empty_like(common) for common in self._common]
+        self._parameters: list[tuple[str, torch.Tensor]] = []
+        self._identities: list[int] = []
+        # The parameters that all ranks last had, or with gossip those of this rank after the last round.
+        self._common: list[torch.Tensor] = []
+        self._submitted: list[torch.Tensor] = []
+        for (name, parameter), identity in zip(parameters, identities):
+            self.add(name, parameter, identity)
         self.has_gradients = False  # of a backward pass that no optimizer has used yet
+
+    def add(self, name: str, parameter: torch.Tensor, identity: int) -> None:
+        """Exchanges one more from now on: on all ranks, which have the same values of it."""
+        with torch.inference_mode(False):  # an evaluation may be what asks for a consensus
+            common = parameter.detach().clone()
+            self._submitted.append(torch.empty_like(common))
+        self._common.append(common)
+        self._parameters.append((name, parameter))
+        self._identities.append(identity)
 
     def end_step(self) -> StepResult:
         """After the parameters have been updated, or were not to be. The session's StepResult."""
@@ -90,7 +100,7 @@ class LocalSgd:
             parameter.copy_(value)
 
     def state_dict(self) -> dict[str, torch.Tensor]:
-        return {name: common for (name, _), common in zip(self._parameters, self._common)}
+        return {name: common.clone() for (name, _), common in zip(self._parameters, self._common)}
 
     def load_state_dict(self, common: Mapping[str, torch.Tensor]) -> None:
         known = {name: own for (name, _), own in zip(self._parameters, self._common)}

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from casync import errors, launch
 from casync.synchronizer import NonFinite, Synchronizer
-from casync.torch import naming, saved
+from casync.torch import naming, optimizer_checks, saved
 from casync.torch.deferred import Deferred
 from casync.torch.ending import at_end
 from casync.torch.gradients import Gradients
@@ -42,7 +43,8 @@ def DistributedOptimizer(
     timeout: float | None = None,
     trace: str | os.PathLike[str] | None = None,
 ) -> Distributed:
-    """`optimizer` with a step that averages: the same class and state, and of `casync.torch.optimizer.Distributed`.
+    """Turns `optimizer` into one whose step averages, and returns it: the same object and state, of a class that is both
+    its own and `casync.torch.optimizer.Distributed`.
 
     Names come from `named_parameters` (model.named_parameters()) or from `model`. With `model`, step() returns at once,
     and the next forward pass waits for each module's parameters when it calls that module. Collective: opens a session;
@@ -50,7 +52,7 @@ def DistributedOptimizer(
     """
     if "casync" in vars(optimizer):
         raise errors.InvalidArgument("this optimizer is distributed already")
-    _check_step(optimizer)
+    optimizer_checks.check_step(optimizer)
     if isinstance(optimizer, torch.optim.LBFGS):
         raise errors.InvalidArgument("LBFGS looks at each rank's own loss, and ranks would part: use another optimizer")
     if named_parameters is None and model is None:
@@ -58,28 +60,17 @@ def DistributedOptimizer(
             "gradients need names that are the same on all ranks: give named_parameters=model.named_parameters()"
         )
     named = list((model.named_parameters() if named_parameters is None else named_parameters))
-    _check_names(optimizer, named)
+    optimizer_checks.check_names(optimizer, named)
     device = naming.device_of((name, parameter) for name, parameter in named if parameter.requires_grad)
     options = dict(plan=plan, codec=codec, transport=transport, token=token, timeout=timeout, trace=trace)
     synchronizer = Synchronizer(store=launch.find_store(timeout, process_group), device=str(device), **options)
+    distributed = cast("Distributed", optimizer)
+    engine = Engine(distributed, synchronizer, device, named, model, backward_passes_per_step)
     base = type(optimizer)
-    distributed = object.__new__(type(base.__name__, (Distributed, base), {"_casync_base": base}))
-    distributed.__dict__ = optimizer.__dict__  # one state, whichever of the two objects a program holds
-    distributed.casync = Engine(distributed, synchronizer, device, named, model, backward_passes_per_step)
-    vars(distributed)["step"] = _scheduled_step(distributed)
+    # Schedulers and other parts of the program may hold the optimizer already: it stays the same object.
+    optimizer.__class__ = type(base.__name__, (Distributed, base), {"_casync_base": base})
+    vars(optimizer).update(casync=engine, step=_scheduled_step(distributed))
     return distributed
-
-
-def _check_step(optimizer: torch.optim.Optimizer) -> None:
-    """A scheduler of torch may have wrapped step(); anything else that stands in its place is refused, because it would
-    update with each rank's own gradients."""
-    own = vars(optimizer).get("step")
-    by_scheduler = hasattr(own, "_wrapped_by_lr_sched") and getattr(own, "__wrapped__", None) is type(optimizer).step
-    if own is not None and not by_scheduler:
-        raise errors.InvalidArgument(
-            f"step() of this {type(optimizer).__name__} was replaced by {getattr(own, '__qualname__', own)}, which "
-            "knows nothing of other ranks: call DistributedOptimizer first, and replace the step() of its result"
-        )
 
 
 def _scheduled_step(distributed: Distributed) -> Callable[..., float | None]:
@@ -93,22 +84,6 @@ def _scheduled_step(distributed: Distributed) -> Callable[..., float | None]:
 
     step._wrapped_by_lr_sched = True
     return step
-
-
-def _check_names(optimizer: torch.optim.Optimizer, named: list[tuple[str, torch.nn.Parameter]]) -> None:
-    names = set()
-    for name, _ in named:
-        if name in names:
-            raise errors.InvalidArgument(f"two parameters are named {name}")
-        names.add(name)
-    known = {parameter for _, parameter in named}
-    for at, group in enumerate(optimizer.param_groups):
-        for parameter in group["params"]:
-            if parameter not in known:
-                raise errors.InvalidArgument(
-                    f"a parameter of shape {tuple(parameter.shape)} in the optimizer's group {at} has no name in "
-                    "named_parameters"
-                )
 
 
 class Engine:
@@ -133,11 +108,15 @@ class Engine:
         self._non_finite = NonFinite(
             "all ranks leave this update out (said once; optimizer.casync.last_step tells of each step)"
         )
-        self.watch(optimizer.__dict__["param_groups"])
+        try:
+            self.watch(optimizer.__dict__["param_groups"])
+            if not self._gradients.exchanged:
+                self._gradients.local  # parameters are the same on all ranks now
+        except BaseException:
+            self._gradients.close()  # those that it watches already would be submitted for an optimizer that is not there
+            raise
         if model is not None and not _is_compiled(model):
             self._deferred = Deferred(model, optimizer, self._gradients)
-        if not self._gradients.exchanged:
-            self._gradients.local  # parameters are the same on all ranks now
         at_end(self._end)
 
     def watch(self, groups: list[dict[str, Any]]) -> None:
@@ -152,6 +131,8 @@ class Engine:
                     )
                 position, name = self._named[parameter]
                 self._gradients.watch(name, parameter, position)
+                if self._synchronized:
+                    parameter.grad = None  # that of this rank alone: others were averaged without it
 
     @property
     def in_flight(self) -> bool:
@@ -193,7 +174,11 @@ class Engine:
         self._gradients.end_left_out()
 
     def synchronize(self) -> None:
-        """Averages all gradients of this step; afterwards they are in .grad."""
+        """Averages all gradients of this step, once; afterwards they are in .grad."""
+        if not self._synchronized:
+            self._average()
+
+    def _average(self) -> None:
         self.finish()
         self.watch(self._optimizer.__dict__["param_groups"])
         if not self._gradients.exchanged:
@@ -207,6 +192,7 @@ class Engine:
         if self.in_flight:
             self._gradients.discard()
         self._gradients.end_left_out()
+        self._gradients.restart()  # also in the middle of an accumulation, where nothing is on its way yet
         self._synchronized = False
 
     @contextlib.contextmanager
@@ -236,7 +222,7 @@ class Engine:
             self.watch(self._optimizer.__dict__["param_groups"])
             self._gradients.submit_rest()
             return self._deferred.begin()
-        self.synchronize()
+        self._average()
         self._synchronized = False
         return self._update(self.last_step.finite, update)
 
@@ -254,7 +240,7 @@ class Engine:
     ) -> float | None:
         def synchronized() -> float:
             loss = closure()
-            self.synchronize()
+            self._average()
             self._synchronized = False
             if not self.last_step.finite:
                 self._tell()
@@ -271,6 +257,7 @@ class Engine:
             self._gradients.restart()  # an optimizer may call its closure several times
             return loss
 
+        self.watch(self._optimizer.__dict__["param_groups"])
         self._gradients.local  # made ahead of the first update
         loss = update(None if closure is None else counted)
         self._gradients.end_locally()
@@ -278,7 +265,12 @@ class Engine:
 
     def _has_hooks(self) -> bool:
         own = self._optimizer.__dict__
-        return bool(own.get("_optimizer_step_pre_hooks") or own.get("_optimizer_step_post_hooks"))
+        return bool(
+            own.get("_optimizer_step_pre_hooks")
+            or own.get("_optimizer_step_post_hooks")
+            or _global_optimizer_pre_hooks
+            or _global_optimizer_post_hooks
+        )
 
     def consensus(self) -> StepResult:
         """With a plan's `gossip` or `asynchronous`: as State.consensus()."""
@@ -299,7 +291,9 @@ class Engine:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Takes the state that state_dict() gave on this rank, between two steps."""
         self.finish()
+        self.watch(self._optimizer.__dict__["param_groups"])
         self._synchronizer.load_state_dict(saved.to_arrays(state_dict))
+        self._gradients.go_back()
         if "local_sgd" in state_dict:
             self._gradients.local.load_state_dict(state_dict["local_sgd"])
 
@@ -335,7 +329,8 @@ class Distributed(_Optimizer):
     step.hooked = True  # torch adds the calls of step hooks to a class without this, and they are in the base's step()
 
     def synchronize(self) -> None:
-        """Waits until .grad holds the averages, so that gradients can be clipped or read. step() then only updates."""
+        """Waits until .grad holds the averages, so that gradients can be clipped or read; a second call changes nothing.
+        step() then only updates."""
         self.casync.synchronize()
 
     def skip_synchronize(self) -> contextlib.AbstractContextManager[None]:
@@ -348,9 +343,14 @@ class Distributed(_Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         super().add_param_group(param_group)
-        engine = self.__dict__.get("casync")
-        if engine is not None:
-            engine.watch(self.__dict__["param_groups"])
+        groups, engine = self.__dict__["param_groups"], self.__dict__.get("casync")
+        if engine is None:
+            return
+        try:
+            engine.watch(groups)
+        except errors.Error:
+            groups.pop()  # else each step would refuse it again
+            raise
 
     def state_dict(self) -> dict[str, Any]:
         self.casync.finish()

@@ -118,13 +118,10 @@ class Reductions:
         return self._synchronizer
 
     def _name(self, kind: str, tensor: torch.Tensor) -> tuple[str, str]:
-        """A backward pass makes the same collectives in each step, so its place is a gradient's name; its size, because
-        DDP forms other buckets after the first step; and its model, because each has passes of its own."""
+        """A backward pass makes the same collectives in each step, so its place is a gradient's name; its size, and words of
+        its model, because each has passes of its own, and other buckets after the first one."""
         dtype = naming.dtype_name(tensor, "a tensor")
-        name = f"{kind} {self._ordinal} of {tensor.numel()} {dtype}"
-        model = self._models.number()
-        if model > 0:
-            name += f" of model {model}"
+        name = f"{kind} {self._ordinal} of {tensor.numel()} {dtype}{self._models.text()}"
         self._ordinal += 1
         self._number += 1
         return name, dtype

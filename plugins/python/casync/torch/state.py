@@ -231,7 +231,7 @@ class State:
 
     def _load(self, state_dict: Mapping[str, Any]) -> None:
         self._synchronizer.load_state_dict(saved.to_arrays(state_dict))
-        self._local = None
+        self._local = self._to_load = None
         if "local_sgd" in state_dict:
             self._begin_local()
             self._local.load_state_dict(state_dict["local_sgd"])
