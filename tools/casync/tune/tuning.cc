@@ -14,6 +14,7 @@
 #include "casync/planner/plan_library.h"
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
+#include "tools/casync/output_file.h"
 #include "tools/casync/planning/inputs.h"
 #include "tools/casync/planning/overlap.h"
 #include "tools/casync/planning/unequal.h"
@@ -136,7 +137,7 @@ class Tuning {
   /// meanwhile leaves results of no call.
   Status clear(TuneRecord& record) const {
     record.identity.clear();
-    CASYNC_RETURN_IF_ERROR(write_whole(path(kTuneRecord), text_of(record)));
+    CASYNC_RETURN_IF_ERROR(write_output(path(kTuneRecord), text_of(record)));
     std::set<std::string> names = record.made;
     if (profile_is_here_) names.erase(kProfileFile);
     return remove_names(options_.directory, names);
@@ -241,7 +242,7 @@ class Tuning {
 
   Status take_profile() {
     if (ranks_.rank() == 0) {
-      const Status written = write_whole(path(kProfileFile), profile_);
+      const Status written = write_output(path(kProfileFile), profile_);
       if (!written) ranks_.give_up(written);
     }
     return ranks_.meet("profile");
@@ -263,12 +264,12 @@ class Tuning {
   /// Writes rank 0's text into this file on every machine.
   Status spread(const std::string& name, const std::string& text) {
     if (ranks_.rank() == 0 && text != text_of_file(path(name))) {
-      const Status written = write_whole(path(name), text);
+      const Status written = write_output(path(name), text);
       if (!written) ranks_.give_up(written);
     }
     const Result<std::string> told = ranks_.from_rank_0(name, text);
     CASYNC_RETURN_IF_ERROR(told.status());
-    if (*told != text_of_file(path(name))) CASYNC_RETURN_IF_ERROR(write_whole(path(name), *told));
+    if (*told != text_of_file(path(name))) CASYNC_RETURN_IF_ERROR(write_output(path(name), *told));
     return ranks_.meet(name);
   }
 
