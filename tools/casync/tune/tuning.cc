@@ -32,6 +32,8 @@ namespace fs = std::filesystem;
 constexpr const char* kAgain = ".again";
 constexpr const char* kProfileFile = "profile.txtpb";
 constexpr const char* kProfilePart = "profile.part";
+/// File beside the traces of a training that ended well on all ranks: one that failed may leave traces, too.
+constexpr const char* kEnded = "ended";
 
 TuneGoal goal_of(const TuneOptions& options) { return options.goal == "step" ? TuneGoal::kStep : TuneGoal::kLoss; }
 
@@ -177,8 +179,8 @@ class Tuning {
 
   Status train(const std::string& way, const std::string& run = "") {
     const std::string folder = folder_of(way) + run;
-    const std::string phase = "training, " + way + (run.empty() ? "" : " again");
-    const Result<bool> done = is_done(phase, path(folder) + "/rank0.trace.json");
+    const std::string phase = "training, " + way + (run.empty() ? "" : " again"), ended = path(folder) + "/" + kEnded;
+    const Result<bool> done = is_done(phase, ended);
     CASYNC_RETURN_IF_ERROR(done.status());
     if (*done) return Status::ok();
     std::vector<std::string> variables = variables_of(way);
@@ -187,8 +189,11 @@ class Tuning {
     }
     variables.push_back("CASYNC_TRACE=" + path(folder));
     variables.push_back("CASYNC_STEPS=" + std::to_string(options_.steps));
-    return run_phase(
-        ranks_, {phase, options_.program, variables, {"CASYNC_PLAN", "CASYNC_CODEC", "CASYNC_RECORD"}, log_of(folder)});
+    CASYNC_RETURN_IF_ERROR(run_phase(
+        ranks_,
+        {phase, options_.program, variables, {"CASYNC_PLAN", "CASYNC_CODEC", "CASYNC_RECORD"}, log_of(folder)}));
+    const bool traced = ranks_.rank() == 0 && fs::exists(path(folder) + "/rank0.trace.json");
+    return traced ? write_output(ended, "") : Status::ok();
   }
 
   /// Measures ways that one run each does not tell apart again, in the other order.
