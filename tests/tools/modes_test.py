@@ -142,6 +142,17 @@ def test_a_scattered_gradient_is_for_steps_that_all_ranks_exchange_in():
             is_refused(files, write(folder, f"version: 1\n{mode}\n"), "gradient shard is scattered")
         plain = casync("plan", "--check", write(folder, "version: 1\n"), "--model", files.model, "-n", 4)
         ends_with(0, plain, "without a mode")
+        slow = Files(folder, "1e6")  # modes that need up to twice the steps would pay
+        for command in ("plan", "explain"):
+            planned = casync(command, *slow.inputs, "-n", 4, "--most-steps", 3)
+            ends_with(0, planned, f"{command}, where modes would be proposed")
+            claim("--allow-modes" in planned.stdout + planned.stderr, "as they are without", planned.stderr)
+        with open(slow.model, "a") as file:
+            file.write('gradient { name: "shard" shape: [1000] scattered: true ready_seconds: 0.01 need_seconds: 0 }\n')
+        for command in ("plan", "explain"):
+            planned = casync(command, *slow.inputs, "-n", 4, "--most-steps", 3)
+            ends_with(0, planned, f"{command} of a scattered gradient")
+            claim("--allow-modes" not in planned.stdout + planned.stderr, "no mode is proposed", planned.stderr)
 
 
 run_all(globals())
