@@ -289,6 +289,21 @@ def test_nonsense_is_refused_with_3_and_names_the_culprit():
         claim("profile.txtpb:5:" in result.stderr, "line and column", result.stderr)
 
 
+def test_a_codec_of_a_list_may_have_several_parameters():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        for codecs in ("int2:block=64,feedback=0", "int8,int2:block=64,feedback=0", "int2:block=64,feedback=0,int8"):
+            planned = casync("plan", *files.inputs, "-n", 2, "--goal", "step", "--codecs", codecs, "--json")
+            ends_with(0, planned, f"--codecs {codecs}")
+            decisions = [gradient["decision"] for gradient in json.loads(planned.stdout)["gradients"]]
+            claim(decisions[0].startswith("int2:block=64,feedback=0, "), "it is used", decisions)
+        for codecs, culprit in (("int8,feedback=0", "feedback=0"), ("feedback=0", "feedback=0"),
+                                ("int2:block=64,feedback=x", "`x` is no number")):
+            refused = casync("plan", *files.inputs, "-n", 2, "--codecs", codecs)
+            ends_with(3, refused, f"--codecs {codecs}")
+            claim(culprit in refused.stderr, "named", refused.stderr)
+
+
 def test_a_full_disk_leaves_the_file_as_it_was():
     with temporary_folder() as folder:
         files = Files(folder)

@@ -37,11 +37,11 @@ constexpr const char* kEnded = "ended";
 
 TuneGoal goal_of(const TuneOptions& options) { return options.goal == "step" ? TuneGoal::kStep : TuneGoal::kLoss; }
 
-std::vector<std::string> split(const std::string& names) {
-  std::vector<std::string> parts;
-  std::istringstream stream(names);
-  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
-  return parts;
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
 }
 
 /// The phases of one `casync tune` on one rank.
@@ -198,15 +198,18 @@ class Tuning {
 
   /// Measures ways that one run each does not tell apart again, in the other order.
   Status train_again() {
-    std::string names;
+    std::string names;  // a line each: a codec with parameters has commas
     if (ranks_.rank() == 0) {
       const Result<std::vector<TunedWay>> ways = measured({});
-      if (!ways) ranks_.give_up(ways.status());
-      if (ways) names = joined(contested_ways(*ways, goal_of(options_)));
+      if (!ways) {
+        ranks_.give_up(ways.status());
+      } else {
+        for (const std::string& name : contested_ways(*ways, goal_of(options_))) names += name + "\n";
+      }
     }
     const Result<std::string> told = ranks_.from_rank_0("contested", names);
     CASYNC_RETURN_IF_ERROR(told.status());
-    again_ = split(*told);
+    again_ = lines_of(*told);
     phases_ += again_.size();
     for (auto way = again_.rbegin(); way != again_.rend(); ++way) CASYNC_RETURN_IF_ERROR(train(*way, kAgain));
     return Status::ok();
