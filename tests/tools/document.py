@@ -58,7 +58,7 @@ class Shown:
         *_, script = (node for node in below(root) if node["tag"] == "script")  # the others are data
         asked = {"root": root, "script": script["children"][0], "actions": actions}
         ran = subprocess.run([NODE, Path(__file__).parent / "report" / "document.js"], input=json.dumps(asked),
-                             capture_output=True, text=True, timeout=60)
+                             capture_output=True, text=True, timeout=200)
         claim(ran.returncode == 0, "the page's scripts run", ran.stderr)
         seen = json.loads(ran.stdout)
         self.root, self.title, self.results = seen["root"], seen["title"], seen["results"]
