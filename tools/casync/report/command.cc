@@ -43,7 +43,7 @@ Status write_page(const TraceFolder& folder, const nlohmann::ordered_json& numbe
 }
 
 /// InvalidArgument: the traces have none of these steps; says which they have.
-Status check_steps(const TraceFolder& folder, const StepRange& range) {
+Status check_traced(const TraceFolder& folder, const StepRange& range) {
   std::optional<StepRange> traced;
   for (const RankTrace& trace : folder.traces) {
     for (const TraceEvent& event : trace.events) {
@@ -108,7 +108,7 @@ Status report(const ReportOptions& options, std::optional<StepRange> range) {
   Result<TraceFolder> folder = read_trace_folder(options.directory);
   CASYNC_RETURN_IF_ERROR(folder.status());
   print_missing(*folder, "");
-  if (range) CASYNC_RETURN_IF_ERROR(check_steps(*folder, *range));
+  if (range) CASYNC_RETURN_IF_ERROR(check_traced(*folder, *range));
   std::optional<Profile> profile;
   if (!options.profile.empty()) {
     Result<Profile> read = read_profile_input(options.profile);
