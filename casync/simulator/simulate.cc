@@ -2,6 +2,7 @@
 #include "casync/simulator/simulate.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -98,6 +99,17 @@ Result<Simulation> simulate_exchanges(const Scenario& scenario, const Simulation
   return engine::Engine(scenario, options, flat, {}).run();
 }
 
+/// The decisions as in a session: gradients that a codec that exchanges does not take are sent as they are.
+Result<Scenario> as_in_a_session(Scenario scenario) {
+  for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
+    const GradientSpec& spec = scenario.training.gradients[g].spec;
+    const Result<std::optional<Rounds>> rounds =
+        rounds_of(scenario.decisions[g], spec, scenario.topology.ranks, scenario.profile, scenario.facts_of);
+    if (!rounds) return Status(rounds.status().code(), "gradient " + spec.name + ": " + rounds.status().message());
+  }
+  return scenario;
+}
+
 /// Simulates ranks that exchange with their neighbours.
 Result<Simulation> simulate_gossip(const Scenario& scenario, const SimulationOptions& options) {
   const int ranks = scenario.topology.ranks;
@@ -143,12 +155,13 @@ Result<Simulation> simulate(const Scenario& scenario, const SimulationOptions& o
   SimulationOptions enough = options;
   enough.steps = simulated_steps(scenario, options);
   if (scenario.mode == SyncMode{}) return simulate_exchanges(scenario, enough);
-  if (scenario.mode.is_asynchronous()) return simulate_asynchronous(scenario, enough);
+  Result<Scenario> session = as_in_a_session(scenario);
+  if (!session) return session.status();
+  if (scenario.mode.is_asynchronous()) return simulate_asynchronous(*session, enough);
   Exchanges exchanges = exchanges_of(scenario.training, scenario.mode);
-  Scenario exchanging = scenario;
-  exchanging.training = std::move(exchanges.training);
+  session->training = std::move(exchanges.training);
   const bool gossip = scenario.mode.is_gossip();
-  Result<Simulation> simulation = gossip ? simulate_gossip(exchanging, enough) : simulate_exchanges(exchanging, enough);
+  Result<Simulation> simulation = gossip ? simulate_gossip(*session, enough) : simulate_exchanges(*session, enough);
   if (!simulation) return simulation;
   return mean_of_steps(std::move(*simulation), exchanges.steps);
 }

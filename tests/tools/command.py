@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Helpers of the command's tests: they run it, and make claims that end the test with what was seen."""
 import os
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,11 +16,14 @@ def own_environment():
     return {k: v for k, v in os.environ.items() if not k.startswith(("CASYNC_", "OMPI_", "PMI", "SLURM_"))}
 
 
-def casync(*arguments, env=None, timeout=60, cwd=None):
-    """Runs the command to its end."""
+def casync(*arguments, env=None, timeout=60, cwd=None, file_bytes=None):
+    """Runs the command to its end. No file that it writes gets longer than `file_bytes`, as if the disk were full."""
+    def fill_disk():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing fails instead
     return subprocess.run(
         [TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, cwd=cwd,
-        env={**own_environment(), **(env or {})}
+        env={**own_environment(), **(env or {})}, preexec_fn=None if file_bytes is None else fill_disk
     )
 
 

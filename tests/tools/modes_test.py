@@ -120,6 +120,20 @@ def test_modes_that_no_session_takes_are_refused_by_name():
                  ("large.weight", "second_hop `int4`")),
         ):
             is_refused(files, write(folder, text), *culprits)
+        vectors = os.path.join(folder, "vectors.txtpb")
+        with open(vectors, "w") as file:
+            file.write('version: 1\ngradient { name: "bias" shape: [100] ready_seconds: 0 need_seconds: 0 }\n'
+                       "backward_seconds: 0.01\nforward_seconds: 0.005\n")
+        for mode in ("asynchronous { }", "gossip { neighbours: pairs }", "gossip { neighbours: ring }"):
+            steps = []
+            for codec in ("powersgd", "none"):  # which does not take a vector
+                plan = write(folder, f'version: 1\n{mode}\ndefault {{ codec {{ name: "{codec}" }} partitions: 2 }}\n')
+                simulated = casync("simulate", "--profile", files.profile, "--model", vectors, "-n", 4, "--plan", plan,
+                                   "--json")
+                ends_with(0, simulated, f"simulate {mode} with {codec}")
+                ends_with(0, casync("plan", "--check", plan, "--model", vectors, "-n", 4), f"check {mode} with {codec}")
+                steps.append(json.loads(simulated.stdout)["step_ms"])
+            claim(steps[0] == steps[1], "sent as it is", mode, steps)
         first = write(folder, "version: 1\nasynchronous { first: 5 }\n")
         ends_with(0, casync("plan", "--check", first, "--model", files.model), "of a job that may have five ranks")
         many = casync("plan", "--check", write(folder, PAIRS), "--model", files.model, "-n", 65)
@@ -142,6 +156,17 @@ def test_a_scattered_gradient_is_for_steps_that_all_ranks_exchange_in():
             is_refused(files, write(folder, f"version: 1\n{mode}\n"), "gradient shard is scattered")
         plain = casync("plan", "--check", write(folder, "version: 1\n"), "--model", files.model, "-n", 4)
         ends_with(0, plain, "without a mode")
+        slow = Files(folder, "1e6")  # modes that need up to twice the steps would pay
+        for command in ("plan", "explain"):
+            planned = casync(command, *slow.inputs, "-n", 4, "--most-steps", 3)
+            ends_with(0, planned, f"{command}, where modes would be proposed")
+            claim("--allow-modes" in planned.stdout + planned.stderr, "as they are without", planned.stderr)
+        with open(slow.model, "a") as file:
+            file.write('gradient { name: "shard" shape: [1000] scattered: true ready_seconds: 0.01 need_seconds: 0 }\n')
+        for command in ("plan", "explain"):
+            planned = casync(command, *slow.inputs, "-n", 4, "--most-steps", 3)
+            ends_with(0, planned, f"{command} of a scattered gradient")
+            claim("--allow-modes" not in planned.stdout + planned.stderr, "no mode is proposed", planned.stderr)
 
 
 run_all(globals())

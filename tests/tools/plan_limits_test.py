@@ -246,6 +246,16 @@ def test_local_sgd_is_refused_beside_a_warm_up_that_compresses():
             ends_with(0, casync("plan", "--check", files.plan, "--model", files.model), "plan --check")
 
 
+def test_a_second_hop_that_takes_too_many_steps_is_refused_with_the_reason():
+    with temporary_folder() as folder:
+        files, rules = Files(folder), rules_of(folder, 'rule { match: "large.*" second_hop { name: "topk" } }\n')
+        refused = casync("plan", *files.inputs, "-n", 4, "--plan", rules)
+        ends_with(3, refused, "by the trainings")
+        claim("gradient large.weight: second_hop `topk` takes more than 1.2 times the steps" in refused.stderr, "why",
+              refused.stderr)
+        ends_with(0, casync("plan", *files.inputs, "-n", 4, "--plan", rules, "--goal", "step"), "for a step alone")
+
+
 def test_the_coordinator_of_links_stays_in_a_plan_and_predictions_say_that_they_lack_it():
     said = "coordinated: predicted without the coordinator of links"
     with temporary_folder() as folder:

@@ -289,4 +289,47 @@ def test_nonsense_is_refused_with_3_and_names_the_culprit():
         claim("profile.txtpb:5:" in result.stderr, "line and column", result.stderr)
 
 
+def test_a_codec_of_a_list_may_have_several_parameters():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        for codecs in ("int2:block=64,feedback=0", "int8,int2:block=64,feedback=0", "int2:block=64,feedback=0,int8"):
+            planned = casync("plan", *files.inputs, "-n", 2, "--goal", "step", "--codecs", codecs, "--json")
+            ends_with(0, planned, f"--codecs {codecs}")
+            decisions = [gradient["decision"] for gradient in json.loads(planned.stdout)["gradients"]]
+            claim(decisions[0].startswith("int2:block=64,feedback=0, "), "it is used", decisions)
+        for codecs, culprit in (("int8,feedback=0", "feedback=0"), ("feedback=0", "feedback=0"),
+                                ("int2:block=64,feedback=x", "`x` is no number")):
+            refused = casync("plan", *files.inputs, "-n", 2, "--codecs", codecs)
+            ends_with(3, refused, f"--codecs {codecs}")
+            claim(culprit in refused.stderr, "named", refused.stderr)
+
+
+def test_a_full_disk_leaves_the_file_as_it_was():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        command = ["plan", *files.inputs, "-n", 2, "-o", files.plan]
+        for before in (None, "version: 1  # mine\n"):
+            if before is not None:
+                with open(files.plan, "w") as file:
+                    file.write(before)
+                os.chmod(files.plan, 0o640)
+            there = set(os.listdir(folder))
+            result = casync(*command, file_bytes=100)
+            ends_with(1, result, "a full disk")
+            claim(f"{files.plan}: cannot be written: File too large" in result.stderr, "says which", result.stderr)
+            claim(set(os.listdir(folder)) == there, "no part of a plan is left", os.listdir(folder))
+            if before is not None:
+                with open(files.plan) as file:
+                    claim(file.read() == before, "the old plan is left")
+        link = os.path.join(folder, "link")
+        os.symlink("plan.txtpb", link)
+        ends_with(0, casync(*command[:-1], link), "a plan over another one, by a link")
+        claim(os.path.islink(link) and os.stat(files.plan).st_mode & 0o777 == 0o640, "its link and its mode stay")
+        with open(files.plan) as file:
+            claim("world {" in file.read(), "it is replaced")
+        claim(set(os.listdir(folder)) == there | {"link"}, "nothing else is left", os.listdir(folder))
+        ends_with(1, casync(*command[:-1], "/dev/full"), "a device that is full")
+        claim("world {" in casync(*command[:-1], "/dev/stderr").stderr, "a pipe gets the text")
+
+
 run_all(globals())

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from command import casync, claim, ends_with, run_all, temporary_folder
-from traces import numbers, trace, write
+from traces import MODEL, PROFILE, numbers, trace, write
 
 
 def refused(text, *words, name="rank0.trace.json"):
@@ -121,6 +121,22 @@ def test_empty_and_absent_folders_are_refused():
         ends_with(3, casync("report", Path(folder) / "nowhere"), "no folder")
         (Path(folder) / "rank0.trace.json").mkdir()
         ends_with(3, casync("report", folder), "a folder called like a trace")
+
+
+def test_a_comparison_refuses_decisions_that_no_session_has():
+    for fields, words in (({"codec": "mine (program 01)"}, "its codec mine (program 01) is a file"),
+                          ({"second_hop": "mine (program 01)"}, "its codec mine (program 01) is a file"),
+                          ({"partitions": 0}, "fc.weight: 0 partitions"),
+                          ({"partitions": 1e9}, "fc.weight: 1000000000 partitions, expected 1 to ")):
+        with temporary_folder() as folder:
+            both = [trace(0), trace(1)]
+            for one in both:
+                one["casync"]["gradients"][0].update(fields)
+            (Path(folder) / "profile.txtpb").write_text(PROFILE % "")
+            (Path(folder) / "model.txtpb").write_text(MODEL)
+            result = casync("report", write(folder, *both), "--profile", f"{folder}/profile.txtpb")
+            ends_with(3, result, fields)
+            claim(words in result.stderr, "named", result.stderr)
 
 
 run_all(globals())

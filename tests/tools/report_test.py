@@ -295,6 +295,15 @@ def test_steps_are_chosen():
             ends_with(2, casync("report", write(folder, trace(0)), f"--steps={wrong}"), f"--steps {wrong}")
 
 
+def test_steps_that_were_not_traced_are_refused():
+    for options in ([], ["--trace", "all.json"], ["--json"]):
+        with temporary_folder() as folder:
+            result = casync("report", write(folder, trace(0), trace(1)), "--steps", "2..7", *options, cwd=folder)
+            ends_with(3, result, f"--steps 2..7 {options}")
+            claim(f"--steps 2..7: {folder} has steps 0..1" in result.stderr, "which there are", result.stderr)
+            claim(not [one.name for one in Path(folder).iterdir() if not one.name.startswith("rank")], "nothing is written")
+
+
 def test_long_jobs_show_the_middle():
     long = trace(0)
     long["casync"]["ranks"] = 1
@@ -378,13 +387,23 @@ def test_processor_time_of_messages_is_measured_and_predicted():
 def test_the_merged_trace_is_a_chrome_trace():
     with temporary_folder() as folder:
         target = Path(folder) / "all.json"
-        ends_with(0, casync("report", write(folder, trace(0), trace(1)), "--trace", target), "--trace")
+        both = [trace(0), trace(1)]
+        for event in (event for one in both for event in one["traceEvents"] if event.get("cat") == "step"):
+            event["args"]["processor_us"] = 300
+        ends_with(0, casync("report", write(folder, *both), "--trace", target), "--trace")
         events = json.loads(target.read_text())["traceEvents"]
     spans = [event for event in events if event["ph"] == "X"]
     claim(len(spans) == 32 and {event["pid"] for event in spans} == {0, 1}, "all spans of both ranks", len(spans))
     claim(min(event["ts"] for event in spans if event["pid"] == 1) == 500, "on one clock")
     names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
     claim(names == ["rank 0 node0", "rank 1 node1"], "ranks are processes", names)
+    waits = [event for event in spans if event["cat"] == "wait"]
+    claim({event["name"] for event in waits} == {"wait fc.weight"} and not any("partition" in event["args"] for event in waits),
+          "a wait is for all partitions", waits)
+    encodes = {event["name"] for event in spans if event["cat"] == "encode"}
+    claim(encodes == {"encode fc.weight[0]", "encode fc.weight[1]"}, "a task is of one", encodes)
+    processors = {event["args"]["processor_us"] for event in spans if event["cat"] == "step"}
+    claim(processors == {300}, "the processor time of steps is kept", processors)
 
 
 run_all(globals())

@@ -18,11 +18,13 @@ FAILING = ["--", sys.executable, "-c", "import sys; sys.exit(5)"]
 PROGRAM = """
 import sys, casync, numpy
 with casync.Session({arguments}) as session:
-    gradients = [(session.declare(f"layer{{i}}.weight", (256, 256)), numpy.ones((256, 256), "float32")) for i in range(4)]
+    gradients = [numpy.ones({shape}, "{dtype}") for i in range(4)]
+    gradients = [(session.declare(f"layer{{i}}.weight", gradient.shape, "{dtype}"), gradient)
+                 for i, gradient in enumerate(gradients)]
     for step in range(1000):
         {body}
         for at, (identity, gradient) in enumerate(gradients):
-            gradient[:] = numpy.random.default_rng(97 * step + 10 * session.rank + at).standard_normal((256, 256))
+            gradient[:] = numpy.random.default_rng(97 * step + 10 * session.rank + at).standard_normal(gradient.shape)
         handles = [session.submit(identity, gradient) for identity, gradient in gradients]
         for handle in handles:
             handle.wait()
@@ -30,9 +32,10 @@ with casync.Session({arguments}) as session:
 """
 
 
-def tune(folder, *options, arguments="", body="", profile=PROFILE, codecs="int4", **process):
+def tune(folder, *options, arguments="", body="", profile=PROFILE, codecs="int4", shape="(256, 256)", dtype="float32",
+         **process):
     program = Path(folder) / "train.py"
-    program.write_text(PROGRAM.format(arguments=arguments, body=body))
+    program.write_text(PROGRAM.format(arguments=arguments, body=body, shape=shape, dtype=dtype))
     return casync("tune", "-n", "2", "--steps", "6", "--profile", profile, "--codecs", codecs, "-o",
                   Path(folder) / "tuned", *options, "--", sys.executable, program, timeout=200, **process)
 
@@ -159,14 +162,14 @@ def test_another_profile_or_device_starts_anew():
     with temporary_folder() as folder:
         other = Path(folder) / "other.txtpb"
         other.write_text(PROFILE.read_text() + "# measured again\n")
-        trace = Path(folder) / "tuned/uncompressed/rank0.trace.json"
+        ended = Path(folder) / "tuned/uncompressed/ended"
         for anew, options, profile in ((True, [], PROFILE), (False, [], PROFILE), (True, [], other), (False, [], other),
                                        (True, ["--device", "cuda"], other)):
             result = tune_in(f"{folder}/tuned", *options, profile=profile)
             claim("1 of 6: training, uncompressed" in result.stderr, "the first phase", result.stderr)
             claim(("kept from an earlier call" not in result.stderr) == anew, f"anew: {anew}", result.stderr)
-            trace.parent.mkdir(exist_ok=True)
-            trace.write_text("{}")
+            ended.parent.mkdir(exist_ok=True)
+            ended.write_text("")
 
 
 def test_a_process_that_the_program_leaves_behind_ends_with_it():
@@ -205,6 +208,26 @@ def test_a_failing_program_is_named_with_its_rank_and_last_words():
         claim("out of cheese" in "".join(log.read_text() for log in (Path(folder) / "tuned").glob("*.log")), "in a log")
 
 
+def test_a_training_that_failed_is_none_that_is_kept():
+    with temporary_folder() as folder:
+        program = 'mkdir -p "$CASYNC_TRACE"; echo "{}" > "$CASYNC_TRACE/rank$CASYNC_RANK.trace.json"; exit 5'
+        for call in ("first", "second"):
+            result = casync("tune", "-n", "2", "--profile", PROFILE, "-o", folder, "--", "sh", "-c", program)
+            ends_with(1, result, f"the {call} call")
+            claim("ended with exit code 5" in result.stderr, "it was started", result.stderr)
+            claim("kept from an earlier call" not in result.stderr, "nothing is kept", result.stderr)
+
+
+def test_gradients_that_are_sent_as_they_are_have_a_codec_of_their_type():
+    # A vector is no matrix that powersgd takes, and `none` casts to float16.
+    for dtype, codec in (("float16", "int8"), ("float32", "powersgd")):
+        with temporary_folder() as folder:
+            result = tune(folder, "--json", codecs=codec, shape="(256, 256) if i % 2 else (256,)", dtype=dtype)
+            ends_with(0, result, f"{codec} with {dtype}")
+            ways = [way["name"] for way in json.loads(result.stdout)["ways"]]
+            claim(ways == ["uncompressed", "plan", codec], "every way was measured", ways)
+
+
 def test_a_program_that_names_its_codec_is_refused():
     with temporary_folder() as folder:
         result = tune(folder, arguments='codec="int8"')
@@ -218,7 +241,7 @@ def test_ranks_of_mpirun_that_meet_by_pmix():
         return "there is no mpirun here"
     with temporary_folder() as folder:
         program = Path(folder) / "train.py"
-        program.write_text(PROGRAM.format(arguments="", body=""))
+        program.write_text(PROGRAM.format(arguments="", body="", shape="(256, 256)", dtype="float32"))
         command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "-x", "CASYNC_RENDEZVOUS=pmix"]
         command += [sys.argv[1], "tune", "--steps", "6", "--profile", PROFILE, "--codecs", "int4"]
         command += ["-o", Path(folder) / "tuned", "--", sys.executable, program]

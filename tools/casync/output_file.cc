@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/output_file.h"
 
+#include <unistd.h>
+
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -9,24 +12,48 @@
 namespace casync::tools {
 namespace {
 
+namespace fs = std::filesystem;
+
 Status refused(const std::string& path) { return unavailable(path + ": cannot be written: " + std::strerror(errno)); }
+
+bool write_text(const fs::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return static_cast<bool>(file);
+}
+
+/// Returns true if another file can take the place of this one: devices and pipes stay where they are.
+bool may_be_replaced(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) return false;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  return ::access(folder.c_str(), W_OK) == 0;
+}
 
 }  // namespace
 
 Status check_writable(const std::string& path) {
   if (path.empty()) return Status::ok();
   std::error_code ignored;
-  const bool existed = std::filesystem::exists(path, ignored);
+  const bool existed = fs::exists(path, ignored);
   if (!std::ofstream(path, std::ios::binary | std::ios::app)) return refused(path);
-  if (!existed) std::filesystem::remove(path, ignored);
+  if (!existed) fs::remove(path, ignored);
   return Status::ok();
 }
 
 Status write_output(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  return file ? Status::ok() : refused(path);
+  std::error_code error;
+  const fs::path target = fs::weakly_canonical(path, error);  // of a link, the file that it leads to
+  if (error || !may_be_replaced(target)) return write_text(path, text) ? Status::ok() : refused(path);
+  const fs::path part = target.string() + ".part" + std::to_string(::getpid());  // ranks of one machine write at once
+  const bool written = write_text(part, text);
+  Status status = written ? Status::ok() : refused(path);
+  const fs::file_status before = fs::status(target, error);
+  if (written && fs::exists(before)) fs::permissions(part, before.permissions(), error);
+  if (written && std::rename(part.c_str(), target.c_str()) != 0) status = refused(path);
+  if (!status.is_ok()) fs::remove(part, error);
+  return status;
 }
 
 }  // namespace casync::tools

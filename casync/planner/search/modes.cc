@@ -16,6 +16,12 @@ bool warms_up_from(const PlanRequest& request) {
                      [](const Limits& limits) { return limits.warm_up_from.has_value(); });
 }
 
+/// Returns true if a gradient is scattered: ranks then exchange in every step.
+bool scatters(const PlanRequest& request) {
+  return std::any_of(request.training.gradients.begin(), request.training.gradients.end(),
+                     [](const TrainedGradient& gradient) { return gradient.spec.scattered; });
+}
+
 /// Searches a plan for each mode. Results that come late make the same step, however late.
 class ModeSearch {
  public:
@@ -40,7 +46,7 @@ class ModeSearch {
 Result<std::vector<ModePlan>> better_modes(const PlanRequest& request, const PlanReport& bulk,
                                            const std::vector<ModeOffer>& offers) {
   std::vector<ModePlan> better;
-  if (!(request.mode == SyncMode{}) || !request.more_steps) return better;
+  if (!(request.mode == SyncMode{}) || !request.more_steps || scatters(request)) return better;
   const double enough_s = kShorter * bulk.steps * bulk.simulation.step_s;
   const double training_s = request.training.backward_s + request.training.forward_s;
   const bool no_local = warms_up_from(request);

@@ -28,8 +28,8 @@ struct ModePlan {
 /// than that of `bulk`, the plan found for `request`; the smallest first, of equal ones the earlier offer. An offer is
 /// left out unsearched if its steps would be too many even if no exchange took time, if it needs more than
 /// `most_more_steps`, and if the request's rules have a codec that goes on from another parameter (`warm_up_from`),
-/// which local SGD refuses. Nothing if the request has a mode already, or no number of steps (`more_steps`). Errors
-/// as find_plan().
+/// which local SGD refuses. Nothing if the request has a mode already, or no number of steps (`more_steps`), or a
+/// scattered gradient, which every mode refuses. Errors as find_plan().
 Result<std::vector<ModePlan>> better_modes(const PlanRequest& request, const PlanReport& bulk,
                                            const std::vector<ModeOffer>& offers);
 

@@ -2,6 +2,7 @@
 #include "casync/planner/search/options.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <set>
 
@@ -113,16 +114,31 @@ std::vector<StrategyKind> worth_trying(Evaluator& evaluator, std::size_t at, con
   return able;
 }
 
-/// The error if no option is left: what a session would say about the fixed fields.
-Status nothing_left(Evaluator& evaluator, std::size_t at, const Hops& way) {
+/// Returns true if by trainings this pair takes more steps than the request allows. Codecs that are fixed are taken.
+bool takes_too_many_steps(const PlanRequest& request, const Limits& limits, const Hops& way) {
+  return !limits.codec && request.more_steps && request.more_steps(way.first, way.second) > request.most_more_steps;
+}
+
+/// The error if no option is left: the fixed second hop takes too many steps with every codec, or the words of a
+/// session about the fixed fields.
+Status nothing_left(Evaluator& evaluator, std::size_t at, const std::vector<Hops>& ways) {
   const Limits& limits = evaluator.limits(at);
+  const PlanRequest& request = evaluator.request();
+  const auto is_too_many = [&](const Hops& way) { return takes_too_many_steps(request, limits, way); };
+  if (limits.second_hop && std::all_of(ways.begin(), ways.end(), is_too_many)) {
+    char times[32];
+    std::snprintf(times, sizeof times, "%.3g", 1 + request.most_more_steps);
+    return plan_error("gradient " + request.training.gradients[at].spec.name + ": second_hop `" +
+                      text_of(*limits.second_hop) + "` takes more than " + times +
+                      " times the steps by trainings, whatever the codec: name that as well, or allow more steps");
+  }
+  const Hops& way = ways.front();
   Decision decision{way.first, way.second, limits.strategy.value_or(StrategyKind::kPs), limits.partitions.value_or(1),
                     0,         0};
   decision.servers = limits.servers.value_or(Servers{});
   const Result<const Option*> option = evaluator.option(at, decision);
   if (!option) return option.status();
-  return plan_error("gradient " + evaluator.request().training.gradients[at].spec.name +
-                    ": nothing is left of what the rules fix");
+  return plan_error("gradient " + request.training.gradients[at].spec.name + ": nothing is left of what the rules fix");
 }
 
 }  // namespace
@@ -143,9 +159,7 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
                                       : partition_counts(spec, owner_count(servers, request.topology.ranks));
   std::vector<const Option*> options;
   for (const Hops& way : *ways) {
-    if (!limits.codec && request.more_steps && request.more_steps(way.first, way.second) > request.most_more_steps) {
-      continue;
-    }
+    if (takes_too_many_steps(request, limits, way)) continue;
     // Nothing of a scattered gradient comes back, and it has no exchanges.
     if (spec.scattered && !limits.second_hop && (way.rounds || !(way.first == way.second)) && !limits.codec) continue;
     if (way.rounds && !limits.codec) {
@@ -165,7 +179,7 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
       }
     }
   }
-  if (options.empty()) return nothing_left(evaluator, at, ways->front());
+  if (options.empty()) return nothing_left(evaluator, at, *ways);
   return options;
 }
 

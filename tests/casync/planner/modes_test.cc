@@ -89,6 +89,10 @@ TEST_CASE("modes: not with a mode that is asked for, nor without a number of ste
   other.more_steps = nullptr;
   CHECK(better(other, offers()).empty());
   other = slow_request();
+  other.training.gradients.front().spec.shape = {4096};  // equal shards
+  other.training.gradients.front().spec.scattered = true;
+  CHECK(better(other, offers()).empty());
+  other = slow_request();
   Limits limits;
   limits.offers = {0};
   limits.codec = limits.second_hop = CodecChoice{"half", {}};

@@ -4,11 +4,13 @@
 #include "tools/casync/measurement/measured_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include "base/median.h"
 #include "casync/model/codec_choice.h"
+#include "casync/patterns/partition_count.h"
 #include "casync/planner/model_file.h"
 #include "casync/planner/search/grouped.h"
 #include "casync/strategies/strategy.h"
@@ -19,9 +21,14 @@ namespace casync::tools {
 namespace {
 
 Result<Decision> decision_of(const TracedGradient& traced) {
-  if (traced.codec.find(" (program ") != std::string::npos) {
-    return invalid_argument("gradient " + traced.name + ": its codec " + traced.codec +
+  for (const std::string& codec : {traced.codec, traced.second_hop}) {
+    if (codec.find(" (program ") == std::string::npos) continue;
+    return invalid_argument("gradient " + traced.name + ": its codec " + codec +
                             " is a file that the trace does not name");
+  }
+  if (traced.partitions < 1 || traced.partitions > kMostPartitions) {
+    return invalid_argument("gradient " + traced.name + ": " + std::to_string(std::llround(traced.partitions)) +
+                            " partitions, expected 1 to " + std::to_string(kMostPartitions));
   }
   const Result<CodecChoice> codec = parse_codec_choice(traced.codec);
   CASYNC_RETURN_IF_ERROR(codec.status());

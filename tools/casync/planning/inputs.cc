@@ -9,6 +9,7 @@
 #include "casync/planner/search/measured.h"
 #include "compll/codec/codec.h"
 #include "tools/casync/codec_facts.h"
+#include "tools/casync/codecs_option.h"
 #include "tools/casync/input_files.h"
 #include "tools/casync/measurement/measured_run.h"
 #include "tools/casync/planning/gradient_samples.h"
@@ -111,8 +112,7 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
   command.add_option("-n,--ranks", inputs.ranks, "Number of ranks")->check(CLI::Range(1, kMostRanks));
   command.add_option("--nodes", inputs.nodes, "Number of machines that they share (default: each rank has its own)")
       ->check(CLI::Range(1, kMostRanks));
-  CLI::Option* codecs =
-      command.add_option("--codecs", inputs.codecs, "Codecs that may be used, as int8,int4:block=64")->delimiter(',');
+  CLI::Option* codecs = add_codecs_option(command, inputs.codecs, "Codecs that may be used, as int8,int4:block=64");
   command
       .add_option(
           "--max-error", inputs.max_error,

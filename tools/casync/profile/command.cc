@@ -22,6 +22,7 @@
 #include "compll/codec/rounds_codec.h"
 #include "runtime/device/device.h"
 #include "runtime/session/session_device.h"
+#include "tools/casync/codecs_option.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/output_file.h"
 #include "tools/casync/print_json.h"
@@ -248,8 +249,7 @@ void add_profile(CLI::App& app, Invocation& invocation) {
   command->footer(
       "Under a launcher, as in `casync run -n 2 -- casync profile`, links are those between its ranks; rank 0 prints.");
   command->add_option("-o,--output", options->output, "Write the profile there (default: stdout)");
-  command->add_option("--codecs", options->profile.codecs, "Codecs, as int8,int4:block=64 (default: the common ones)")
-      ->delimiter(',');
+  add_codecs_option(*command, options->profile.codecs, "Codecs, as int8,int4:block=64 (default: the common ones)");
   command->add_option("--between", options->profile.between, "Transport that stands for the link between nodes")
       ->capture_default_str();
   command->add_option("--inside", options->profile.inside, "Transport that stands for the link inside a node")

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // casync report: the timelines of all ranks as one page, as numbers, or as one trace for Perfetto.
-#include <cerrno>
+#include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "tools/casync/input_files.h"
 #include "tools/casync/measurement/measured_run.h"
 #include "tools/casync/measurement/numbers.h"
+#include "tools/casync/output_file.h"
 #include "tools/casync/planning/unequal.h"
 #include "tools/casync/print_json.h"
 #include "tools/casync/report/beside.h"
@@ -38,12 +37,26 @@ Status write_page(const TraceFolder& folder, const nlohmann::ordered_json& numbe
                   const std::string& path) {
   if (!range) range = choose_steps(folder, kMostEvents);
   if (range) std::fprintf(stderr, "casync report: the timeline shows steps %d..%d\n", range->first, range->last);
-  std::ofstream file(path, std::ios::binary);
-  file << make_page(numbers, timeline_columns(folder, range));
-  file.close();
-  if (!file) return unavailable(path + " cannot be written: " + std::strerror(errno));
+  CASYNC_RETURN_IF_ERROR(write_output(path, make_page(numbers, timeline_columns(folder, range))));
   std::fprintf(stderr, "casync report: wrote %s\n", path.c_str());
   return Status::ok();
+}
+
+/// InvalidArgument: the traces have none of these steps; says which they have.
+Status check_traced(const TraceFolder& folder, const StepRange& range) {
+  std::optional<StepRange> traced;
+  for (const RankTrace& trace : folder.traces) {
+    for (const TraceEvent& event : trace.events) {
+      if (shows(range, event)) return Status::ok();
+      if (event.step < 0) continue;
+      traced = traced ? StepRange{std::min(traced->first, event.step), std::max(traced->last, event.step)}
+                      : StepRange{event.step, event.step};
+    }
+  }
+  const std::string what = "--steps " + std::to_string(range.first) + ".." + std::to_string(range.last) + ": ";
+  if (!traced) return invalid_argument(what + folder.path + " has events of no step");
+  return invalid_argument(what + folder.path + " has steps " + std::to_string(traced->first) + ".." +
+                          std::to_string(traced->last));
 }
 
 /// `where`: a folder and ": ", or nothing.
@@ -95,6 +108,7 @@ Status report(const ReportOptions& options, std::optional<StepRange> range) {
   Result<TraceFolder> folder = read_trace_folder(options.directory);
   CASYNC_RETURN_IF_ERROR(folder.status());
   print_missing(*folder, "");
+  if (range) CASYNC_RETURN_IF_ERROR(check_traced(*folder, *range));
   std::optional<Profile> profile;
   if (!options.profile.empty()) {
     Result<Profile> read = read_profile_input(options.profile);

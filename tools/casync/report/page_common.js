@@ -13,10 +13,11 @@ function element(tag, options = {}, children = []) {
   return node;
 }
 
+// So many significant digits; the whole part keeps all of its own.
 function digits(value, count = 3) {
   if (!Number.isFinite(value)) return '-';
   if (value !== 0 && Math.abs(value) < 0.001) return value.toExponential(1);
-  const whole = Math.abs(value) >= 1 ? Math.floor(Math.log10(Math.abs(value))) + 1 : 1;
+  const whole = value === 0 ? 1 : Math.floor(Math.log10(Math.abs(value))) + 1;
   return value.toLocaleString('en', {maximumFractionDigits: Math.max(0, count - whole)});
 }
 

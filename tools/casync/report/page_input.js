@@ -1,14 +1,17 @@
 // Moving about in the timeline: pointer, wheel, keys, lists.
+const kLeastSpan = 5;  // microseconds: nothing finer was measured
+const span_within = (span) => Math.min(Math.max(span, kLeastSpan), total);
+
 function look(from, to) {
-  const least = 5;  // microseconds: nothing finer was measured
-  let span = Math.min(Math.max(to - from, least), total);
+  const span = span_within(to - from);
   from = Math.min(Math.max(from, 0), total - span);
   view = {from, to: from + span};
   redraw();
 }
 
 function zoom(factor, at = (view.from + view.to) / 2) {
-  look(at - (at - view.from) * factor, at + (view.to - at) * factor);
+  const span = view.to - view.from, within = span_within(span * factor) / span;
+  look(at - (at - view.from) * within, at + (view.to - at) * within);
 }
 
 function time_at(event) {
@@ -34,8 +37,8 @@ function show_tip(event, pointer) {
   const tip = byId('tip');
   tip.hidden = event < 0;
   if (event < 0) return;
-  const gradient = columns.gradient[event];
-  const title = kinds[columns.kind[event]] + (gradient >= 0 ? ' ' + columns.names[gradient] + '[' + columns.partition[event] + ']' : '');
+  const gradient = columns.gradient[event], partition = columns.partition[event];
+  const title = kinds[columns.kind[event]] + (gradient >= 0 ? ' ' + columns.names[gradient] : '') + (partition >= 0 ? '[' + partition + ']' : '');
   const lines = [['rank', columns.rank[event]], ['step', columns.step[event]], ['duration', duration(columns.duration_us[event])],
                  ['start', duration(columns.start_us[event])]];
   if (columns.bytes[event] > 0) lines.push(['bytes', columns.bytes[event].toLocaleString('en')]);
@@ -60,6 +63,7 @@ function place_tip(title, lines, pointer) {
 function listen_to_lanes() {
   let drag = null;
   canvas.addEventListener('pointerdown', (event) => {
+    if (event.button !== 0) return;  // the browser's menu may swallow the end
     drag = {x: event.clientX, from: view.from, to: view.to, moved: false};
     canvas.setPointerCapture(event.pointerId);
   });
@@ -76,13 +80,17 @@ function listen_to_lanes() {
     const flow = found < 0 ? flow_at(event) : undefined;
     if (flow) place_tip(...flow_text(flow, event), event); else show_tip(found, event);
   });
+  const end_drag = () => {
+    drag = null;
+    canvas.classList.remove('dragging');
+  };
+  canvas.addEventListener('pointercancel', end_drag);
   canvas.addEventListener('pointerup', (event) => {
     const y = event.clientY - canvas.getBoundingClientRect().top;
     const label = labels.find((one) => one.rank && y >= one.top && y < one.bottom);
     const on_label = event.clientX - canvas.getBoundingClientRect().left < kGutter;
     if (drag && !drag.moved && on_label && label) { label.rank.open = !label.rank.open; redraw(); }
-    drag = null;
-    canvas.classList.remove('dragging');
+    end_drag();
   });
   canvas.addEventListener('pointerleave', () => { hovered = -1; show_tip(-1); redraw(); });
   canvas.addEventListener('dblclick', (event) => zoom(event.shiftKey ? 2 : 0.5, time_at(event)));
@@ -96,17 +104,25 @@ function listen_to_lanes() {
   }, {passive: false});
 }
 
+// Dragging chooses a part; a click, which may tremble, moves the view there.
 function listen_to_overview() {
-  let start = null;
+  let drag = null;
   const time = (event) => (event.clientX - overview.getBoundingClientRect().left) / overview.clientWidth * total;
-  overview.addEventListener('pointerdown', (event) => { start = time(event); overview.setPointerCapture(event.pointerId); });
-  overview.addEventListener('pointermove', (event) => {
-    if (start !== null) look(Math.min(start, time(event)), Math.max(start, time(event)));
+  overview.addEventListener('pointerdown', (event) => {
+    if (event.button !== 0) return;
+    drag = {x: event.clientX, start: time(event), moved: false};
+    overview.setPointerCapture(event.pointerId);
   });
+  overview.addEventListener('pointermove', (event) => {
+    if (!drag) return;
+    drag.moved = drag.moved || Math.abs(drag.x - event.clientX) > 3;
+    if (drag.moved) look(Math.min(drag.start, time(event)), Math.max(drag.start, time(event)));
+  });
+  overview.addEventListener('pointercancel', () => { drag = null; });
   overview.addEventListener('pointerup', (event) => {
-    const span = view.to - view.from, at = time(event);
-    if (Math.abs(at - start) < total / overview.clientWidth * 3) look(at - span / 2, at + span / 2);
-    start = null;
+    const half = (view.to - view.from) / 2, at = time(event);
+    if (drag && !drag.moved) look(at - half, at + half);
+    drag = null;
   });
 }
 
@@ -116,7 +132,8 @@ function listen_to_keys() {
                    ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), '+': () => zoom(0.6), '-': () => zoom(1 / 0.6)};
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|SELECT/.test(event.target.tagName)) return;
-    if (actions[event.key]) { event.preventDefault(); actions[event.key](); }
+    const action = actions[event.key] || actions[event.key.toLowerCase()];  // with Shift or Caps Lock, too
+    if (action) { event.preventDefault(); action(); }
   });
   byId('zoom-in').onclick = actions.w;
   byId('zoom-out').onclick = actions.s;

@@ -54,7 +54,7 @@ function draw_series() {
     context.stroke();
   };
   curve(ms, 'accent');
-  curve(exposed_ms, 'wait');
+  if (numbers.exposed_ms_per_step !== null) curve(exposed_ms, 'wait');  // older traces do not say it
 }
 
 function summarize() {
@@ -92,7 +92,7 @@ function summarize() {
   if (plain_ms() > 0) card('Speed-up', digits(plain_ms() / numbers.ms_per_step), '\u00d7', digits(plain_ms()) + ' ms uncompressed, predicted');
   card('Sent per rank and step', ...bytes(numbers.payload_bytes_per_rank_step), bytes(numbers.wire_bytes_per_rank_step).join(' ') + ' with headers');
   link_card();
-  card('Compression', digits(numbers.ratio), '\u00d7', bytes(numbers.plain_bytes_per_rank_step).join(' ') + ' without codecs');
+  card('Compression', numbers.ratio > 0 ? digits(numbers.ratio) : '-', '\u00d7', bytes(numbers.plain_bytes_per_rank_step).join(' ') + ' without codecs');
 }
 
 function split_time() {

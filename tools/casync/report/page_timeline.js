@@ -89,9 +89,18 @@ function tick_step(span, pixels) {
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= raw);
 }
 
+// A wait is for all partitions of its gradient.
 function related(event) {
-  return hovered >= 0 && columns.gradient[hovered] >= 0 && columns.gradient[event] === columns.gradient[hovered] &&
-         columns.partition[event] === columns.partition[hovered] && columns.step[event] === columns.step[hovered];
+  if (hovered < 0 || columns.gradient[hovered] < 0 || columns.gradient[event] !== columns.gradient[hovered]) return false;
+  const own = columns.partition[event], other = columns.partition[hovered];
+  return columns.step[event] === columns.step[hovered] && (own === other || own < 0 || other < 0);
+}
+
+// A moment with the digits that tell it from the next tick.
+function tick_text(us, step) {
+  if (us === 0) return '0';
+  const [unit, name] = us >= 1e6 ? [1e6, ' s'] : us >= 1e3 ? [1e3, ' ms'] : [1, ' us'];
+  return (us / unit).toLocaleString('en', {maximumFractionDigits: Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9))}) + name;
 }
 
 function draw_axis(context, width, height, x_of) {
@@ -105,7 +114,7 @@ function draw_axis(context, width, height, x_of) {
     context.moveTo(x, kAxis - 4);
     context.lineTo(x, height);
     context.stroke();
-    context.fillText(tick === 0 ? '0' : duration(tick), x + 3, 12);
+    context.fillText(tick_text(tick, step), x + 3, 12);
   }
 }
 

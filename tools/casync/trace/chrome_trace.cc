@@ -20,11 +20,15 @@ Json span(const TraceFolder& folder, const RankTrace& trace, const TraceEvent& e
   if (event.step >= 0) arguments["step"] = event.step;
   if (event.gradient >= 0) {
     const std::string& gradient = trace.names.names()[event.gradient];
-    name += " " + gradient + "[" + std::to_string(event.partition) + "]";
+    name += " " + gradient;
     arguments["gradient"] = gradient;
+  }
+  if (event.partition >= 0) {  // a wait is for all of them
+    name += "[" + std::to_string(event.partition) + "]";
     arguments["partition"] = event.partition;
     arguments["bytes"] = event.bytes;
   }
+  if (event.processor_us >= 0) arguments["processor_us"] = event.processor_us;
   if (event.hop >= 0) arguments["hop"] = event.hop;
   if (event.peer >= 0) arguments["peer"] = event.peer;
   return {{"ph", "X"},

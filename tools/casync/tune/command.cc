@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/env.h"
+#include "tools/casync/codecs_option.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/launch/job.h"
 #include "tools/casync/subcommands.h"
@@ -67,9 +68,8 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   command->add_option("--steps", options->steps, "Steps of each measured training")
       ->check(CLI::Range(5, 100000))
       ->capture_default_str();
-  command->add_option("--codecs", options->codecs, "Single codecs to measure in addition to the plan")
-      ->delimiter(',')
-      ->capture_default_str();
+  add_codecs_option(*command, options->codecs, "Single codecs to measure in addition to the plan")
+      ->default_str("[" + joined(options->codecs) + "]");
   command
       ->add_option("--goal", options->goal,
                    "loss: the least time to the same loss, by trainings that measured what "

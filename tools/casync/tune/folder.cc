@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/tune/folder.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -104,18 +102,6 @@ Result<std::string> file_name_of(const std::string& codec) {
 std::string text_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-Status write_whole(const std::string& path, const std::string& text) {
-  const std::string part = path + ".part" + std::to_string(::getpid());  // ranks of one machine write at once
-  {
-    std::ofstream file(part, std::ios::binary);
-    file << text;
-    if (!file.flush()) return unavailable(part + " cannot be written");
-  }
-  std::error_code error;
-  fs::rename(part, path, error);
-  return error ? unavailable(path + " cannot be written: " + error.message()) : Status::ok();
 }
 
 }  // namespace casync::tools

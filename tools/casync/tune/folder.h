@@ -35,7 +35,4 @@ Result<std::string> file_name_of(const std::string& codec);
 /// Returns a file's bytes, none if it cannot be read.
 std::string text_of_file(const std::string& path);
 
-/// Replaces the file at once: whoever reads it finds the old text or the new one. Unavailable: names it.
-Status write_whole(const std::string& path, const std::string& text);
-
 }  // namespace casync::tools

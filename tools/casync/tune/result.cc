@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/dtype.h"
 #include "casync/model/codec_choice.h"
 #include "casync/planner/decide.h"
 #include "casync/planner/loss_table.h"
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_file.h"
 #include "casync/planner/search/payload_bits.h"
+#include "casync/simulator/rounds.h"
 #include "runtime/session/agreement.h"
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/formatted.h"
@@ -68,6 +70,20 @@ Result<CodecChoice> as_traced(const std::string& codec) {
   return parse_codec_choice(runtime::identity_of(*choice));
 }
 
+/// Returns true if sessions with `codec` send some gradients as they are: those of codec `none`, and those that a codec
+/// that exchanges does not take.
+bool leaves_some_plain(const std::string& codec) {
+  const Result<CodecChoice> choice = parse_codec_choice(codec);
+  if (!choice || choice->name == "none") return choice.is_ok();
+  const Result<CodecFacts> facts = facts_of(*choice);
+  return facts && facts->rounds != nullptr;
+}
+
+/// The codec of the gradient where it is sent as it is: elements of half precision have one.
+std::string plain_codec_of(const TracedGradient& gradient) {
+  return plain_codec(dtype_from(gradient.dtype).value_or(DType::kFloat32)).name;
+}
+
 /// One run of a way.
 Result<TunedWay> measured_run(const std::string& name, const std::string& folder, const std::string& codec) {
   const Result<TraceFolder> traces = read_trace_folder(folder);
@@ -78,8 +94,10 @@ Result<TunedWay> measured_run(const std::string& name, const std::string& folder
                             " steps, expected " + std::to_string(kFewestSteps) + " at least");
   }
   const Result<CodecChoice> expected = as_traced(codec);
+  const bool some_plain = leaves_some_plain(codec);
   for (const TracedGradient& gradient : traces->traces.front().gradients) {
     const Result<CodecChoice> used = parse_codec_choice(gradient.codec);
+    if (some_plain && used && used->name == plain_codec_of(gradient)) continue;
     if (expected && used && used->name != expected->name) {
       return invalid_argument("gradient " + gradient.name + " used codec " + used->name + " and not " + codec +
                               ": the program names its codec or plan itself; leave both out while it is tuned");

@@ -26,8 +26,8 @@ struct TunedWay {
 };
 
 /// Reads the step times of the traces in `folders`, one for each run of the way: the mean over runs. Errors as
-/// read_trace_folder; InvalidArgument: fewer than three traced steps, or gradients that did not use `codec` (empty:
-/// any), because the program names its codec itself.
+/// read_trace_folder; InvalidArgument: fewer than three traced steps, or gradients that used neither `codec` (empty:
+/// any) nor what sessions send in its place, because the program names its codec itself.
 Result<TunedWay> measured_way(const std::string& name, const std::vector<std::string>& folders,
                               const std::string& codec);
 

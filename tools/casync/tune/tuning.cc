@@ -14,6 +14,7 @@
 #include "casync/planner/plan_library.h"
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
+#include "tools/casync/output_file.h"
 #include "tools/casync/planning/inputs.h"
 #include "tools/casync/planning/overlap.h"
 #include "tools/casync/planning/unequal.h"
@@ -31,14 +32,16 @@ namespace fs = std::filesystem;
 constexpr const char* kAgain = ".again";
 constexpr const char* kProfileFile = "profile.txtpb";
 constexpr const char* kProfilePart = "profile.part";
+/// File beside the traces of a training that ended well on all ranks: one that failed may leave traces, too.
+constexpr const char* kEnded = "ended";
 
 TuneGoal goal_of(const TuneOptions& options) { return options.goal == "step" ? TuneGoal::kStep : TuneGoal::kLoss; }
 
-std::vector<std::string> split(const std::string& names) {
-  std::vector<std::string> parts;
-  std::istringstream stream(names);
-  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
-  return parts;
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
 }
 
 /// The phases of one `casync tune` on one rank.
@@ -136,7 +139,7 @@ class Tuning {
   /// meanwhile leaves results of no call.
   Status clear(TuneRecord& record) const {
     record.identity.clear();
-    CASYNC_RETURN_IF_ERROR(write_whole(path(kTuneRecord), text_of(record)));
+    CASYNC_RETURN_IF_ERROR(write_output(path(kTuneRecord), text_of(record)));
     std::set<std::string> names = record.made;
     if (profile_is_here_) names.erase(kProfileFile);
     return remove_names(options_.directory, names);
@@ -176,8 +179,8 @@ class Tuning {
 
   Status train(const std::string& way, const std::string& run = "") {
     const std::string folder = folder_of(way) + run;
-    const std::string phase = "training, " + way + (run.empty() ? "" : " again");
-    const Result<bool> done = is_done(phase, path(folder) + "/rank0.trace.json");
+    const std::string phase = "training, " + way + (run.empty() ? "" : " again"), ended = path(folder) + "/" + kEnded;
+    const Result<bool> done = is_done(phase, ended);
     CASYNC_RETURN_IF_ERROR(done.status());
     if (*done) return Status::ok();
     std::vector<std::string> variables = variables_of(way);
@@ -186,21 +189,27 @@ class Tuning {
     }
     variables.push_back("CASYNC_TRACE=" + path(folder));
     variables.push_back("CASYNC_STEPS=" + std::to_string(options_.steps));
-    return run_phase(
-        ranks_, {phase, options_.program, variables, {"CASYNC_PLAN", "CASYNC_CODEC", "CASYNC_RECORD"}, log_of(folder)});
+    CASYNC_RETURN_IF_ERROR(run_phase(
+        ranks_,
+        {phase, options_.program, variables, {"CASYNC_PLAN", "CASYNC_CODEC", "CASYNC_RECORD"}, log_of(folder)}));
+    const bool traced = ranks_.rank() == 0 && fs::exists(path(folder) + "/rank0.trace.json");
+    return traced ? write_output(ended, "") : Status::ok();
   }
 
   /// Measures ways that one run each does not tell apart again, in the other order.
   Status train_again() {
-    std::string names;
+    std::string names;  // a line each: a codec with parameters has commas
     if (ranks_.rank() == 0) {
       const Result<std::vector<TunedWay>> ways = measured({});
-      if (!ways) ranks_.give_up(ways.status());
-      if (ways) names = joined(contested_ways(*ways, goal_of(options_)));
+      if (!ways) {
+        ranks_.give_up(ways.status());
+      } else {
+        for (const std::string& name : contested_ways(*ways, goal_of(options_))) names += name + "\n";
+      }
     }
     const Result<std::string> told = ranks_.from_rank_0("contested", names);
     CASYNC_RETURN_IF_ERROR(told.status());
-    again_ = split(*told);
+    again_ = lines_of(*told);
     phases_ += again_.size();
     for (auto way = again_.rbegin(); way != again_.rend(); ++way) CASYNC_RETURN_IF_ERROR(train(*way, kAgain));
     return Status::ok();
@@ -241,7 +250,7 @@ class Tuning {
 
   Status take_profile() {
     if (ranks_.rank() == 0) {
-      const Status written = write_whole(path(kProfileFile), profile_);
+      const Status written = write_output(path(kProfileFile), profile_);
       if (!written) ranks_.give_up(written);
     }
     return ranks_.meet("profile");
@@ -263,12 +272,12 @@ class Tuning {
   /// Writes rank 0's text into this file on every machine.
   Status spread(const std::string& name, const std::string& text) {
     if (ranks_.rank() == 0 && text != text_of_file(path(name))) {
-      const Status written = write_whole(path(name), text);
+      const Status written = write_output(path(name), text);
       if (!written) ranks_.give_up(written);
     }
     const Result<std::string> told = ranks_.from_rank_0(name, text);
     CASYNC_RETURN_IF_ERROR(told.status());
-    if (*told != text_of_file(path(name))) CASYNC_RETURN_IF_ERROR(write_whole(path(name), *told));
+    if (*told != text_of_file(path(name))) CASYNC_RETURN_IF_ERROR(write_output(path(name), *told));
     return ranks_.meet(name);
   }
 
