@@ -17,9 +17,9 @@ struct Declared;
 inline constexpr std::size_t kMostSteps = 20000;
 /// The most statements, expressions and declared names, counted likewise.
 inline constexpr std::size_t kMostChecked = 500000;
-/// The most expressions inside of each other, with those of functions that they call. Several times the height that the
+/// The most expressions inside of each other, with those of functions that they call. More than the height that the
 /// parser allows, and less than any stack holds.
-inline constexpr int kMostInside = 2000;
+inline constexpr int kMostInside = 1000;
 
 /// Thrown and caught inside the checker only, after the mistake has been reported.
 struct CheckMistake {};
