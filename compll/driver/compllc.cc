@@ -3,10 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/number.h"
@@ -91,7 +93,8 @@ int run(const Options& options) {
   std::vector<SourceFile> files;
   for (const std::string& name : options.files) {
     std::ifstream file(name, std::ios::binary);
-    if (!file) {
+    std::error_code ignored;
+    if (!file || std::filesystem::is_directory(name, ignored)) {  // a folder opens like a file, and cannot be read
       std::fprintf(stderr, "compllc: cannot read %s\n", name.c_str());
       return kUsage;
     }

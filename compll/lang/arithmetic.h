@@ -40,7 +40,7 @@ Scalar converted(Scalar value, ScalarType from, ScalarType to);
 void convert(std::span<Scalar> values, ScalarType from, ScalarType to);
 
 /// Any operation with operands only (kConvert and kSelect are not among them), on operands of type `type`: the types
-/// of both are the same, but for shifts, whose count is uint.
+/// of both are the same. A shift goes by the lowest five bits of its count.
 Scalar computed(Op op, ScalarType type, std::span<const Scalar> operands);
 /// The same with each pair of operands, of which the result replaces the first one. An operation of one operand does
 /// not look at the second ones.

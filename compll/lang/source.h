@@ -42,6 +42,8 @@ class Source {
   std::string_view text() const { return text_; }
   std::string_view text(Span span) const { return text().substr(span.begin, span.end - span.begin); }
 
+  bool has_several_files() const { return parts_.size() > 1; }
+
   /// The position in the whole text.
   Position position(std::size_t offset) const;
   /// A line of the whole text, without its end.

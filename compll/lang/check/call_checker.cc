@@ -16,6 +16,8 @@ namespace {
 
 /// The greatest number of a `random<uint>(number)`.
 constexpr double kMostNumber = 255;
+/// The purpose of `random<uint>(0)`. Those of places without a number are below it.
+constexpr std::uint32_t kFirstNumbered = 1 << 16;
 
 /// A function of elements.
 struct ElementFunction {
@@ -112,7 +114,7 @@ TermPtr CallChecker::check_function(const Expression& at, const Call& node) {
 }
 
 /// `random<int>(least, most)`: a whole number from least to below most, in parts of 2^-24 of their distance. In
-/// doubles, which hold the product exactly.
+/// doubles, which hold both ends exactly; the part is too far below one for the product to be rounded up to `most`.
 TermPtr CallChecker::random_whole(const Expression& at, const Call& node, ScalarType type, std::uint32_t purpose) {
   const auto end = [&](std::size_t i) {
     TermPtr value = convert(code_.expressions.check_element(*node.arguments[i], "`random`"), type);
@@ -149,13 +151,19 @@ TermPtr CallChecker::random_real(const Expression& at, const Call& node, std::ui
 
 /// `random<uint>(7)`: the purpose of all places with this number.
 std::uint32_t CallChecker::numbered_purpose(const Call& node) {
-  constexpr std::uint32_t kFirst = 1 << 16;
-  static_assert(kFirst > kMostSteps);  // no place has such a purpose
   const double number = code_.types.constant(*node.arguments[0], "the number of `random`");
   if (!(number >= 0 && number <= kMostNumber && number == std::floor(number))) {
     code_.refuse(node.arguments[0]->at, "numbers of `random` are whole and go from 0 to 255");
   }
-  return kFirst + static_cast<std::uint32_t>(number);
+  return kFirstNumbered + static_cast<std::uint32_t>(number);
+}
+
+std::uint32_t CallChecker::new_purpose(Span at) {
+  if (purposes_ == kFirstNumbered) {
+    code_.refuse(at, "more than " + std::to_string(kFirstNumbered) + " random numbers for each element",
+                 "call fewer functions that draw some, repeat less often");
+  }
+  return purposes_++;
 }
 
 /// `random<float>(least, most)`, `random<int>(least, most)`, `random<uint>()`, `random<uint>(7)`. Each place in the
@@ -171,7 +179,7 @@ TermPtr CallChecker::random(const Expression& at, const Call& node) {
                  "each element has its own number: use it in the function of a `map`");
   }
   const bool numbered = type.element == kUintType && node.arguments.size() == 1;
-  const std::uint32_t purpose = numbered ? numbered_purpose(node) : purposes_++;
+  const std::uint32_t purpose = numbered ? numbered_purpose(node) : new_purpose(at.at);
   if (numbered || (type.element == kUintType && node.arguments.empty())) {
     TermPtr bits = make_term(Op::kRandomBits, at.at, {kUintType, {}});
     bits->purpose = purpose;

@@ -27,6 +27,8 @@ class CallChecker {
   TermPtr check_function(const Expression& at, const Call& call);
   TermPtr random(const Expression& at, const Call& call);
   std::uint32_t numbered_purpose(const Call& call);
+  /// The purpose of a place that draws numbers of its own.
+  std::uint32_t new_purpose(Span at);
   TermPtr random_real(const Expression& at, const Call& call, std::uint32_t purpose);
   TermPtr random_whole(const Expression& at, const Call& call, ScalarType type, std::uint32_t purpose);
   [[noreturn]] void refuse_word(const Call& call);

@@ -123,6 +123,7 @@ class FileChecker {
     code_.variables.declare(function.parameters[0].name, Declared::Bytes{});
     parameters_.know_extracted(function);
     write_gradient(function, RoutineKind::kDecode, program_.decode);
+    parameters_.forget_extracted();
   }
 
   void check_result(const Function& function) {

@@ -10,4 +10,9 @@ void CodeChecker::refuse(Span at, std::string message, std::string hint) {
   throw CheckMistake();
 }
 
+void CodeChecker::count(Span at) {
+  if (++checked_ <= kMostChecked) return;
+  refuse(at, "the program becomes too large here", "call fewer functions inside of each other, repeat less often");
+}
+
 }  // namespace casync::compll

@@ -14,7 +14,10 @@ namespace casync::compll {
 struct CodeChecker;
 
 /// The state of a function's body at one place: the branches around it, and the values returned by now. Both branches
-/// of an `if` are computed, so `return` is a value that later ones do not replace.
+/// of an `if` are computed, so `return` is a value that later ones do not replace:
+///
+///   if (x > 3) return 1;    kSometimes, `when` is x > 3, `results` has 1
+///   return x * 2;           kAlways, `results` has x > 3 ? 1 : x * 2
 struct Control {
   enum class Returned { kNever, kSometimes, kAlways };
 

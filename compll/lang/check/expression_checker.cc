@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/lang/check/expression_checker.h"
 
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -21,6 +22,11 @@ Terms ExpressionChecker::check_terms(const Expression& expression) {
 }
 
 TermPtr ExpressionChecker::check_one(const Expression& expression) {
+  code_.count(expression.at);
+  const Counted inside(code_.place.expressions);
+  if (code_.place.expressions > kMostInside) {
+    code_.refuse(expression.at, "this nests too deeply, with the functions around it", "give parts of it names");
+  }
   return std::visit(
       [&](const auto& node) -> TermPtr {
         using Node = std::decay_t<decltype(node)>;
@@ -69,7 +75,7 @@ TermPtr ExpressionChecker::check_floats(const Expression& expression, const std:
 }
 
 TermPtr ExpressionChecker::check_node(const Expression& at, const Number& node) {
-  if (node.real) return make_constant(at.at, kFloatType, static_cast<double>(static_cast<float>(node.value)));
+  if (node.is_real) return make_constant(at.at, kFloatType, static_cast<double>(node.real));
   return make_constant(at.at, node.value > static_cast<double>(most_of(kIntType)) ? kUintType : kIntType, node.value);
 }
 
@@ -82,9 +88,7 @@ TermPtr ExpressionChecker::value_of(Span at, std::string_view word) {
   if (word == "true" || word == "false") return make_constant(at, kBoolType, word == "true" ? 1 : 0);
   if (declared == nullptr) code_.refuse(at, "there is no " + name + hint(word, names.all()));
   if (const auto* parameter = std::get_if<Declared::ParameterName>(&declared->what)) {
-    TermPtr term = make_term(Op::kParameter, at, {code_.program.parameters[parameter->id].type, {}});
-    term->parameter = parameter->id;
-    return term;
+    return parameter_value(at, parameter->id);
   }
   if (const auto* dimension = std::get_if<Declared::DimensionName>(&declared->what)) {
     return make_term(dimension->dimension == Dimension::kRows ? Op::kRows : Op::kColumns, at, {kUintType, {}});
@@ -100,7 +104,17 @@ TermPtr ExpressionChecker::value_of(Span at, std::string_view word) {
   return make_variable(at, *id, code_.program.variables[*id].type);
 }
 
+TermPtr ExpressionChecker::parameter_value(Span at, ParameterId parameter) const {
+  TermPtr term = make_term(Op::kParameter, at, {code_.program.parameters[parameter].type, {}});
+  term->parameter = parameter;
+  return term;
+}
+
 TermPtr ExpressionChecker::check_node(const Expression& at, const Unary& node) {
+  // The least int, whose magnitude is none.
+  const auto* literal = std::get_if<Number>(&node.operand->node);
+  const bool is_least = literal != nullptr && !literal->is_real && literal->value == 2147483648.0;
+  if (node.sign == "-" && is_least) return make_constant(at.at, kIntType, -2147483648.0);
   TermPtr operand = check_element(*node.operand, "`" + std::string(node.sign) + "`");
   if (node.sign == "!")
     return make_term(Op::kNot, at.at, {kBoolType, {}}, terms(convert(std::move(operand), kBoolType)));
@@ -110,7 +124,6 @@ TermPtr ExpressionChecker::check_node(const Expression& at, const Unary& node) {
   }
   operand = convert(std::move(operand), type);
   if (operand->op == Op::kConstant && node.sign == "-") {
-    if (operand->number == 2147483648.0) return make_constant(at.at, kIntType, -2147483648.0);
     const Scalar value = Scalar::of(type, operand->number);
     return make_constant(at.at, type, computed(Op::kNegate, type, {&value, 1}).as_number(type));
   }
@@ -169,22 +182,19 @@ TermPtr ExpressionChecker::element_of(TermPtr array, TermPtr index, Span at) {
 }
 
 TermPtr ExpressionChecker::check_node(const Expression& at, const Member& node) {
-  if (const auto* name = std::get_if<Name>(&node.of->node)) {
-    const Declared* declared = code_.variables.names().find(name->text);
-    if (const auto* block = declared == nullptr ? nullptr : std::get_if<Declared::ParameterBlock>(&declared->what)) {
-      for (const Parameter& parameter : block->block->list) {
-        if (parameter.variable.name.text == node.name.text) return value_of(at.at, node.name.text);
-      }
-      code_.refuse(node.name.at,
-                   "`" + std::string(name->text) + "` has no parameter `" + std::string(node.name.text) + "`");
-    }
+  const auto* name = std::get_if<Name>(&node.of->node);
+  const Declared* declared = name == nullptr ? nullptr : code_.variables.names().find(name->text);
+  if (const auto* block = declared == nullptr ? nullptr : std::get_if<Declared::ParameterBlock>(&declared->what)) {
+    const std::optional<ParameterId> parameter = code_.types.parameter_of(*block->block, node.name.text);
+    if (parameter) return parameter_value(at.at, *parameter);
+    code_.refuse(node.name.at,
+                 "`" + std::string(name->text) + "` has no parameter `" + std::string(node.name.text) + "`");
   }
   if (node.name.text != "size") {
     code_.refuse(node.name.at, "there is no `." + std::string(node.name.text) + "`", "an array has `.size`");
   }
   // The size of the output is known earlier than the output.
-  const auto* output = std::get_if<Name>(&node.of->node);
-  const bool known = code_.place.makes_gradient() && output != nullptr && output->text == code_.place.output;
+  const bool known = code_.place.makes_gradient() && declared != nullptr && declared == code_.place.output;
   TermPtr array = known ? make_variable(at.at, 0, {kFloatType, Extent{}}) : check_array(*node.of, "`.size`");
   if (code_.selections.is_selection(array->type())) return code_.selections.count_of(*array->type().extent, at.at);
   TermPtr size = make_term(Op::kSize, at.at, {kUintType, {}});

@@ -33,6 +33,7 @@ class ExpressionChecker {
   TermPtr operation(Span at, std::string_view written, Span sign_at, TermPtr left, TermPtr right);
 
  private:
+  TermPtr parameter_value(Span at, ParameterId parameter) const;
   TermPtr check_node(const Expression& at, const Number& node);
   TermPtr check_node(const Expression& at, const Name& node);
   TermPtr check_node(const Expression& at, const Unary& node);

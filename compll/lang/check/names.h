@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -59,7 +62,7 @@ class Names {
   void enter() { ends_.push_back(names_.size()); }
   void leave(std::size_t depth) {
     while (ends_.size() > depth) {
-      names_.erase(names_.begin() + static_cast<std::ptrdiff_t>(ends_.back()), names_.end());
+      for (; names_.size() > ends_.back(); names_.pop_back()) places_[names_.back().name].pop_back();
       ends_.pop_back();
     }
   }
@@ -67,19 +70,19 @@ class Names {
   /// The name declared in the same scope, or null.
   const Declared* declared_here(std::string_view name) const {
     const std::size_t begin = ends_.empty() ? 0 : ends_.back();
-    for (std::size_t i = begin; i < names_.size(); ++i) {
-      if (names_[i].name == name) return &names_[i];
-    }
-    return nullptr;
+    const std::vector<std::size_t>& places = places_of(name);
+    return places.empty() || places.back() < begin ? nullptr : &names_[places.back()];
   }
-  void add(const Declared& declared) { names_.push_back(declared); }
+  void add(const Declared& declared) {
+    places_[declared.name].push_back(names_.size());
+    names_.push_back(declared);
+  }
 
   /// Null if there is no such name. Inside of a function's body, names of the caller's scopes are not visible.
   const Declared* find(std::string_view name) const {
-    for (std::size_t i = names_.size(); i-- > 0;) {
-      if (names_[i].name == name && is_visible(i)) return &names_[i];
-    }
-    return nullptr;
+    const std::vector<std::size_t>& places = places_of(name);
+    const auto found = std::find_if(places.rbegin(), places.rend(), [&](std::size_t i) { return is_visible(i); });
+    return found == places.rend() ? nullptr : &names_[*found];
   }
   std::vector<std::string_view> all() const {
     std::vector<std::string_view> visible;
@@ -112,8 +115,15 @@ class Names {
     return true;
   }
 
+  const std::vector<std::size_t>& places_of(std::string_view name) const {
+    static const std::vector<std::size_t> none;
+    const auto found = places_.find(name);
+    return found == places_.end() ? none : found->second;
+  }
+
   std::deque<Declared> names_;     ///< a name stays where it is while others come and go
   std::vector<std::size_t> ends_;  ///< where each scope's names begin
+  std::unordered_map<std::string_view, std::vector<std::size_t>> places_;  ///< of each name, the innermost last
   std::vector<std::pair<std::size_t, std::size_t>> hidden_;
 };
 

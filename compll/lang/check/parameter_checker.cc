@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -56,18 +57,36 @@ void ParameterChecker::begin(const Function& function) {
 
 void ParameterChecker::know_extracted(const Function& decode) {
   const Program& program = code_.program;
+  std::map<std::string_view, ParameterId> extracted;
   for (const StatementPtr& statement : decode.body) {
     const auto* evaluate = std::get_if<Evaluate>(&statement->node);
     const auto* call = evaluate == nullptr ? nullptr : std::get_if<Call>(&evaluate->value->node);
     if (call == nullptr || call->callee.text != "extract") continue;
     for (std::size_t i = 0; i < program.encode.sections.size() && i + 1 < call->arguments.size(); ++i) {
-      const Term& section = *program.encode.sections[i];
+      const std::optional<ParameterId> parameter = parameter_sent(*program.encode.sections[i]);
       const auto* name = std::get_if<Name>(&call->arguments[i + 1]->node);
-      if (section.op != Op::kParameter || name == nullptr) continue;
-      values_[name->text] = values_.find(program.parameters[section.parameter].name)->second;
+      if (parameter && name != nullptr) extracted[name->text] = *parameter;
     }
   }
-  code_.types.know(values_);
+  code_.types.know_extracted(std::move(extracted));
+}
+
+void ParameterChecker::forget_extracted() { code_.types.know_extracted({}); }
+
+/// The parameter whose value a term is, also by way of variables and of integers that hold it.
+std::optional<ParameterId> ParameterChecker::parameter_sent(const Term& term) const {
+  if (term.op == Op::kParameter) return term.parameter;
+  if (term.op == Op::kVariable) {
+    const auto made = code_.variables.elements().find(term.variable);
+    return made == code_.variables.elements().end() ? std::nullopt : parameter_sent(*made->second);
+  }
+  const ScalarType type = term.type().element;
+  if (term.op != Op::kConvert || !type.is_integer()) return {};
+  const std::optional<ParameterId> parameter = parameter_sent(*term.arguments.front());
+  if (!parameter) return {};
+  const double value = code_.program.parameters[*parameter].initial;
+  const auto least = static_cast<double>(least_of(type)), most = static_cast<double>(most_of(type));
+  return value >= least && value <= most && value == std::floor(value) ? parameter : std::nullopt;
 }
 
 void ParameterChecker::need_all_known() const {
@@ -95,6 +114,10 @@ void ParameterChecker::need_number(const Parameter& parameter, const DeclaredTyp
   if (code_.program.parameters.size() == kParameterLimit) {
     code_.refuse(word.at, "more than " + std::to_string(kParameterLimit) + " parameters");
   }
+  const Declarations& declares = code_.program.declares;
+  if (word.text == "feedback" && (declares.feedback || declares.feedback_offered)) {
+    code_.refuse(word.at, "`feedback` is a parameter that the codec block declares", "give this one another name");
+  }
   if (parameter.choices.size() > kChoiceLimit) {
     code_.refuse(parameter.choices[kChoiceLimit]->at,
                  "more than " + std::to_string(kChoiceLimit) + " values of a parameter",
@@ -118,12 +141,10 @@ void ParameterChecker::add(const Parameter& parameter) {
   added.required = parameter.initial == nullptr;
   added.fixed = added.required;
   check_range(added, parameter);
+  added.initial = value_of(added, parameter);
   std::vector<ProgramParameter>& all = code_.program.parameters;
   code_.variables.declare(word, Declared::ParameterName{static_cast<ParameterId>(all.size())});
-  added.initial = value_of(added, parameter);
-  values_[word.text] = added.initial;
   all.push_back(std::move(added));
-  code_.types.know(values_);
 }
 
 void ParameterChecker::set_range(ProgramParameter& added, const Parameter& parameter) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
+#include <optional>
 #include <string_view>
 
 #include "compll/lang/check/checker.h"
@@ -26,6 +26,7 @@ class ParameterChecker {
   /// Makes the sections of a payload that are parameters, such as a width, known in decode ahead of `extract`: types
   /// are made of them.
   void know_extracted(const Function& decode);
+  void forget_extracted();
   /// Refuses known values that name no parameter.
   void need_all_known() const;
 
@@ -39,12 +40,12 @@ class ParameterChecker {
   double value_of(const ProgramParameter& added, const Parameter& parameter) const;
   bool is_parameter(std::string_view name) const;
   const ParameterList* block_of(const Variable& variable) const;
+  std::optional<ParameterId> parameter_sent(const Term& term) const;
 
   const Tree& tree_;
   const KnownParameters& known_;
   const Known how_;
   CodeChecker& code_;
-  std::map<std::string_view, double> values_;
 };
 
 }  // namespace casync::compll

@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "compll/lang/check/operator_checks.h"
@@ -35,28 +36,26 @@ const NamedReducer* named_reducer(std::string_view name) {
 /// Decides if a function of two elements gives one of them, as far as its text shows.
 class Picks {
  public:
-  explicit Picks(const Body& body) : body_(body) {}
+  explicit Picks(const Body& body) : body_(body), picked_(body.parameters.begin(), body.parameters.end()) {
+    for (const Step& step : body.steps) {
+      if (step.variables.size() == 1 && picks(*step.value)) picked_.insert(step.variables.front());
+    }
+  }
   bool one() const { return picks(*body_.results.front()); }
 
  private:
   bool picks(const Term& term) const {
     switch (term.op) {
-      case Op::kVariable: return picks(term.variable);
+      case Op::kVariable: return picked_.contains(term.variable);
       case Op::kSelect: return picks(*term.arguments[1]) && picks(*term.arguments[2]);
       case Op::kMin:
       case Op::kMax: return picks(*term.arguments[0]) && picks(*term.arguments[1]);
       default: return false;
     }
   }
-  bool picks(VariableId variable) const {
-    if (std::find(body_.parameters.begin(), body_.parameters.end(), variable) != body_.parameters.end()) return true;
-    for (const Step& step : body_.steps) {
-      if (step.variables.size() == 1 && step.variables.front() == variable) return picks(*step.value);
-    }
-    return false;
-  }
 
   const Body& body_;
+  std::set<VariableId> picked_;  ///< the variables that are one of the two elements
 };
 
 /// One use of `reduce` or `block_reduce`.

@@ -13,7 +13,7 @@ void RoutineChecker::check_routine(const Function& function, std::string_view ou
                                    Routine& routine) {
   Place& place = code_.place;
   place.routine = &routine;
-  place.output = output;
+  place.output = code_.variables.names().declared_here(output);
   place.kind = kind;
   place.steps = &routine.steps;
   if (kind != RoutineKind::kDecode) code_.states.begin_states();
@@ -29,7 +29,7 @@ void RoutineChecker::need_output(const Function& function) const {
   const Place& place = code_.place;
   const std::string name = "`" + std::string(function.name.text) + "`";
   if (!is_assigned()) {
-    code_.refuse(function.at, name + " never assigns `" + std::string(place.output) + "`",
+    code_.refuse(function.at, name + " never assigns `" + std::string(place.output->name) + "`",
                  place.makes_gradient() ? "write `gradient = map(...);`" : "write `compressed = concat(...);`");
   }
   if (place.kind == RoutineKind::kDecode && place.routine->extracted.empty()) {

@@ -125,7 +125,7 @@ Fill SectionChecker::fill(TermPtr& section, std::string_view mark) {
   SelectionChecker& selections = code_.selections;
   if (!selections.is_selection(type)) return {};
   if (const Fill known = selections.fill_of(*section)) return known;
-  const double wanted = mark == "rising" ? kNowhere : 0;
+  const double wanted = mark == "rising" && type.element == kUintType ? kNowhere : 0;
   section = selections.filled(std::move(section), wanted);
   return Scalar::of(type.element, wanted);
 }

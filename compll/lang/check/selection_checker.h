@@ -18,7 +18,11 @@ struct CodeChecker;
 /// Checks arrays that have as many elements as a condition holds for: those that `where` and `filter` without a count
 /// make, and arrays made of them. In the program each is as long as the array that was selected from, and a variable
 /// says how many of its elements count. A fill stands behind these; nothing that is made of the elements may depend on
-/// it.
+/// it:
+///
+///   places = where(x, f)     of six elements, f holds for two: 1 4 - - - -, the fill is kNowhere, the count 2
+///   gather(x, places)        x[1] x[4] 0 0 0 0: the fill is 0, as x has no element at kNowhere
+///   reduce(those, min)       of x[1] x[4] and four times infinity, which filled() puts in place of the zeros
 class SelectionChecker {
  public:
   explicit SelectionChecker(CodeChecker& code) : code_(code) {}

@@ -36,7 +36,8 @@ TermPtr keys_of(const OperatorUse& use, TermPtr array) {
   if (use.count() == 3) array = use.mapped(std::move(array), use.last());
   const ScalarType element = array->type().element;
   if (!element.is_number() || element == kDoubleType) {
-    use.refuse(use.argument(0).at, use.quoted() + " of " + text_of(element) + "s", "it goes by floats or integers");
+    const Span at = use.count() == 3 ? use.last().at : use.argument(0).at;
+    use.refuse(at, use.quoted() + " of " + text_of(element) + "s", "it goes by floats or integers");
   }
   return use.code.selections.filled(std::move(array), 0);
 }
@@ -218,7 +219,8 @@ TermPtr check_histogram(const OperatorUse& use) {
   if (use.count() == 3) bins = use.mapped(std::move(bins), use.last());
   const ScalarType element = bins->type().element;
   if (!element.is_integer()) {
-    use.refuse(use.last().at, "a bin is an integer, this is " + text_of(element),
+    const Span at = use.count() == 3 ? use.last().at : use.argument(0).at;
+    use.refuse(at, "a bin is an integer, this is " + text_of(element),
                "give `histogram` a function that says which bin");
   }
   bins = use.code.selections.filled_places(std::move(bins));  // what is no element is in no bin

@@ -12,18 +12,6 @@ namespace {
 
 constexpr double kMostRepeats = 256;
 
-/// Counts something while it lives.
-class Counted {
- public:
-  explicit Counted(int& count) : count_(count) { ++count_; }
-  ~Counted() { --count_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
- private:
-  int& count_;
-};
-
 }  // namespace
 
 void StatementChecker::check_block(const Block& block) {
@@ -36,6 +24,7 @@ void StatementChecker::check_statement(const Statement& statement) {
     code_.refuse(statement.at, "this comes after `return` and never runs", "remove it");
   }
   try {
+    code_.count(statement.at);
     std::visit([&](const auto& node) { check_node(statement, node); }, statement.node);
   } catch (const CheckMistake&) {
     // Inside of a function the result would be missing, and every call would report it again.
@@ -145,8 +134,10 @@ void StatementChecker::check_node(const Statement& at, const Assign& node) {
     code_.refuse(node.name.at, "there is no variable " + name + hint(node.name.text, names.all()),
                  "declare it: `float " + std::string(node.name.text) + " = ...;`");
   }
-  if (node.name.text == place.output && place.level == 0 && place.calls == 0) {
-    return code_.routines.assign_output(at, node.name, *node.value);
+  if (declared == place.output && place.level == 0 && place.calls == 0) {
+    if (node.sign == "=") return code_.routines.assign_output(at, node.name, *node.value);
+    code_.refuse(at.at, "`" + std::string(node.sign) + "` works on one element, " + name + " is an array",
+                 "assign it once, with `=`");
   }
   const auto* variable = std::get_if<Declared::Variable>(&declared->what);
   if (variable == nullptr) code_.refuse(node.name.at, name + " is no variable, and cannot be assigned to");

@@ -50,36 +50,39 @@ DeclaredType TypeChecker::type_of(const TypeName& name) {
   return {*type, name.array};
 }
 
-/// `params.bitwidth`, where `params` is a block of parameters; else null.
-const Word* TypeChecker::parameter_of_block(const Expression& expression) const {
-  const auto* member = std::get_if<Member>(&expression.node);
-  const auto* name = member == nullptr ? nullptr : std::get_if<Name>(&member->of->node);
-  const Declared* declared = name == nullptr ? nullptr : code_.variables.names().find(name->text);
-  const auto* block = declared == nullptr ? nullptr : std::get_if<Declared::ParameterBlock>(&declared->what);
-  if (block == nullptr) return nullptr;
-  const auto is_it = [&](const Parameter& each) { return each.variable.name.text == member->name.text; };
-  const std::vector<Parameter>& list = block->block->list;
-  return std::any_of(list.begin(), list.end(), is_it) ? &member->name : nullptr;
+std::optional<ParameterId> TypeChecker::parameter_of(const ParameterList& block, std::string_view name) const {
+  const auto is_it = [&](const Parameter& each) { return each.variable.name.text == name; };
+  if (std::none_of(block.list.begin(), block.list.end(), is_it)) return {};
+  const std::vector<ProgramParameter>& all = code_.program.parameters;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.name == name; });
+  return found == all.end() ? std::nullopt : std::optional(static_cast<ParameterId>(found - all.begin()));
 }
 
-double TypeChecker::known_value(const Expression& at, const Name& name, const std::string& what) {
-  const auto known = known_.find(name.text);
-  const std::string text(name.text);
-  if (known == known_.end()) {
-    code_.refuse(at.at, what + " has to be a constant, `" + text + "` is not", "use a number or a parameter");
-  }
-  if (std::isnan(known->second)) {
-    code_.refuse(at.at, what + " is made of `" + text + "`, which has no value",
-                 "give it one: `" + text + "=2` where the codec is named, or a default where it is declared");
-  }
-  for (ProgramParameter& parameter : code_.program.parameters) parameter.fixed |= parameter.name == name.text;
-  return known->second;
+/// The parameter in `bitwidth` or `params.bitwidth`, or the one that a variable of decode is extracted from.
+std::optional<ParameterId> TypeChecker::parameter_in(const Expression& expression) const {
+  const auto* member = std::get_if<Member>(&expression.node);
+  const auto* name = std::get_if<Name>(member == nullptr ? &expression.node : &member->of->node);
+  const Declared* declared = name == nullptr ? nullptr : code_.variables.names().find(name->text);
+  if (declared == nullptr) return {};
+  const auto* block = std::get_if<Declared::ParameterBlock>(&declared->what);
+  if (member != nullptr) return block == nullptr ? std::nullopt : parameter_of(*block->block, member->name.text);
+  if (const auto* parameter = std::get_if<Declared::ParameterName>(&declared->what)) return parameter->id;
+  const auto extracted = extracted_.find(name->text);
+  const bool is_extracted = std::holds_alternative<Declared::Variable>(declared->what) && extracted != extracted_.end();
+  return is_extracted ? std::optional(extracted->second) : std::nullopt;
 }
 
 double TypeChecker::constant(const Expression& expression, const std::string& what) {
   if (const auto* number = std::get_if<Number>(&expression.node)) return number->value;
-  if (const Word* word = parameter_of_block(expression)) return constant({word->at, Name{word->text}}, what);
-  if (const auto* name = std::get_if<Name>(&expression.node)) return known_value(expression, *name, what);
+  if (const std::optional<ParameterId> id = parameter_in(expression)) {
+    ProgramParameter& parameter = code_.program.parameters[*id];
+    parameter.fixed = true;
+    return parameter.initial;
+  }
+  if (const auto* name = std::get_if<Name>(&expression.node)) {
+    code_.refuse(expression.at, what + " has to be a constant, `" + std::string(name->text) + "` is not",
+                 "use a number or a parameter");
+  }
   if (const auto* unary = std::get_if<Unary>(&expression.node); unary != nullptr && unary->sign == "-") {
     return -constant(*unary->operand, what);
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "compll/lang/check/names.h"
 #include "compll/lang/syntax/tree.h"
@@ -25,15 +26,16 @@ class TypeChecker {
   DeclaredType type_of(const TypeName& name);
   /// Returns the value of a constant, which is made of numbers, known parameters and arithmetic.
   double constant(const Expression& expression, const std::string& what);
-  /// Sets the values that types may be made of.
-  void know(const std::map<std::string_view, double>& known) { known_ = known; }
+  /// The parameter of a block by its name; empty: it has none.
+  std::optional<ParameterId> parameter_of(const ParameterList& block, std::string_view name) const;
+  /// Sets the variables of decode that sections are extracted into which are parameters, by their names.
+  void know_extracted(std::map<std::string_view, ParameterId> extracted) { extracted_ = std::move(extracted); }
 
  private:
-  double known_value(const Expression& at, const Name& name, const std::string& what);
-  const Word* parameter_of_block(const Expression& expression) const;
+  std::optional<ParameterId> parameter_in(const Expression& expression) const;
 
   CodeChecker& code_;
-  std::map<std::string_view, double> known_;
+  std::map<std::string_view, ParameterId> extracted_;
 };
 
 }  // namespace casync::compll

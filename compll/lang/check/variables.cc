@@ -9,6 +9,7 @@
 namespace casync::compll {
 
 void Variables::declare(const Word& word, decltype(Declared::what) what) {
+  code_.count(word.at);
   if (names_.declared_here(word.text) != nullptr) {
     code_.refuse(word.at, "`" + std::string(word.text) + "` is declared twice", "give the second one another name");
   }
@@ -16,6 +17,8 @@ void Variables::declare(const Word& word, decltype(Declared::what) what) {
 }
 
 void Variables::declare_variable(const Word& word, DeclaredType type, std::optional<VariableId> value) {
+  // A branch copies the values of all of them.
+  if (values_.size() >= kMostSteps) code_.refuse(word.at, "more than " + std::to_string(kMostSteps) + " variables");
   declare(word, Declared::Variable{type, values_.size(), code_.place.level});
   spoilt_.erase(values_.size());
   values_.push_back(value);

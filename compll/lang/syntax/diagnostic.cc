@@ -10,11 +10,14 @@
 namespace casync::compll {
 namespace {
 
-/// The indent below a line up to `columns`: tabs where the line has them, so that a caret stands at the right column.
-std::string indent_like(std::string_view line, std::size_t columns) {
-  std::string indent;
-  for (std::size_t i = 0; i < columns; ++i) indent += i < line.size() && line[i] == '\t' ? '\t' : ' ';
-  return indent;
+/// `with` below each character of a text, and tabs below its tabs. A character of UTF-8 may have several bytes.
+std::string below(std::string_view text, char with) {
+  std::string made;
+  for (const char byte : text) {
+    const bool begins_character = (byte & 0xc0) != 0x80;
+    if (begins_character) made += byte == '\t' ? '\t' : with;
+  }
+  return made;
 }
 
 }  // namespace
@@ -30,15 +33,17 @@ std::string render(const Source& source, const Diagnostic& diagnostic) {
            ", in a function that every program may use\n";
   }
   const Position from = source.position_in_file(diagnostic.at.begin);
-  const std::string line = without_controls(source.line(source.position(diagnostic.at.begin).line));
+  const std::string_view line = source.line(source.position(diagnostic.at.begin).line);
+  const std::string_view ahead = line.substr(0, from.column - 1);
+  const std::string_view meant = line.substr(ahead.size(), diagnostic.at.end - diagnostic.at.begin);
   const std::string number = std::to_string(from.line);
   const std::string margin(number.size() + 1, ' ');
-  const std::size_t left = line.size() - std::min(line.size(), from.column - 1);
-  const std::size_t length = std::min(left, diagnostic.at.end - diagnostic.at.begin);
+  std::string caret = below(without_controls(meant), '~');
+  caret.replace(0, 1, "^");
   std::string text = without_controls(source.file_at(diagnostic.at.begin)) + ":" + number + ":" +
-                     std::to_string(from.column) + ": error: " + diagnostic.message + "\n " + number + " | " + line +
-                     "\n " + margin + "| " + indent_like(line, from.column - 1) + "^" +
-                     std::string(length > 1 ? length - 1 : 0, '~') + "\n";
+                     std::to_string(from.column) + ": error: " + diagnostic.message + "\n " + number + " | " +
+                     without_controls(line) + "\n " + margin + "| " + below(without_controls(ahead), ' ') + caret +
+                     "\n";
   if (!diagnostic.hint.empty()) text += " " + margin + "= hint: " + diagnostic.hint + "\n";
   return text;
 }

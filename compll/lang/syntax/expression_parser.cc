@@ -57,6 +57,7 @@ ExpressionPtr ExpressionParser::read_binary(int least) {
   for (int links = 0; const int binds = binding(tokens_.now()); ++links) {
     if (binds < least) break;
     if (links == kMostChain) tokens_.refuse("a chain of operations that is too long", "give parts of it names");
+    Nesting::wrap(tokens_, depth_);
     const Token& sign = tokens_.take();
     ExpressionPtr right = read_binary(binds + 1);
     const Span at = between(left->at, right->at);
@@ -78,17 +79,19 @@ ExpressionPtr ExpressionParser::read_unary() {
   return read_postfix();
 }
 
-/// `(uint8) x`: a type in parentheses, then a value.
+/// `(uint8) x`: a type in parentheses, then a value. The width of `uint<bits>` may have parentheses of its own.
 bool ExpressionParser::is_cast_ahead() const {
   if (!tokens_.now().is("(") || !is_type_name(tokens_.ahead(1).text)) return false;
-  for (std::size_t i = 2; i < 16; ++i) {
-    if (tokens_.ahead(i).is("(") || tokens_.ahead(i).is(",") || tokens_.ahead(i).kind == Token::Kind::kEnd)
-      return false;
-    if (!tokens_.ahead(i).is(")")) continue;
+  bool in_width = false;
+  for (std::size_t i = 2, open = 1; i < 64; ++i) {
+    const Token& token = tokens_.ahead(i);
+    in_width = in_width || token.is("<");
+    if (token.is(",") || token.kind == Token::Kind::kEnd || (token.is("(") && !in_width)) return false;
+    if (token.is("(")) ++open;
+    if (!token.is(")") || --open != 0) continue;
     const Token& next = tokens_.ahead(i + 1);
-    const bool value = next.kind == Token::Kind::kName || next.kind == Token::Kind::kInteger ||
-                       next.kind == Token::Kind::kReal || next.is("(") || next.is("-") || next.is("~") || next.is("!");
-    return value;
+    return next.kind == Token::Kind::kName || next.kind == Token::Kind::kInteger || next.kind == Token::Kind::kReal ||
+           next.is("(") || next.is("-") || next.is("~") || next.is("!");
   }
   return false;
 }
@@ -108,6 +111,7 @@ ExpressionPtr ExpressionParser::read_postfix() {
   ExpressionPtr value = read_primary();
   for (int links = 0;; ++links) {
     if (links == kMostNesting) tokens_.refuse("a chain of indices and members that is too long");
+    if (tokens_.now().is("[") || tokens_.now().is(".")) Nesting::wrap(tokens_, depth_);
     if (tokens_.take_if("[")) {
       ExpressionPtr index = read_expression();
       const Span at = between(value->at, tokens_.expect("]", "behind an index").at);
@@ -126,11 +130,12 @@ ExpressionPtr ExpressionParser::read_primary() {
   const Token& token = tokens_.now();
   if (token.kind == Token::Kind::kInteger || token.kind == Token::Kind::kReal) {
     tokens_.take();
-    return make_expression(token.at, Number{token.number, token.kind == Token::Kind::kReal});
+    return make_expression(token.at, Number{token.number, token.kind == Token::Kind::kReal, token.real});
   }
   if (token.is("(")) return read_parenthesis();
   if (token.is("[")) return read_lambda();
   if (token.kind != Token::Kind::kName) tokens_.refuse("expected a value");
+  if ((token.is("int") || token.is("uint")) && tokens_.ahead(1).is("<")) return read_conversion();
   tokens_.take();
   const bool typed = tokens_.now().is("<") && token.text == "random";
   if (tokens_.now().is("(") || typed) return read_call(token);
@@ -159,6 +164,16 @@ ExpressionPtr ExpressionParser::read_call(const Token& callee) {
   tokens_.expect("(", "behind `" + std::string(callee.text) + "`");
   call.arguments = read_list(")", "behind the arguments of `" + std::string(callee.text) + "`");
   return make_expression(between(callee.at, tokens_.before().at), std::move(call));
+}
+
+/// `uint<bits>(x)`.
+ExpressionPtr ExpressionParser::read_conversion() {
+  Call call;
+  call.type = std::make_unique<TypeName>(types_.read_type());
+  call.callee = call.type->name;
+  tokens_.expect("(", "behind the type of a conversion");
+  call.arguments = read_list(")", "behind what is converted");
+  return make_expression(between(call.callee.at, tokens_.before().at), std::move(call));
 }
 
 std::vector<ExpressionPtr> ExpressionParser::read_list(std::string_view end, const std::string& where) {

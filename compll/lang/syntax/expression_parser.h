@@ -38,12 +38,13 @@ class ExpressionParser {
   ExpressionPtr read_primary();
   ExpressionPtr read_parenthesis();
   ExpressionPtr read_call(const Token& callee);
+  ExpressionPtr read_conversion();
   std::vector<ExpressionPtr> read_list(std::string_view end, const std::string& where);
 
   TokenReader& tokens_;
   StatementParser& statements_;  ///< reads the bodies of functions
   TypeParser types_{tokens_, *this};
-  int depth_ = 0;
+  Depth depth_;
 };
 
 }  // namespace casync::compll

@@ -81,42 +81,63 @@ class Lexer {
     refuse_character();
   }
 
-  void read_name() {
-    std::size_t end = at_;
-    while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;
-    add(Token::Kind::kName, end);
-  }
+  void read_name() { add(Token::Kind::kName, end_of_word(at_)); }
 
   // 12, 0x1f, 1.5, .5, 1e-3, and any of the decimal ones followed by C's f. `1..2` is a range.
   void read_number() {
-    const bool hex = peek() == '0' && (peek(1) == 'x' || peek(1) == 'X');
-    std::size_t end = at_ + (hex ? 2 : 0);
+    if (peek() == '0' && (peek(1) == 'x' || peek(1) == 'X')) return read_hex();
     bool real = false;
-    const auto digits = [&] {
-      while (end < text_.size() && (is_digit(text_[end]) || (hex && is_letter(text_[end])))) ++end;
-    };
-    digits();
-    if (!hex && text_.substr(end, 1) == "." && text_.substr(end, 2) != "..") real = true, ++end, digits();
-    if (!hex && (text_.substr(end, 1) == "e" || text_.substr(end, 1) == "E")) {
+    std::size_t end = end_of_digits(at_);
+    if (has(end, ".") && !has(end, "..")) {
       real = true;
-      end += text_.substr(end + 1, 1) == "-" || text_.substr(end + 1, 1) == "+" ? 2 : 1;
-      digits();
+      end = end_of_digits(end + 1);
     }
-    const std::size_t number_end = end;
-    if (!hex && text_.substr(end, 1) == "f") real = true, ++end;
-    while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;  // no part of any number
-    const std::size_t begin = at_;
-    const auto value = real
-                           ? real_number(text_.substr(begin, number_end - begin))
-                           : whole_number(text_.substr(begin + (hex ? 2 : 0), number_end - begin - (hex ? 2 : 0)), hex);
-    const bool whole_word = end == number_end || (real && end == number_end + 1 && text_[number_end] == 'f');
-    if (!value || !whole_word) {
-      diagnostics_.add({begin, end},
-                       "`" + std::string(text_.substr(begin, std::min<std::size_t>(end - begin, 40))) +
-                           "` is no number this language has",
-                       "write whole numbers below 2^32, 0x for base 16, and reals like 1.5 or 1e-3");
+    if (has(end, "e") || has(end, "E")) {
+      real = true;
+      const bool has_sign = has(end + 1, "-") || has(end + 1, "+");
+      end = end_of_digits(end + (has_sign ? 2 : 1));
     }
-    add(real ? Token::Kind::kReal : Token::Kind::kInteger, end, value.value_or(0));
+    const std::string_view number = text_.substr(at_, end - at_);
+    if (has(end, "f")) real = true, ++end;
+    const bool whole_word = end_of_word(end) == end;
+    if (!whole_word) return refuse_number(end_of_word(end));
+    if (real) return add_real(number, end);
+    const std::optional<std::uint32_t> whole = whole_number(number, 10);
+    whole ? add(Token::Kind::kInteger, end, *whole) : refuse_number(end);
+  }
+
+  void read_hex() {
+    const std::size_t begin = at_ + 2, end = end_of_word(begin);
+    const std::optional<std::uint32_t> whole = whole_number(text_.substr(begin, end - begin), 16);
+    whole ? add(Token::Kind::kInteger, end, *whole) : refuse_number(end);
+  }
+
+  void add_real(std::string_view number, std::size_t end) {
+    const std::optional<double> value = real_number(number);
+    if (!value) return refuse_number(end);
+    add(Token::Kind::kReal, end, *value);
+    tokens_.back().real = nearest_float(number, *value);
+  }
+
+  /// Reports a word that is no number, and goes on as if it were one.
+  void refuse_number(std::size_t end) {
+    const std::size_t shown = std::min<std::size_t>(end - at_, 40);
+    diagnostics_.add({at_, end}, "`" + std::string(text_.substr(at_, shown)) + "` is no number this language has",
+                     "write whole numbers below 2^32, 0x for base 16, and reals like 1.5 or 1e-3");
+    add(Token::Kind::kInteger, end);
+  }
+
+  bool has(std::size_t at, std::string_view text) const {
+    return at < text_.size() && text_.substr(at).starts_with(text);
+  }
+  std::size_t end_of_digits(std::size_t from) const {
+    while (from < text_.size() && is_digit(text_[from])) ++from;
+    return from;
+  }
+  /// The end of letters and digits.
+  std::size_t end_of_word(std::size_t from) const {
+    while (from < text_.size() && (is_letter(text_[from]) || is_digit(text_[from]))) ++from;
+    return from;
   }
 
   static std::optional<double> real_number(std::string_view text) {
@@ -125,10 +146,17 @@ class Lexer {
     return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
   }
 
-  static std::optional<double> whole_number(std::string_view text, bool hex) {
+  /// The float next to a written number. The double next to it, `value`, may lie between two others.
+  static float nearest_float(std::string_view text, double value) {
+    float nearest = 0;
+    const std::errc error = std::from_chars(text.data(), text.data() + text.size(), nearest).ec;
+    return error == std::errc() ? nearest : static_cast<float>(value);  // beyond the ends of float's range
+  }
+
+  static std::optional<std::uint32_t> whole_number(std::string_view text, int base) {
     std::uint32_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
-    return error == std::errc() && end == text.data() + text.size() ? std::optional<double>(value) : std::nullopt;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
   }
 
   void read_text() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/lang/syntax/parser.h"
 
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "compll/lang/syntax/statement_parser.h"
@@ -76,18 +78,18 @@ class FileParser {
     while (!tokens_.take_if("}")) parameters.list.push_back(read_parameter());
     tokens_.take_if(";");
     parameters.whole = between(begin, tokens_.before().at);
-    for (const ParameterList& other : tree_.parameters) {
-      if (repeats(other.whole, parameters.whole)) return;
-    }
-    tree_.parameters.push_back(std::move(parameters));
+    if (!is_repeated(parameters.whole)) tree_.parameters.push_back(std::move(parameters));
   }
 
   /// Returns true if the second file of a program repeats a part of the first word by word: each of them was published
   /// as a program of its own.
-  bool repeats(Span first, Span second) const {
+  bool is_repeated(Span part) {
     const Source& source = tokens_.diagnostics().source();
-    const bool other_file = &source.file_at(first.begin) != &source.file_at(second.begin);
-    return other_file && source.text(first) == source.text(second);
+    if (!source.has_several_files()) return false;
+    const bool is_first_file = &source.file_at(part.begin) == &source.file_at(0);
+    if (!is_first_file) return first_file_.contains(source.text(part));
+    first_file_.insert(source.text(part));
+    return false;
   }
 
   Parameter read_parameter() {
@@ -132,10 +134,7 @@ class FileParser {
     const bool function = tokens_.now().is("(") || is_function_ahead();
     if (!function) {
       StatementPtr global = statements_.read_statement();
-      for (const Statement& other : tree_.globals) {
-        if (repeats(other.at, global->at)) return;
-      }
-      tree_.globals.push_back(std::move(*global));
+      if (!is_repeated(global->at)) tree_.globals.push_back(std::move(*global));
       return;
     }
     Function read;
@@ -147,10 +146,7 @@ class FileParser {
     read.at = between(begin, tokens_.before().at);
     read.body = statements_.read_block("`" + std::string(name.text) + "`");
     read.whole = between(begin, tokens_.before().at);
-    for (const Function& other : tree_.functions) {
-      if (repeats(other.whole, read.whole)) return;
-    }
-    tree_.functions.push_back(std::move(read));
+    if (!is_repeated(read.whole)) tree_.functions.push_back(std::move(read));
   }
 
   // TYPE NAME ( -- the type may be `uint<bits>` or an array.
@@ -164,6 +160,7 @@ class FileParser {
   }
 
   TokenReader tokens_;
+  std::unordered_set<std::string_view> first_file_;  ///< its blocks of parameters, variables and functions
   StatementParser statements_{tokens_};
   ExpressionParser& expressions_ = statements_.expressions();
   TypeParser& types_ = expressions_.types();

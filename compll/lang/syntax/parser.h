@@ -9,8 +9,10 @@ namespace casync::compll {
 
 /// Deepest nesting of a program: far beyond what people write, and less than any stack holds.
 inline constexpr int kMostNesting = 64;
-/// Most operations of one kind in a row: each is inside of the next.
+/// Most operations in a row: each is inside of the next.
 inline constexpr int kMostChain = 256;
+/// Most levels of a tree, with chains and nesting together: what goes through a tree calls itself at each level.
+inline constexpr int kMostHeight = 600;
 
 /// Makes a tree of tokens. After a mistake it goes on at the next statement or item, so that one run finds several;
 /// the tree is of use only where `diagnostics` is empty.

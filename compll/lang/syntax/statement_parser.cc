@@ -148,7 +148,7 @@ StatementPtr StatementParser::read_step() {
   tokens_.take();
   tokens_.take();
   tokens_.expect(";", "behind a statement");
-  ExpressionPtr one = std::make_unique<Expression>(Expression{at, Number{1, false}});
+  ExpressionPtr one = std::make_unique<Expression>(Expression{at, Number{1, false, 1}});
   return make_statement(at, Assign{{name.text, name.at}, sign.is("++") ? "+=" : "-=", std::move(one)});
 }
 

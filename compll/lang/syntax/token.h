@@ -16,6 +16,7 @@ struct Token {
   Span at;
   std::string_view text;  ///< of kText without the quotes
   double number = 0;      ///< of kInteger and kReal; integers are below 2^32, so exact
+  float real = 0;         ///< of kReal: the nearest float
 
   bool is(std::string_view spelling) const { return text == spelling && (kind == Kind::kName || kind == Kind::kSign); }
 };

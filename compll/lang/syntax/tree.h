@@ -44,7 +44,8 @@ struct Variable {
 
 struct Number {
   double value = 0;
-  bool real = false;
+  bool is_real = false;
+  float real = 0;  ///< of a real: the float that is nearest to the written number, which `value` need not round to
 };
 struct Name {
   std::string_view text;
@@ -61,10 +62,11 @@ struct Binary {
 struct Conditional {
   ExpressionPtr condition, yes, no;
 };
-/// A function, an operator or a conversion: `map(x, f)`, `random<float>(0, 1)`, `uint8(x)`, `(uint8) x`.
+/// A function, an operator or a conversion: `map(x, f)`, `random<float>(0, 1)`, `uint8(x)`, `uint<bits>(x)`, `(uint8)
+/// x`.
 struct Call {
   Word callee;
-  std::unique_ptr<TypeName> type;  ///< of `random<float>` and `(uint8) x`, else null
+  std::unique_ptr<TypeName> type;  ///< of `random<float>`, `uint<bits>(x)` and `(uint8) x`, else null
   std::vector<ExpressionPtr> arguments;
 };
 struct Index {

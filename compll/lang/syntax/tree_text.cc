@@ -39,7 +39,7 @@ struct ExpressionText {
   static std::string text(const Expression& expression) {
     return std::visit([](const auto& node) { return text(node); }, expression.node);
   }
-  static std::string text(const Number& node) { return number(node.value) + (node.real ? "r" : ""); }
+  static std::string text(const Number& node) { return number(node.value) + (node.is_real ? "r" : ""); }
   static std::string text(const Name& node) { return std::string(node.text); }
   static std::string text(const Unary& node) { return "(" + std::string(node.sign) + " " + text(*node.operand) + ")"; }
   static std::string text(const Binary& node) {

@@ -110,8 +110,8 @@ TEST_CASE("random programs: they use every operator but those on matrices") {
 
 TEST_CASE("refused: selections of what has no order, no place or no size") {
   const Refused all[] = {
-      {"uint* p = largest(g, 3, [&](float x) -> bool { return x > 0; });", "2:19: `largest` of bools"},
-      {"uint* p = largest(g, 3, [&](float x) -> double { return x; });", "2:19: `largest` of doubles"},
+      {"uint* p = largest(g, 3, [&](float x) -> bool { return x > 0; });", "2:25: `largest` of bools"},
+      {"uint* p = largest(g, 3, [&](float x) -> double { return x; });", "2:25: `largest` of doubles"},
       {"uint* p = largest(g, 3, [&](float x) -> (float, float) { return (x, x); });",
        "2:25: `largest` needs a function with one result"},
       {"uint* p = largest(g, 3, magnitude);", "2:25: `largest` needs a function here"},
@@ -178,6 +178,38 @@ TEST_CASE("refused: functions of elements that do more than that") {
     doubling += "float f" + std::to_string(i) + "(float x) { return " + inner + "(x) + " + inner + "(x); }\n";
   }
   CHECK(first_said(doubling + in_encode("float y = f29(1);")) == "2:28: the program becomes too large here");
+}
+
+TEST_CASE("refused: small texts of large programs") {
+  const auto repeated = [](std::size_t count, const std::string& text, const std::string& between) {
+    std::string all = text;
+    for (std::size_t i = 1; i < count; ++i) all += between + text;
+    return all;
+  };
+  const std::string sum = "(" + repeated(250, "x", " + ") + ")";
+  const std::string long_sum = "float f(float x) { return " + repeated(40, sum, " + ") + "; }\n";
+  CHECK(first_said(long_sum + in_encode("float y = f(1);")) == "OK");
+  CHECK(first_said(long_sum + in_encode("float y = 0;\nrepeat (200) { y = f(y); }"))
+            .ends_with("the program becomes too large here"));
+  std::string names;
+  for (int i = 0; i < 30; ++i) names += "float a" + std::to_string(i) + ";\n";
+  CHECK(first_said(in_encode("repeat (200) { repeat (90) { " + names + " } }")).ends_with("more than 20000 variables"));
+  const std::string draws = repeated(250, "random<uint>()", " + ");
+  CHECK(first_said("uint f(uint x) { return x + " + draws + "; }\n" +
+                   in_map("uint y = 0;\nrepeat (256) { y = f(y); }\nreturn y;")) == "OK");
+  CHECK(first_said("uint f(uint x) { return x + " + draws + "; }\n" +
+                   in_map("uint y = 0;\nrepeat (256) { y = f(y); y = f(y); }\nreturn y;"))
+            .ends_with("more than 65536 random numbers for each element"));
+}
+
+TEST_CASE("checked: long lists of names and of choices, in time that grows with their length") {
+  std::string globals;
+  for (int i = 0; i < 15000; ++i) globals += "float a" + std::to_string(i) + ";\n";
+  CHECK(first_said(globals + in_encode("a0 = 1;")) == "OK");
+  std::string picks = "float y = a;";
+  for (int i = 0; i < 60; ++i) picks += " y = b < y ? y : y;";
+  CHECK(first_said(in_encode("float m = reduce(g, [&](float a, float b) -> float { " + picks + " return y; });")) ==
+        "OK");
 }
 
 }  // namespace casync::compll

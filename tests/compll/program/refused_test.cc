@@ -91,6 +91,32 @@ TEST_CASE("refused: nesting beyond what any program needs") {
   CHECK(first_said("float f(float x) { " + blocks + " }").ends_with("this nests too deeply"));
 }
 
+TEST_CASE("refused: chains inside of chains, which are as deep as they are long") {
+  const auto chain = [](std::string text, int links) {
+    for (int i = 0; i < links; ++i) text += " + x";
+    return text;
+  };
+  const auto nested = [&](int levels, int links) {
+    std::string text = "x";
+    for (int i = 0; i < levels; ++i) text = "(" + chain(text, links) + ")";
+    return text;
+  };
+  CHECK(first_said(in_map("return " + chain("x", 255) + ";")) == "OK");
+  CHECK(first_said(in_map("return " + nested(2, 250) + ";")) == "OK");
+  CHECK(first_said(in_map("return " + nested(40, 4) + ";")) == "OK");
+  CHECK(first_said(in_map("return " + nested(3, 250) + ";")).ends_with("this nests too deeply"));
+  CHECK(first_said(in_map("return " + nested(60, 200) + ";")).ends_with("this nests too deeply"));
+  // Each call is small enough by itself.
+  std::string calls = "float f0(float x) { return x; }\n";
+  for (int i = 1; i < 30; ++i) {
+    const std::string inner = "f" + std::to_string(i - 1) + "(x)";
+    calls += "float f" + std::to_string(i) + "(float x) { return " + chain(inner, 250) + "; }\n";
+  }
+  CHECK(first_said(calls + in_encode("float y = f3(1);")) == "OK");
+  CHECK(first_said(calls + in_encode("float y = f29(1);"))
+            .ends_with("this nests too deeply, with the functions around it"));
+}
+
 TEST_CASE("refused: declarations that do not hold") {
   const Refused all[] = {
       {"codec a { sumary \"x\"; }", "1:11: a codec does not declare `sumary` (did you mean `summary`?)"},
@@ -124,6 +150,9 @@ TEST_CASE("refused: declarations that do not hold") {
       {"param { uint4 x = 16; }", "1:15: `x` cannot be 16"},
       {"param { float x; }", "1:15: the parameter `x` has no value"},
       {"param { uint x = y; }", "1:18: a parameter's default has to be a constant, `y` is not"},
+      {"param { uint x = x; }", "1:18: a parameter's default has to be a constant, `x` is not"},
+      {"codec a { feedback off; } param { uint feedback = 1; }",
+       "1:40: `feedback` is a parameter that the codec block declares"},
       {"float a = 1;", "1:1: a variable outside of functions has no value yet"},
       {"flaot f(flaot x) { return x; }", "1:31: there is no `void encode(float* gradient, uint8* compressed)`"},
   };
@@ -149,6 +178,7 @@ TEST_CASE("refused: statements that mean nothing") {
       {"compressed = g;", "2:14: `compressed` is what `concat` makes"},
       {"compressed = concat();", "2:14: `concat` of nothing"},
       {"compressed = concat(g);", "3:1: `compressed` is assigned twice"},
+      {"compressed += concat(g);", "2:1: `+=` works on one element, `compressed` is an array"},
       {"if (1 < 2) { compressed = concat(g); }", "2:14: `compressed` is assigned in a branch"},
       {"float* y = compressed;", "2:12: `compressed` is no value"},
       {"extract(compressed, g);", "2:1: `extract` belongs into `decode`"},
@@ -267,6 +297,7 @@ TEST_CASE("refused: merging that sends other sections than encoding, and results
   CHECK(result("gradient = 1;") == "8:12: `gradient` needs an array, this is one element");
   CHECK(result("gradient = gradient;") == "8:12: `gradient` has no value here");
   CHECK(result("gradient = decoded; gradient = decoded;") == "8:21: `gradient` is assigned twice");
+  CHECK(result("gradient += decoded;") == "8:1: `+=` works on one element, `gradient` is an array");
   CHECK(result("compressed = concat(decoded);") == "8:1: there is no variable `compressed`");
   CHECK(result("gradient = decoded;\n}\nvoid again(float* decoded, float* gradient) {\ngradient = decoded;") ==
         "10:1: a second function that is result by its parameters");
@@ -298,6 +329,10 @@ TEST_CASE("refused: a message shows the line, the place and a hint") {
         " 2 | \tfloat m = reduce(g);\n"
         "   | \t          ^~~~~~~~~\n"
         "   = hint: give it sum, min, max, magnitude, count or a function of two elements");
+  // A character may have several bytes, and the caret is below the one that is meant.
+  const Source letters("topk.cll", in_encode("/* \xc3\xa9\xe2\x82\xac */ x = 1;  // \xc3\xa9"));
+  CHECK(compile(letters).status().message().find("\n 2 | /* \xc3\xa9\xe2\x82\xac */ x = 1;  // \xc3\xa9\n"
+                                                 "   |          ^\n") != std::string::npos);
 }
 
 TEST_CASE("refused: several mistakes are reported in one go, and not for ever") {

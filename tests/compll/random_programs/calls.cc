@@ -9,7 +9,7 @@ std::span<const CallForm> call_forms() {
        true,
        true,
        "histogram($from, $size, [&](float $x) -> int { return $x * 4 + 3; })",
-       {{"uint* h = histogram(g, 16);", "2:24: a bin is an integer, this is float"},
+       {{"uint* h = histogram(g, 16);", "2:21: a bin is an integer, this is float"},
         {"uint* h = histogram(range(g.size), g.size);", "2:36: the bins of `histogram` are a number from 0 to 65536"},
         {"uint* h = histogram(g, 16, [&](float x) -> float { return x; });",
          "2:28: a bin is an integer, this is float"},
