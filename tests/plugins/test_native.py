@@ -79,3 +79,29 @@ def test_a_lock_of_a_process_that_was_killed_is_free(tmp_path):
     with open(path, "w") as file:
         native._lock(file)
     assert time.monotonic() - start < 5
+
+
+def test_the_cache_is_made_for_this_user_alone(tmp_path, monkeypatch):
+    folder = tmp_path / "cache" / "of" / "casync"
+    monkeypatch.setenv("CASYNC_CACHE_DIR", str(folder))
+    mask = os.umask(0o002)
+    try:
+        assert native.cache_folder() == folder
+    finally:
+        os.umask(mask)
+    for made in (folder, folder.parent, folder.parent.parent):
+        assert made.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("writable", ["folder", "above"])
+def test_a_cache_that_others_can_write_to_or_replace_is_refused(tmp_path, monkeypatch, writable):
+    folder = tmp_path / "shared" / "casync"
+    folder.mkdir(parents=True, mode=0o700)
+    monkeypatch.setenv("CASYNC_CACHE_DIR", str(folder))
+    culprit = folder if writable == "folder" else folder.parent
+    culprit.chmod(0o777)
+    with pytest.raises(casync.errors.Unavailable, match=f"^{culprit} can be written by others"):
+        native.cache_folder()
+    culprit.chmod(0o1777)  # in a folder with the sticky bit others replace nothing
+    if writable == "above":
+        assert native.cache_folder() == folder

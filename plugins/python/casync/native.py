@@ -172,13 +172,20 @@ def _compiler() -> tuple[str, ...]:
 
 
 def cache_folder() -> pathlib.Path:
-    """The folder for the libraries, the same as for compiled codecs. Unavailable: others may write there."""
-    folder = os.environ.get("CASYNC_CACHE_DIR")
-    if not folder:
+    """The folder for the libraries, the same as for compiled codecs; missing ones above it are made for this user alone.
+    Unavailable: others may write there, or replace it."""
+    given = os.environ.get("CASYNC_CACHE_DIR")
+    if not given:
         cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        folder = os.path.join(cache, "casync")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    state = os.stat(folder)
+        given = os.path.join(cache, "casync")
+    folder = pathlib.Path(given).absolute()
+    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    state = folder.stat()
     if state.st_uid != os.geteuid() or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise errors.Unavailable(f"{folder} can be written by others, and libraries are loaded from it: chmod go-w {folder}")
-    return pathlib.Path(folder)
+    for above in folder.resolve().parents:
+        mode = above.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise errors.Unavailable(f"{above} can be written by others, who could replace {folder}: chmod o-w {above}")
+    return folder
