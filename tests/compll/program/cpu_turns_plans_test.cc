@@ -82,7 +82,7 @@ void check_memory(const cpu_turns::Turn& turn) {
   }
 }
 
-void check_plan(const std::string& name, const std::string& source) {
+void check_turns(const std::string& name, const std::string& source) {
   const Compiled compiled(name, source);
   const cpu_turns::Plan plan = plan_of(compiled);
   std::string text;
@@ -97,15 +97,15 @@ void check_plan(const std::string& name, const std::string& source) {
 }  // namespace
 
 TEST_CASE("golden: the turns of powersgd on a CPU, whose first product stores its matrix") {
-  check_plan("powersgd", source_of("powersgd"));
+  check_turns("powersgd", source_of("powersgd"));
 }
 
 TEST_CASE("golden: the turns of terngrad_shared on a CPU, which keep whole numbers") {
-  check_plan("terngrad_shared", source_of("terngrad_shared"));
+  check_turns("terngrad_shared", source_of("terngrad_shared"));
 }
 
 TEST_CASE("golden: the turns of sketched_topk on a CPU, which pick elements and move them") {
-  check_plan("sketched_topk", source_of("sketched_topk"));
+  check_turns("sketched_topk", source_of("sketched_topk"));
 }
 
 TEST_CASE("plan: turns of every program that exchanges have memory ahead of its use, and are printed") {

@@ -35,7 +35,7 @@ std::string passes_of(cuda_vector::Routine again, const cuda_vector::Routine& ro
   return text;
 }
 
-void check_plan(const std::string& name) {
+void check_launches(const std::string& name) {
   const Compiled compiled(name);
   const Result<cuda_vector::Plan> plan = cuda_vector::plan_vector(*compiled.program, compiled.source);
   REQUIRE(plan.status().text() == "OK");
@@ -80,17 +80,17 @@ void check_memory(const cuda_vector::Routine& routine) {
 
 }  // namespace
 
-TEST_CASE("golden: the launches of topk, whose search takes the input") { check_plan("topk"); }
+TEST_CASE("golden: the launches of topk, whose search takes the input") { check_launches("topk"); }
 
-TEST_CASE("golden: the launches of dgc, which changes states where they lie") { check_plan("dgc"); }
+TEST_CASE("golden: the launches of dgc, which changes states where they lie") { check_launches("dgc"); }
 
-TEST_CASE("golden: the launches of drive, which rotates and sums in order") { check_plan("drive"); }
+TEST_CASE("golden: the launches of drive, which rotates and sums in order") { check_launches("drive"); }
 
 TEST_CASE("golden: the launches of terngrad, some of whose reductions not all parameters need") {
-  check_plan("terngrad");
+  check_launches("terngrad");
 }
 
-TEST_CASE("golden: the launches of subsampling, whose result comes from memory") { check_plan("subsampling"); }
+TEST_CASE("golden: the launches of subsampling, whose result comes from memory") { check_launches("subsampling"); }
 
 TEST_CASE("golden: the turns of powersgd, whose first product stores its matrix") {
   const Compiled compiled("powersgd");
