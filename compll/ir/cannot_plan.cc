@@ -5,9 +5,9 @@
 
 namespace casync::compll {
 
-Status status_of(const CannotPlan& refusal, const Source& source, const std::string& target) {
+Status status_of(const CannotPlan& refusal, const Source& source, const std::string& how) {
   Diagnostics diagnostics(source);
-  diagnostics.add(refusal.at, refusal.what + " cannot be compiled for " + target + ", only interpreted");
+  diagnostics.add(refusal.at, refusal.what + " cannot be compiled " + how);
   return unimplemented(diagnostics.status().message());
 }
 

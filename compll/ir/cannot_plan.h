@@ -14,7 +14,8 @@ struct CannotPlan {
   std::string what;  ///< "a section of doubles"
 };
 
-/// Unimplemented: the program is only interpreted on `target`, with the place.
-Status status_of(const CannotPlan& refusal, const Source& source, const std::string& target);
+/// Unimplemented: this part of the program cannot be compiled, with the place. `how`: for which target and in which
+/// form, "for CUDA by tiles"; a target without any says "for CUDA, only interpreted".
+Status status_of(const CannotPlan& refusal, const Source& source, const std::string& how);
 
 }  // namespace casync::compll

@@ -35,6 +35,11 @@ Position Source::position_in_file(std::size_t offset) const {
   return {whole.line - part(offset).first_line + 1, whole.column};
 }
 
+std::size_t Source::end_of_file_at(std::size_t offset) const {
+  const Part* const next = &part(offset) + 1;
+  return next == parts_.data() + parts_.size() ? text_.size() : next->begin;
+}
+
 void Source::find_lines() {
   line_begins_.push_back(0);
   for (std::size_t i = 0; i < text_.size(); ++i) {

@@ -52,6 +52,8 @@ class Source {
   /// The file that has this byte, and the place there.
   const std::string& file_at(std::size_t offset) const { return part(offset).name; }
   Position position_in_file(std::size_t offset) const;
+  /// The end of that file in the whole text.
+  std::size_t end_of_file_at(std::size_t offset) const;
 
  private:
   struct Part {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A plan's file in C, without a session: for programs that want to know early.
+#include "base/codec_file.h"
 #include "casync/planner/plan_codecs.h"
 #include "casync/planner/plan_file.h"
 #include "compll/codec/codec.h"
@@ -13,7 +14,7 @@ using namespace casync::c_api;  // NOLINT
 namespace {
 
 Status check_codec(const CodecChoice& choice) {
-  if (choice.name.find('.') != std::string::npos) return Status::ok();  // a file
+  if (is_codec_file(choice.name)) return Status::ok();
   if (compll::has_rounds(choice.name)) return compll::make_rounds_codec(choice.name, choice.parameters).status();
   return compll::make_codec(choice.name, choice.parameters).status();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <utility>
 
@@ -17,9 +18,13 @@ class GroupDelay {
     if (std::exchange(steps_, step + 1) != step + 1) since_ = said_ = now;
     return since_;
   }
-  /// Returns true if that is to be said now, once in each `interval`.
+  /// The time at which that is to be said next, once in each `interval`.
+  Clock::time_point said_next(Seconds interval) const {
+    return said_ + std::chrono::duration_cast<Clock::duration>(interval);
+  }
+  /// Returns true if that is to be said now.
   bool is_to_be_said(Clock::time_point now, Seconds interval) {
-    if (now - said_ <= interval) return false;
+    if (now < said_next(interval)) return false;
     said_ = now;
     return true;
   }

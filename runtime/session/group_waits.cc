@@ -38,6 +38,8 @@ Status on_its_way(const GroupedGradient& gradient, Handle handle) {
 
 }  // namespace
 
+Seconds GroupWaits::log_interval() const { return std::min(kStall, Seconds(timeout_s_ / 10)); }
+
 bool GroupWaits::close() { return !std::exchange(closed_, true); }
 
 bool GroupWaits::wake() {
@@ -66,7 +68,7 @@ Result<bool> GroupWaits::hands_over(const GroupedGradient& gradient, Handle hand
 Clock::time_point GroupWaits::note_delay(const GroupedGradient& gradient, Handle handle, Clock::time_point now) const {
   GroupDelay& delay = gradient.group->delay();
   const Clock::time_point since = delay.waited_since(step_of(handle), now);
-  if (delay.is_to_be_said(now, std::min(kStall, Seconds(timeout_s_ / 10)))) {
+  if (delay.is_to_be_said(now, log_interval())) {
     log().warn("rank {}: {}", session_.rank(), not_left(gradient, handle).message());
   }
   return since + limit();
@@ -206,7 +208,7 @@ Status GroupWaits::look(std::span<const Handle> handles, Looked* looked, std::ve
   looked->wholes.clear();
   looked->copies = looked->may_leave = false;
   looked->late = looked->no_more = Status::ok();
-  looked->first_late = Clock::time_point::max();
+  looked->first_due = Clock::time_point::max();
   for (const Handle handle : handles) {
     const Result<const GroupedGradient*> known = table_.of(handle);
     if (!known) return known.status();
@@ -242,7 +244,7 @@ void GroupWaits::look_at_delay(const GroupedGradient& gradient, Handle handle, L
   }
   looked->may_leave = true;
   const Clock::time_point now = Clock::now(), last = note_delay(gradient, handle, now);
-  looked->first_late = std::min(looked->first_late, last);
+  looked->first_due = std::min({looked->first_due, last, gradient.group->delay().said_next(log_interval())});
   if (now >= last && looked->late.is_ok()) looked->late = not_left(gradient, handle);
 }
 
@@ -280,7 +282,7 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, Clock::time_point u
     }
   }
   const std::atomic<bool>& ends = sleeper ? sleeper->looks_again() : interrupted;
-  const Status status = session_.wait_any(looked.wholes, std::min(until, looked.first_late), ends, &ended);
+  const Status status = session_.wait_any(looked.wholes, std::min(until, looked.first_due), ends, &ended);
   std::lock_guard lock(lock_.mutex);
   Status failed;
   for_each_ended(looked.wholes, ended, [&](std::size_t i) {

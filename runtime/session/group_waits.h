@@ -53,8 +53,8 @@ class GroupWaits {
     bool copies = false;                  ///< a device copies some result
     bool may_leave = false;               ///< some group may leave
     Status late, no_more;  ///< a group has not left, or a copy not ended, by the session's limit; and does not leave
-    /// The first moment at which one that has not left ends the job.
-    Clock::time_point first_late = Clock::time_point::max();
+    /// The first moment at which one that has not left is to be logged, or ends the job.
+    Clock::time_point first_due = Clock::time_point::max();
   };
 
   /// A wait for any that sleeps in the wrapped session, and looks again if somebody says so.
@@ -74,6 +74,7 @@ class GroupWaits {
   };
 
   Clock::duration limit() const { return std::chrono::duration_cast<Clock::duration>(Seconds(timeout_s_)); }
+  Seconds log_interval() const;
   Result<bool> hands_over(const GroupedGradient& gradient, Handle handle) const;
   Status look(std::span<const Handle> handles, Looked* looked, std::vector<Handle>* done);
   void look_at_delay(const GroupedGradient& gradient, Handle handle, Looked* looked) const;

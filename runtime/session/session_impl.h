@@ -60,6 +60,7 @@ class SessionImpl final : public Session {
   Status connect();
   bool forked() const { return fork_generation() != generation_; }
   Status usable() const;
+  Status goes_on() const;
   Result<GradientId> add(Declared declared);
   Status start(std::span<const Submission> submissions, std::span<Handle> handles);
   Status check_all_submitted() const;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/units.h"
+#include "runtime/transport/report_queue.h"
 #include "runtime/transport/transport.h"
 
 namespace casync::runtime {
@@ -22,12 +23,12 @@ class PacedReports {
   void add_received(Rank from, const Message& message, Status status, Clock::time_point at) {
     received_.push_back({from, message, std::move(status), at});
   }
-  bool empty() const { return sent_.empty() && received_.empty(); }
+  bool empty() const { return sent_.empty() && received_.empty() && !any_due(); }
   /// The time of the next report; the end of time if there is none.
   Clock::time_point next() const;
 
-  /// Makes the reports that are due: sent() ahead of received(). The client may add more meanwhile. True when there
-  /// were any.
+  /// Makes the reports that are due, each once even if the client throws: sent() ahead of received(). The client may
+  /// add more meanwhile. True when there were any.
   bool make_due(TransportClient& client, Clock::time_point now);
 
  private:
@@ -43,8 +44,12 @@ class PacedReports {
     Clock::time_point at;
   };
 
-  std::vector<Sent> sent_, sent_now_;  // in no order of their times: there are few
-  std::vector<Received> received_, received_now_;
+  bool any_due() const { return !due_sent_.empty() || !due_received_.empty(); }
+
+  std::vector<Sent> sent_;  // in no order of their times: there are few
+  std::vector<Received> received_;
+  ReportQueue<Sent> due_sent_;
+  ReportQueue<Received> due_received_;
 };
 
 }  // namespace casync::runtime

@@ -9,8 +9,7 @@
 namespace casync::runtime {
 
 Peers::Peers(int ranks, Inbox& inbox) : inbox_(inbox), peers_(static_cast<std::size_t>(ranks)) {
-  failing_.reserve(peers_.size());
-  failing_now_.reserve(peers_.size());
+  failing_.make_room(peers_.size());  // a peer fails once
 }
 
 bool Peers::may_send(Rank to, std::span<const Outgoing> outgoing) {
@@ -21,7 +20,7 @@ bool Peers::may_send(Rank to, std::span<const Outgoing> outgoing) {
   return false;
 }
 
-void Peers::sent_later(std::uint64_t cookie, Status status) { sent_.push_back({cookie, std::move(status)}); }
+void Peers::sent_later(std::uint64_t cookie, Status status) { sent_.add({cookie, std::move(status)}); }
 
 void Peers::goodbye(Rank rank) {
   of(rank).left = true;
@@ -39,7 +38,7 @@ bool Peers::set_failed(Rank rank, Status status) {
 }
 
 void Peers::fail_later(Rank rank, Status status) {
-  if (set_failed(rank, std::move(status))) failing_.push_back(rank);
+  if (set_failed(rank, std::move(status))) failing_.add(rank);
 }
 
 // Called in a catch block.
@@ -72,15 +71,11 @@ void Peers::end_all(const Status& status) {
 bool Peers::progress() {
   if (!has_news()) return false;
   // The client may send from inside these calls, which adds to the lists.
-  sent_now_.swap(sent_);
-  for (const Sent& sent : sent_now_) client_->sent(sent.cookie, sent.status);
-  sent_now_.clear();
-  failing_now_.swap(failing_);
-  for (Rank rank : failing_now_) {
+  sent_.make_all([this](const Sent& sent) { client_->sent(sent.cookie, sent.status); });
+  failing_.make_all([this](Rank rank) {
     client_->failed(rank, of(rank).status);
     inbox_.fail(rank, of(rank).status);
-  }
-  failing_now_.clear();
+  });
   return true;
 }
 

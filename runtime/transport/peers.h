@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "runtime/transport/inbox.h"
+#include "runtime/transport/report_queue.h"
 #include "runtime/transport/transport.h"
 
 namespace casync::runtime {
@@ -61,7 +62,7 @@ class Peers {
   /// The number of peers that have failed so far. A transport compares it with the last value to clean up after them.
   std::uint64_t failures() const { return failures_; }
 
-  /// Makes the reports that wait; true when there were any.
+  /// Makes the reports that wait, each once even if the client throws; true when there were any.
   bool progress();
   bool has_news() const { return !sent_.empty() || !failing_.empty(); }
 
@@ -83,8 +84,8 @@ class Peers {
   Inbox& inbox_;
   TransportClient* client_ = nullptr;
   std::vector<Peer> peers_;
-  std::vector<Sent> sent_, sent_now_;
-  std::vector<Rank> failing_, failing_now_;
+  ReportQueue<Sent> sent_;
+  ReportQueue<Rank> failing_;
   std::uint64_t failures_ = 0;
 };
 

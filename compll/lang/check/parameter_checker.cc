@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -200,15 +201,21 @@ void ParameterChecker::check_range(const ProgramParameter& added, const Paramete
   }
 }
 
-/// Refuses a value that a declaration allows, as `written`, and that an integer type has no room for.
+/// Refuses a value that a declaration allows, as `written`, and that the type has no room for.
 void ParameterChecker::need_held(const ProgramParameter& parameter, double value, const ExpressionPtr& written) const {
-  if (parameter.type.is_float() || written == nullptr) return;
+  if (written == nullptr) return;
+  const std::string hint = "narrow what its declaration allows, or declare it as a wider type";
+  if (parameter.type == kFloatType && !(std::abs(value) <= std::numeric_limits<float>::max())) {
+    code_.refuse(written->at, "`" + parameter.name + "` may be " + number_text(value) + ", which a float does not hold",
+                 hint);
+  }
+  if (parameter.type.is_float()) return;
   const std::int64_t least = least_of(parameter.type), most = most_of(parameter.type);
   if (value >= static_cast<double>(least) && value <= static_cast<double>(most)) return;
   code_.refuse(written->at,
                "`" + parameter.name + "` may be " + number_text(value) + ", and " + text_of(parameter.type) +
                    " goes from " + std::to_string(least) + " to " + std::to_string(most),
-               "narrow what its declaration allows, or declare it as a wider type");
+               hint);
 }
 
 void ParameterChecker::check_value(const ProgramParameter& parameter, double value, Span at) const {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/lang/check/statement_checker.h"
 
+#include <cmath>
 #include <utility>
+#include <variant>
 
 #include "base/nearest.h"
 #include "compll/lang/check/code_checker.h"
@@ -212,6 +214,10 @@ void StatementChecker::check_node(const Statement&, const Repeat& node) {
   const double times = code_.types.constant(*node.times, "the count of `repeat`");
   if (!(times >= 0 && times <= kMostRepeats)) {
     code_.refuse(node.times->at, "`repeat` runs 0 to 256 times");
+  }
+  // A quotient is rounded down: `repeat (levels / 2)`.
+  if (times != std::floor(times) && !std::holds_alternative<Binary>(node.times->node)) {
+    code_.refuse(node.times->at, "`repeat` runs " + number_text(times) + " times", "write a whole number");
   }
   Names& names = code_.variables.names();
   for (int i = 0; i < static_cast<int>(times); ++i) {

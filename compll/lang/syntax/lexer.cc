@@ -57,9 +57,10 @@ class Lexer {
       } else if (text_.substr(at_).starts_with("//")) {
         at_ = std::min(text_.find('\n', at_), text_.size());
       } else if (text_.substr(at_).starts_with("/*")) {
-        const std::size_t end = text_.find("*/", at_ + 2);
-        if (end == text_.npos) diagnostics_.add({at_, at_ + 2}, "this comment has no end", "close it with `*/`");
-        at_ = end == text_.npos ? text_.size() : end + 2;
+        const std::string_view file = text_.substr(0, diagnostics_.source().end_of_file_at(at_));
+        const std::size_t end = file.find("*/", at_ + 2);
+        if (end == file.npos) diagnostics_.add({at_, at_ + 2}, "this comment has no end", "close it with `*/`");
+        at_ = end == file.npos ? text_.size() : end + 2;
       } else {
         return;
       }

@@ -8,6 +8,13 @@
 #include "runtime/control/group/gather_book.h"
 
 namespace casync::runtime {
+namespace {
+
+// Limit of a rank that is asked for its facts. It has them at hand; one that ends its session may not hear the
+// question.
+constexpr Seconds kFactsTime{5};
+
+}  // namespace
 
 Status ClaimDesk::handle(Rank rank, FrameType type, const std::string& bytes) {
   if (type == FrameType::kClaim) {
@@ -53,6 +60,8 @@ void ClaimDesk::lack(Rank rank, const std::string& name) {
 }
 
 void ClaimDesk::give_up(const std::string& name) {
+  if (closed_) return;
+  if (dispute_) return settle_without_facts();
   const std::vector<Rank> missing = book_.missing(name);
   if (missing.empty()) return;
   events_.failed(timeout_error(fmt::format("\"{}\": {} did not come in time", name, list_ranks(missing))));
@@ -62,6 +71,7 @@ void ClaimDesk::give_up(const std::string& name) {
 void ClaimDesk::open_dispute(const Dispute& dispute) {
   if (closed_ || dispute_) return;
   dispute_ = dispute;
+  facts_due_ = after(kFactsTime);
   if (dispute.other_has_nothing) told_.emplace(dispute.other, Facts());
   for (const Rank rank : {dispute.one, dispute.other}) {
     if (told_.count(rank) != 0) continue;
@@ -87,6 +97,27 @@ void ClaimDesk::settle_dispute() {
   const std::string difference = first_difference({low, one->second}, {high, other->second});
   events_.failed(invalid_argument(fmt::format("the ranks do not agree: {}",
                                               difference.empty() ? dispute_->name + " has two digests" : difference)));
+}
+
+Clock::time_point ClaimDesk::tend(Clock::time_point now) {
+  if (closed_) return Clock::time_point::max();
+  if (now >= facts_due_) {
+    facts_due_ = Clock::time_point::max();
+    settle_without_facts();
+  }
+  return facts_due_;
+}
+
+/// Says as much of the dispute as is known.
+void ClaimDesk::settle_without_facts() {
+  const auto [low, high] = std::minmax(dispute_->one, dispute_->other);
+  std::vector<Rank> silent;
+  for (const Rank rank : {low, high}) {
+    if (told_.count(rank) == 0) silent.push_back(rank);
+  }
+  events_.failed(invalid_argument(
+      fmt::format("the ranks do not agree: rank {} and rank {} differ in \"{}\", and {} did not say its values", low,
+                  high, dispute_->name, list_ranks(silent))));
 }
 
 }  // namespace casync::runtime

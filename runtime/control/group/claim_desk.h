@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "runtime/control/group/claim_book.h"
 #include "runtime/control/group/facts.h"
@@ -43,6 +44,9 @@ class ClaimDesk {
   void lack(Rank rank, const std::string& name);
   void give_up(const std::string& name);
 
+  /// Ends a dispute about which a rank has told nothing for too long, as one does that ends its session. Returns when
+  /// it has to be called again at the latest.
+  Clock::time_point tend(Clock::time_point now);
   /// The job is over: claims are not compared any more.
   void close() { closed_ = true; }
   /// A name that somebody needs and `rank` has not claimed, "" when there is none.
@@ -53,12 +57,14 @@ class ClaimDesk {
   void open_dispute(const Dispute& dispute);
   void take_facts(Rank rank, Claim claim);
   void settle_dispute();
+  void settle_without_facts();
 
   Events events_;
   ClaimBook book_;
   OwnClaims own_;
   std::optional<Dispute> dispute_;
-  std::map<Rank, Facts> told_;  ///< about the dispute
+  std::map<Rank, Facts> told_;                              ///< about the dispute
+  Clock::time_point facts_due_ = Clock::time_point::max();  ///< of the ranks that were asked
   bool closed_ = false;
 };
 

@@ -80,6 +80,7 @@ Clock::time_point Hub::tend(Clock::time_point now) {
   next = std::min(next, report_end(now));
   next = std::min(next, arrivals_.tend_door(now));
   goodbyes_.announce_due(now);
+  next = std::min(next, claims_.tend(now));
   next = std::min({next, goodbyes_.due(), seats_.tend(now, !ending_.has_begun())});
   return std::min(next, calls_.tend(now));
 }

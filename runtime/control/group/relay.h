@@ -42,7 +42,7 @@ class Relay {
   /// The job is over, and this is what callers are told.
   void refuse(const Status& cause) { over_ = cause; }
   /// Rank 0 has left, and with it everybody.
-  void drop_children() { seats_.clear(); }
+  void drop_children() { seats_.let_go(); }
 
  private:
   Verdict judge(const Hello& hello) const;

@@ -31,6 +31,19 @@ void Seats::leave(Rank child) {
   if (const auto seat = seats_.find(child); seat != seats_.end()) seat->second.left = true;
 }
 
+void Seats::let_go() {
+  for (const Rank child : taken()) {
+    Seat& seat = seats_.at(child);
+    seat.left = seat.ends = true;
+    end_if_sent(child);
+  }
+}
+
+void Seats::end_if_sent(Rank child) {
+  const auto seat = seats_.find(child);
+  if (seat != seats_.end() && seat->second.ends && !seat->second.connection.has_output()) seats_.erase(seat);
+}
+
 /// Tending costs the same for any number of children: only a beat and a limit look at all of them.
 Clock::time_point Seats::tend(Clock::time_point now, bool judges) {
   if (seats_.empty()) return Clock::time_point::max();
@@ -97,15 +110,21 @@ Bytes Seats::bytes_moved() const {
 }
 
 void Seats::send_to_all(FrameType type, const PayloadRef& payload) {
-  for (auto& [child, seat] : seats_) seat.connection.send(type, payload);
+  for (auto& [child, seat] : seats_) {
+    if (!seat.ends) seat.connection.send(type, payload);
+  }
 }
 
 void Seats::send_to(Rank rank, FrameType type, std::string_view payload) {
   const auto direct = seats_.find(rank);
-  if (direct != seats_.end()) return direct->second.connection.send(type, std::string(payload));
+  if (direct != seats_.end()) {
+    if (!direct->second.ends) direct->second.connection.send(type, std::string(payload));
+    return;
+  }
   const auto via = via_.find(rank);
   const auto seat = via == via_.end() ? seats_.end() : seats_.find(via->second);
-  if (seat != seats_.end()) seat->second.connection.send(FrameType::kDown, encode_passed({rank, type, payload}));
+  if (seat != seats_.end() && !seat->second.ends)
+    seat->second.connection.send(FrameType::kDown, encode_passed({rank, type, payload}));
 }
 
 void Seats::read_from(Rank child) {
@@ -122,6 +141,7 @@ void Seats::read_from(Rank child) {
     }
   }
   if (!status) lose(child, status);
+  end_if_sent(child);
 }
 
 void Seats::process_ended(Rank child) {

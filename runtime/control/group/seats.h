@@ -38,7 +38,8 @@ class Seats {
   const Identity* find(Rank child) const;
   /// The child said goodbye: its end and its silence are none of our business.
   void leave(Rank child);
-  void clear() { seats_.clear(); }
+  /// Ends the connection of each child once what waits for it has left. Nothing more is sent to it.
+  void let_go();
   bool empty() const { return seats_.empty(); }
   /// Tells all children that nothing more comes: each closes its end when it has read everything.
   void hang_up();
@@ -61,6 +62,7 @@ class Seats {
     Connection connection;
     Fd process;
     bool left = false;
+    bool ends = false;         // with its output
     Watch process_watch = {};  // last: it ends ahead of the descriptor
 
     // The time from which on it has been silent too long.
@@ -71,6 +73,7 @@ class Seats {
   void read_from(Rank child);
   void process_ended(Rank child);
   void lose(Rank child, const Status& why);
+  void end_if_sent(Rank child);
 
   Identity self_;
   Pulse pulse_;

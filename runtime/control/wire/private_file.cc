@@ -14,6 +14,11 @@
 namespace casync::runtime {
 namespace {
 
+Status cannot_read(const std::string& path, int error, bool* absent) {
+  if (absent != nullptr) *absent = is_absence(error);
+  return unavailable(fmt::format("cannot read {}: {}", path, error_text(error)));
+}
+
 Status check_file(const std::string& path, const struct stat& info, Bytes most) {
   if (!S_ISREG(info.st_mode)) return invalid_argument(fmt::format("{} is not a regular file", path));
   if (info.st_uid != geteuid()) {
@@ -51,21 +56,20 @@ std::string parent_of(const std::string& path) {
 
 }  // namespace
 
+bool is_absence(int error) { return error == ENOENT || error == ESTALE; }
+
 Result<std::string> read_private_file(const std::string& path, Bytes most, bool* absent) {
   if (absent != nullptr) *absent = false;
   const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd) {
-    if (absent != nullptr) *absent = errno == ENOENT;
-    return unavailable(fmt::format("cannot read {}: {}", path, error_text(errno)));
-  }
+  if (!fd) return cannot_read(path, errno, absent);
   struct stat info = {};
-  if (fstat(fd.get(), &info) != 0) return unavailable(fmt::format("cannot read {}: {}", path, error_text(errno)));
+  if (fstat(fd.get(), &info) != 0) return cannot_read(path, errno, absent);
   CASYNC_RETURN_IF_ERROR(check_file(path, info, most));
   std::string content(most + 1, '\0');
   Bytes size = 0;
   for (ssize_t got = 1; got > 0 && size <= most; size += static_cast<Bytes>(got)) {
     got = read(fd.get(), content.data() + size, content.size() - size);
-    if (got < 0) return unavailable(fmt::format("cannot read {}: {}", path, error_text(errno)));
+    if (got < 0) return cannot_read(path, errno, absent);
   }
   if (size > most) return invalid_argument(fmt::format("{} has more than {} bytes", path, most));
   content.resize(size);

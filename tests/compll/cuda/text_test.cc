@@ -347,26 +347,26 @@ TEST_CASE("cuda text: operators that cannot be written are named with their plac
                "compressed = concat(top, g);\n}\n"
                "void decode(uint8* compressed, float* gradient) { float* t; float* y; extract(compressed, t, y);\n"
                "gradient = map(y, spread(t, 24), [&](float x, float u) -> float { return x + u; }); }\n") ==
-        "x.cll: blocks of 24 elements cannot be compiled for CUDA, only interpreted; take a power of two from 16 on");
-  CHECK(reason("void encode(float* g, uint8* compressed) {\nfloat* top = block_reduce(g, 16, max);\n"
-               "uint4* t = map(top, [&](float x) -> uint4 { return x; });\ncompressed = concat(t, g);\n}\n"
-               "void decode(uint8* compressed, float* gradient) { uint4* t; float* y; extract(compressed, t, y);\n"
-               "gradient = map(y, spread(t, 16), [&](float x, uint4 u) -> float { return x + u; }); }\n") ==
-        "x.cll: section `t` has entries of uint4 for each block, which cannot be compiled for CUDA, only interpreted; "
-        "widen them to whole bytes");
+        "x.cll: blocks of 24 elements cannot be compiled for CUDA by tiles; take a power of two from 16 on");
+  CHECK(
+      reason("void encode(float* g, uint8* compressed) {\nfloat* top = block_reduce(g, 16, max);\n"
+             "uint4* t = map(top, [&](float x) -> uint4 { return x; });\ncompressed = concat(t, g);\n}\n"
+             "void decode(uint8* compressed, float* gradient) { uint4* t; float* y; extract(compressed, t, y);\n"
+             "gradient = map(y, spread(t, 16), [&](float x, uint4 u) -> float { return x + u; }); }\n") ==
+      "x.cll: section `t` has entries of uint4 for each block, which cannot be compiled for CUDA by tiles; widen them "
+      "to whole bytes");
   CHECK(reason("void encode(float* g, uint8* compressed) {\n"
                "double* wide = map(g, [&](float x) -> double { return x; });\n"
                "double most = reduce(wide, max);\ncompressed = concat(g, most);\n}\n"
                "void decode(uint8* compressed, float* gradient) { float* y; double m; extract(compressed, y, m);\n"
                "gradient = map(y, [&](float x) -> float { return x; }); }\n") ==
-        "x.cll:3:15: error: this reduction cannot be compiled for CUDA, only interpreted");
+        "x.cll:3:15: error: this reduction cannot be compiled for CUDA by tiles");
   CHECK(reason("void encode(float* g, uint8* compressed) {\n"
                "float* total = map(block_reduce(hadamard(g, 64), 16, sum), [&](double s) -> float { return s; });\n"
                "compressed = concat(total, g);\n}\n"
                "void decode(uint8* compressed, float* gradient) { float* t; float* y; extract(compressed, t, y);\n"
                "gradient = map(y, spread(t, 16), [&](float x, float u) -> float { return x + u; }); }\n") ==
-        "x.cll:1:20: error: `hadamard` together with sums of blocks, by tiles, cannot be compiled for CUDA, only "
-        "interpreted");
+        "x.cll:1:20: error: `hadamard` together with sums of blocks cannot be compiled for CUDA by tiles");
 }
 
 TEST_CASE("cuda text: operators that cannot be written in vector form are named with their place") {

@@ -141,6 +141,8 @@ TEST_CASE("published: a mistake has the line of its own file") {
   const std::string open = "/* never closed\n";
   CHECK_THAT(published_refusal(files.both(kEncode, open + kDecode), {{"bitwidth", 2}}),
              Catch::Contains("/LevelsDecode.pse:1:1: error: this comment has no end"));
+  CHECK_THAT(published_refusal(files.both(open + kEncode, std::string("/* closed */\n") + kDecode), {{"bitwidth", 2}}),
+             Catch::Contains("/LevelsEncode.pse:1:1: error: this comment has no end"));
   CHECK_THAT(published_refusal(files.write("a.pse", kEncode) + "+nowhere.pse"),
              Catch::Contains("nowhere.pse: no such file"));
   CHECK_THAT(published_refusal(files.both() + "+" + files.write("c.pse", "")),

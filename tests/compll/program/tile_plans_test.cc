@@ -118,7 +118,7 @@ TEST_CASE("plan: a refusal names the place") {
                 "}\n"
                 "void decode(uint8* c, float* g) { float* y; float top; extract(c, y, top);\n"
                 "g = map(y, [&](float x) -> float { return x; }); }\n") ==
-        "x.cll:3:15: error: a reduction of blocks cannot be compiled for the CPU, only interpreted");
+        "x.cll:3:15: error: a reduction of blocks cannot be compiled for the CPU by tiles");
 }
 
 }  // namespace casync::compll

@@ -305,6 +305,7 @@ TEST_CASE("c session: a plan is checked without a session") {
   CHECK(
       checked("version: 1 default { codec { name: \"int8\" } } rule { match: \"*\" codec { file: \"mine.cll\" } }\n") ==
       CASYNC_OK);
+  CHECK(checked("version: 1 default { codec { file: \"/codecs/mine\" } }\n") == CASYNC_OK);
   CHECK(checked("version: 1 default { codec { name: \"powersgd\" param { key: \"rank\" value: 2 } } }\n") == CASYNC_OK);
   CHECK(checked("version: 1 default { codec { name: \"int9\" } }\n") == CASYNC_PLAN_ERROR);
   CHECK_THAT(last_error(), Catch::Contains("default: no codec is called `int9` (did you mean `int8`?)"));

@@ -154,6 +154,8 @@ TEST_CASE("group waits: a group that does not leave has the session's limit also
   const Handle both[] = {it.of_a, it.of_alone};
   CHECK(it.wait_any_of(both) == "waits");
   CHECK(it.session.asked_until <= after(Seconds(0.3)));
+  CHECK(it.session.asked_until ==
+        it.table.at(GradientId(0)).group->delay().said_next(Seconds(0.3 / 10)));  // it is logged
   const Clock::time_point latest = after(Seconds(10));
   std::string said;
   while (it.session.aborted_with.empty() && Clock::now() < latest) said = it.wait_any_of(both);

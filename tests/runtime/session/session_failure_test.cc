@@ -190,8 +190,13 @@ TEST_CASE("session failure: abort reaches every rank with its reason") {
       return "";
     }
     std::vector<float> values(1000);
-    const std::string text = reduce(**session, *id, values);
-    return text.find("rank 2 aborted the job: the loss went up") != std::string::npos ? "" : "wrong words: " + text;
+    const auto is_told = [](const std::string& text) {
+      return text.find("rank 2 aborted the job: the loss went up") != std::string::npos;
+    };
+    const std::string text = id ? reduce(**session, *id, values) : id.status().text();
+    if (!is_told(text)) return "wrong words: " + text;
+    if (!is_told(declare(**session, "late", 10).status().text())) return "a gradient can be declared";
+    return is_told((*session)->load_state({}).text()) ? "" : "a state can be loaded";
   });
   CHECK(complaints == "");
 }

@@ -2,6 +2,7 @@
 #include "runtime/transport/paced_reports.h"
 
 #include <chrono>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Listener : TransportClient {
   PacedReports reports;
   std::vector<std::string> heard;
   bool answers = false;
+  int throws = 0;  // at the n-th report from here on
 
   Placement place(Rank, const Message&) override { return Placement::later(); }
   void received(Rank from, const Message&, Status) override { hear("received " + std::to_string(from)); }
@@ -26,6 +28,7 @@ struct Listener : TransportClient {
   void failed(Rank, Status) override {}
   void hear(const std::string& what) {
     heard.push_back(what);
+    if (throws > 0 && --throws == 0) throw std::bad_alloc();
     if (answers) reports.add_sent(9, Status::ok(), at(0));
   }
 };
@@ -58,6 +61,21 @@ TEST_CASE_METHOD(Listener, "paced reports: those that the client adds while it i
   CHECK(reports.make_due(*this, at(10)));
   CHECK(heard.size() == 4);
   CHECK(reports.empty());
+}
+
+TEST_CASE_METHOD(Listener, "paced reports: a client that throws hears each report once, and the others the next time") {
+  reports.add_sent(1, Status::ok(), at(10));
+  reports.add_sent(2, Status::ok(), at(10));
+  reports.add_sent(3, Status::ok(), at(10));
+  reports.add_received(4, {}, Status::ok(), at(10));
+  throws = 2;
+  CHECK_THROWS_AS(reports.make_due(*this, at(10)), std::bad_alloc);
+  CHECK_FALSE(reports.empty());
+  CHECK(reports.next() <= at(10));
+  CHECK(reports.make_due(*this, at(10)));
+  CHECK(heard == std::vector<std::string>{"sent 1", "sent 2", "sent 3", "received 4"});
+  CHECK(reports.empty());
+  CHECK(reports.next() == Clock::time_point::max());
 }
 
 }  // namespace casync::test

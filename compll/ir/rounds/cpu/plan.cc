@@ -44,7 +44,7 @@ Result<Plan> plan_turns(const Program& program, const Source& source) {
     }
     return plan;
   } catch (const CannotPlan& refusal) {
-    return status_of(refusal, source, "the CPU");
+    return status_of(refusal, source, "for the CPU, only interpreted");
   }
 }
 

@@ -99,7 +99,7 @@ Result<CpuTiles> plan_cpu_tiles(const Program& program, const Lowered& lowered, 
   try {
     return plan_all(program, lowered);
   } catch (const CannotPlan& refusal) {
-    return status_of(refusal, source, "the CPU");
+    return status_of(refusal, source, "for the CPU by tiles");
   }
 }
 

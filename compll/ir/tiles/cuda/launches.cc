@@ -18,7 +18,7 @@ void place_reduction(CudaEncoder& plan, ValueId id) {
   if (value.kind != Value::Kind::kReduce) return;
   plan.slots[id] = plan.shape.slots++;
   // Its chunks would have to be put together in a launch of their own.
-  if (ordered) throw CannotPlan{value.at, "a reduction of the whole vector in its order, by tiles,"};
+  if (ordered) throw CannotPlan{value.at, "a reduction of the whole vector in its order"};
 }
 
 }  // namespace
@@ -39,8 +39,7 @@ void plan_launches(CudaEncoder& plan) {
   shape.second_for_kept = plan.statistics == 1 && is_for_kept(plan.schedule.passes.back());
   // A second pass could not begin until the first one is over everywhere.
   if (plan.statistics > 1) {
-    throw CannotPlan{plan.program->variables[plan.program->encode.gradient].at,
-                     "what takes more than two passes, by tiles,"};
+    throw CannotPlan{plan.program->variables[plan.program->encode.gradient].at, "a program of more than two passes"};
   }
   if (!plan.block) return;
   shape.has_blocks = true;

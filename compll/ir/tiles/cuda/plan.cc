@@ -31,7 +31,7 @@ std::optional<std::string> refused(const Program& program, const Lowered& lowere
                                   : static_cast<std::uint32_t>(program.parameters[*lowered.block->parameter].initial);
   if (block < 16 || !std::has_single_bit(block)) {
     return "blocks of " + std::to_string(block) +
-           " elements cannot be compiled for CUDA, only interpreted; take a power of two from 16 on";
+           " elements cannot be compiled for CUDA by tiles; take a power of two from 16 on";
   }
   for (const Section& section : program.sections) {
     if (section.type.element == kTritType) {
@@ -40,7 +40,7 @@ std::optional<std::string> refused(const Program& program, const Lowered& lowere
     // Entries of two blocks may not share a byte: two threads would write it.
     if (is_of_blocks(section) && section.type.element.bits % 8 != 0) {
       return "section `" + section.name + "` has entries of " + text_of(section.type.element) +
-             " for each block, which cannot be compiled for CUDA, only interpreted; widen them to whole bytes";
+             " for each block, which cannot be compiled for CUDA by tiles; widen them to whole bytes";
     }
   }
   return std::nullopt;
@@ -68,7 +68,7 @@ void share_shape(CudaTiles& plan) {
     // A unit would be a block, and a transform may take more elements.
     if (plan.shape.ordered && each->graph().has_transforms()) {
       throw CannotPlan{plan.program->variables[plan.program->encode.gradient].at,
-                       "`hadamard` together with sums of blocks, by tiles,"};
+                       "`hadamard` together with sums of blocks"};
     }
   }
 }
@@ -109,7 +109,7 @@ Result<CudaTiles> plan_cuda_tiles(const Program& program, const Lowered& lowered
   try {
     return plan_all(program, lowered);
   } catch (const CannotPlan& refusal) {
-    return status_of(refusal, source, "CUDA");
+    return status_of(refusal, source, "for CUDA by tiles");
   }
 }
 

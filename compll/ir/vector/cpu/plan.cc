@@ -85,7 +85,7 @@ Result<Plan> plan_vector(const Program& program, const Source& source) {
     if (program.result) plan.result = planned("result");
     return plan;
   } catch (const CannotPlan& refusal) {
-    return status_of(refusal, source, "the CPU");
+    return status_of(refusal, source, "for the CPU, only interpreted");
   }
 }
 

@@ -82,7 +82,7 @@ Result<Plan> plan_vector(const Program& program, const Source& source) {
     if (program.result) plan.result = planned(routine_of(program, "result"));
     return plan;
   } catch (const CannotPlan& refusal) {
-    return status_of(refusal, source, "CUDA");
+    return status_of(refusal, source, "for CUDA, only interpreted");
   }
 }
 
@@ -98,7 +98,7 @@ Result<Turns> plan_turns(const Program& program, const Source& source) {
     }
     return plan;
   } catch (const CannotPlan& refusal) {
-    return status_of(refusal, source, "CUDA");
+    return status_of(refusal, source, "for CUDA, only interpreted");
   }
 }
 

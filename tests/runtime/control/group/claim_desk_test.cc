@@ -63,6 +63,36 @@ TEST_CASE("claim desk: two digests are answered with the facts of both, and the 
                                Catch::Contains("11"));
 }
 
+TEST_CASE("claim desk: a rank that does not tell its facts ends the job with what is known") {
+  Desk desk(3);
+  CHECK(desk.claims.tend(Clock::now()) == Clock::time_point::max());
+  CHECK(desk.claims.handle(1, FrameType::kClaim, digests("a", kEleven)));
+  CHECK(desk.claims.handle(2, FrameType::kClaim, digests("a", kTen)));
+  CHECK(desk.claims.handle(2, FrameType::kTold, encode_told("a", kTen)));
+  REQUIRE(desk.seen == Lines{"asked 1 for a", "asked 2 for a"});
+  const std::string known =
+      "InvalidArgument: the ranks do not agree: rank 1 and rank 2 differ in \"a\", and rank 1 did not say its values";
+  SECTION("at its limit, once") {
+    const Clock::time_point due = desk.claims.tend(Clock::time_point::min());
+    REQUIRE(due != Clock::time_point::max());
+    REQUIRE(desk.seen.size() == 2);
+    CHECK(desk.claims.tend(due) == Clock::time_point::max());
+    CHECK(desk.seen.back() == known);
+    desk.claims.tend(due);
+    CHECK(desk.seen.size() == 3);
+  }
+  SECTION("when a rank has waited long enough") {
+    CHECK(desk.claims.handle(2, FrameType::kGiveUp, encode_name("a")));
+    REQUIRE(desk.seen.size() == 3);
+    CHECK(desk.seen.back() == known);
+  }
+  SECTION("unless the job is over") {
+    desk.claims.close();
+    CHECK(desk.claims.tend(Clock::time_point::max()) == Clock::time_point::max());
+    CHECK(desk.seen.size() == 2);
+  }
+}
+
 TEST_CASE("claim desk: ranks that lack a needed name hear of it, and one that never claims it ends the job") {
   Desk desk(3);
   desk.claims.claim({{"a", kTen}});

@@ -123,6 +123,27 @@ TEST_CASE("seats: a child that ends is lost once, also with its last words, and 
   CHECK(family.seats.taken().empty());
 }
 
+TEST_CASE("seats: children that are let go get all that waits for them, and then the end") {
+  Family family;
+  const std::string words(4_MiB, 'w');  // more than a socket takes
+  family.seats.send_to(1, FrameType::kGathered, words);
+  family.seats.let_go();
+  CHECK(family.seats.taken() == std::vector<Rank>{1});
+  family.seats.send_to_all(FrameType::kAbort, make_payload("after the end"));
+  std::vector<Frame> frames;
+  Status end;
+  for (int i = 0; i < 10'000 && end; ++i) {
+    end = family.ends[0].read(&frames);
+    family.read();
+  }
+  CHECK_THAT(end.message(), Catch::Contains("closed"));
+  REQUIRE(frames.size() == 1);
+  CHECK(frames[0].payload->bytes == words);
+  CHECK(family.ends[1].read(&frames).code() == StatusCode::kPeerFailure);
+  CHECK(family.seats.empty());
+  CHECK(family.lost.empty());
+}
+
 TEST_CASE("seats: a rank below a child is reached through it, wrapped, and nobody else hears of it") {
   Family family;
   family.seats.learn_way(7, 2);

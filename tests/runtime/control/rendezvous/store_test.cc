@@ -3,11 +3,14 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
+
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <future>
 
+#include "runtime/control/wire/private_file.h"
 #include "tests/runtime/control/control_support.h"
 
 using namespace casync;
@@ -69,6 +72,12 @@ TEST_CASE("file store: time-outs, bad keys, open files and foreign directories a
   CHECK_THAT(store->set("key", "x").message(), Contains("chmod o-w"));
   CHECK_THAT(make_file_store("/proc/casync")->set("key", "x").message(), Contains("/proc/casync"));
   CHECK(store->set("key", std::string(100000, 'x')).code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("file store: a file that was replaced on a network file system while it was read is not there yet") {
+  CHECK(is_absence(ENOENT));
+  CHECK(is_absence(ESTALE));
+  CHECK_FALSE(is_absence(EACCES));
 }
 
 TEST_CASE("callback store: the program's functions are asked, with the time left") {
