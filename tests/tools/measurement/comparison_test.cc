@@ -149,6 +149,22 @@ TEST_CASE("report: sending and receiving are not predicted for more tasks than t
   CHECK(term(comparison, "messages").predicted_s);
 }
 
+TEST_CASE("report: with a jitter, sending and receiving are predicted for one of the steps that are drawn") {
+  MeasuredRun run = ran(with_work());
+  const std::uint64_t tasks = test::simulated(run.scenario).tasks;
+  const Comparison plain = compared(run, with_work(), tasks);
+  run.scenario.training.jitter = 1e-6;
+  const Comparison drawn = compared(run, with_work());
+  for (const char* const name : {"send", "recv"}) {
+    CAPTURE(name);
+    REQUIRE(term(plain, name).predicted_s);
+    REQUIRE(term(drawn, name).predicted_s);
+    CHECK(*term(drawn, name).predicted_s == Approx(*term(plain, name).predicted_s).epsilon(0.2));
+    // There is memory for the tasks of one step only.
+    CHECK_FALSE(term(compared(run, with_work(), tasks), name).predicted_s);
+  }
+}
+
 TEST_CASE("report: a correction gives messages the processor time that they took, and leaves the wire as it was") {
   const Profile truth = with_work();
   Profile profile = truth;
