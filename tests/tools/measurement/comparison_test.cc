@@ -78,6 +78,14 @@ TEST_CASE("report: the passes of unequal ranks count by their mean, so that the 
   CHECK(term(compared(run, with_work()), "exposed").measured_s == Approx(run.step_s - 1.125 * passes_s));
 }
 
+TEST_CASE("report: passes that a jitter makes longer count with half of it, as their draws have in the mean") {
+  Scenario scenario = scenario_of(with_work());
+  scenario.training.jitter = 0.2;
+  const MeasuredRun run = ran(scenario);
+  const double passes_s = scenario.training.backward_s + scenario.training.forward_s;
+  CHECK(term(compared(run, with_work()), "exposed").measured_s == Approx(run.step_s - 1.1 * passes_s));
+}
+
 TEST_CASE("report: a run that goes as predicted has each term as predicted") {
   const Comparison comparison = compared(ran(with_work()), with_work());
   CHECK(names(comparison) ==

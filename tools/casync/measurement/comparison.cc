@@ -18,12 +18,13 @@ namespace {
 constexpr std::size_t kShownGradients = 12;
 constexpr double kLeastFactor = 0.1, kMostFactor = 10;
 
-/// Both passes, mean over ranks.
+/// Both passes, mean over ranks and what they draw.
 double training_s(const MeasuredRun& run) {
   const Training& training = run.scenario.training;
   double slowness = 0;
   for (Rank rank = 0; rank < run.scenario.topology.ranks; ++rank) slowness += training.slowness_of(rank);
-  return (training.backward_s + training.forward_s) * (slowness / run.scenario.topology.ranks);
+  return (training.backward_s + training.forward_s) * (slowness / run.scenario.topology.ranks) *
+         (1 + training.jitter / 2);
 }
 
 Result<Simulation> predict(const MeasuredRun& run, const Profile& profile, bool spans = false) {

@@ -24,8 +24,9 @@ struct MeasuredRun {
   std::vector<CodecWork> work;       ///< alike: of its tasks
 };
 
-/// InvalidArgument: no model.txtpb with the traces, a gradient of it that no trace has, no whole step of them, a rank
-/// without a trace, a codec that cannot be named. Errors as read_model_file and grouped.
+/// InvalidArgument: a run with local_sgd, gossip or asynchronous, whose steps are not alike; no model.txtpb with the
+/// traces, a gradient of it that no trace has, no whole step of them, a rank without a trace, a codec that cannot be
+/// named. Errors as read_model_file and grouped.
 Result<MeasuredRun> measured_run(const TraceFolder& folder);
 
 /// One term of a step, measured and predicted.
