@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/executor/gradient_run.h"
 #include "tests/runtime/session/held_session.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
