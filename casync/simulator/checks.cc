@@ -128,8 +128,13 @@ Status check_scenario(const Scenario& scenario, const SimulationOptions& options
     return invalid_argument("nodes of " + std::to_string(topology.node_of.size()) + " ranks, and there are " +
                             std::to_string(ranks));
   }
+  int nodes = 0;
   for (const int node : topology.node_of) {
-    if (node < 0 || node >= topology.ranks) return invalid_argument("a node numbered " + std::to_string(node));
+    if (node < 0 || node > nodes) {
+      return invalid_argument("a node numbered " + std::to_string(node) + ", expected 0 to " + std::to_string(nodes) +
+                              ": nodes have their numbers in the order of their first ranks");
+    }
+    nodes = std::max(nodes, node + 1);
   }
   if (scenario.decisions.size() != scenario.training.gradients.size()) {
     return invalid_argument(std::to_string(scenario.decisions.size()) + " decisions for " +

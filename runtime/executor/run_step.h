@@ -22,7 +22,7 @@ class RunStep {
   /// A step over `data`, in the host's memory, begins.
   void begin(std::uint32_t number, View data, Clock::time_point now) {
     data_ = data;
-    begun_ = now;
+    begun_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     number_ = number;
     is_under_way_ = is_finite_ = keeps_ = true;
   }
@@ -30,7 +30,7 @@ class RunStep {
   void end(Clock::time_point now) {
     is_under_way_ = false;
     ++steps_;
-    total_s_ += Seconds(now - begun_).count();
+    total_s_ += Seconds(now - begun()).count();
     completed_.store(number_ + 1, std::memory_order_release);
   }
   /// A bundle's step is over, which completes steps of its members, or none.
@@ -44,7 +44,8 @@ class RunStep {
   bool is_under_way() const { return is_under_way_; }
   bool is_under_way(std::uint32_t number) const { return is_under_way_ && number_ == number; }
   View data() const { return data_; }
-  Clock::time_point begun() const { return begun_; }
+  /// The beginning of the last step that has begun. Any thread.
+  Clock::time_point begun() const { return Clock::time_point(Clock::duration(begun_.load(std::memory_order_relaxed))); }
 
   /// A part of the result is finite, or not.
   void note_finite(bool finite) { is_finite_ = is_finite_ && finite; }
@@ -62,7 +63,7 @@ class RunStep {
 
  private:
   View data_;
-  Clock::time_point begun_;
+  std::atomic<Clock::rep> begun_{0};
   double total_s_ = 0;
   std::uint32_t number_ = 0;
   std::atomic<std::uint32_t> completed_{0};

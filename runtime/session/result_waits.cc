@@ -32,14 +32,22 @@ Status ResultWaits::note_exposed(Handle handle, double seconds) {
   if (*run == nullptr) return Status::ok();
   const Clock::time_point now = Clock::now();
   const Seconds shown(std::min(seconds, parts_.options.timeout_s));
-  waited(**run, step_of(handle), now - std::chrono::duration_cast<Clock::duration>(shown), now);
+  (*run)->exposed.add(shown);
+  show_wait(**run, step_of(handle), now - std::chrono::duration_cast<Clock::duration>(shown), now);
   return Status::ok();
 }
 
-/// Counts the wait for reports, and shows it in the timeline if it is long enough to be seen there.
+/// Counts a wait for reports. A run's time begins with its step, and a wait until ranks agree on the gradient is none
+/// of it.
 void ResultWaits::waited(GradientRun& run, std::uint32_t step, Clock::time_point since, Clock::time_point now) const {
+  run.exposed.add(now - std::clamp(run.step.begun(), since, now));
+  show_wait(run, step, since, now);
+}
+
+/// Shows a wait in the timeline if it is long enough to be seen there.
+void ResultWaits::show_wait(GradientRun& run, std::uint32_t step, Clock::time_point since,
+                            Clock::time_point now) const {
   constexpr Seconds kLeastShown{5e-6};
-  run.exposed.add(now - since);
   if (parts_.timeline && now - since >= kLeastShown) {
     parts_.timeline->record({SpanKind::kWait, &run, {}, step, -1, 0, 0, since, now, 0});
   }

@@ -50,6 +50,7 @@ class ResultWaits {
   Result<Earliest> begin(std::span<const Handle> handles, std::vector<StepWaits::Awaited>* awaited);
   Status wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline, Clock::time_point since) const;
   void waited(GradientRun& run, std::uint32_t step, Clock::time_point since, Clock::time_point now) const;
+  void show_wait(GradientRun& run, std::uint32_t step, Clock::time_point since, Clock::time_point now) const;
   Clock::duration timeout() const;
 
   const SessionParts& parts_;

@@ -32,6 +32,13 @@ Bytes payload_bytes(const GradientRun& run) {
   return sum;
 }
 
+/// The mode in which steps are not alike, as plans name it; "": all exchange gradients with all ranks.
+const char* uneven_mode(const SyncMode& mode) {
+  if (mode.is_gossip()) return "gossip";
+  if (mode.is_asynchronous()) return "asynchronous";
+  return mode.is_local() ? "local_sgd" : "";
+}
+
 nlohmann::json to_json(const GradientRun& run) {
   const double steps = run.step.steps() == 0 ? 1 : static_cast<double>(run.step.steps());
   nlohmann::json members = nlohmann::json::array();  // of a group
@@ -136,6 +143,8 @@ void SessionReport::write_trace() const {
                                  {"node", parts_.topology.node_of[static_cast<std::size_t>(parts_.launch.rank)]},
                                  {"fusion_bytes", parts_.plan.fusion_bytes},
                                  {"credit_bytes", parts_.plan.credit_bytes},
+                                 {"mode", uneven_mode(parts_.plan.mode)},
+                                 {"staleness", parts_.plan.mode.staleness},
                                  {"transport", parts_.executor->transport_description()},
                                  {"link", env_text("CASYNC_LINK").value_or("")},
                                  {"epoch_us", parts_.timeline->epoch_us()},

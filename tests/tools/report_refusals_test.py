@@ -139,4 +139,47 @@ def test_a_comparison_refuses_decisions_that_no_session_has():
             claim(words in result.stderr, "named", result.stderr)
 
 
+def compared(**fields):
+    """`casync report --profile` of two ranks whose traces have other fields."""
+    with temporary_folder() as folder:
+        both = [trace(0), trace(1)]
+        for one in both:
+            one["casync"].update(fields)
+        (Path(folder) / "profile.txtpb").write_text(PROFILE % "")
+        (Path(folder) / "model.txtpb").write_text(MODEL)
+        return casync("report", write(folder, *both), "--profile", f"{folder}/profile.txtpb", "--json")
+
+
+def test_late_results_are_compared_with_late_ones_and_steps_that_are_not_alike_with_none():
+    steps = []
+    for staleness in (0, 1, 4):
+        result = compared(mode="", staleness=staleness)
+        ends_with(0, result, f"a staleness of {staleness}")
+        terms = {term["name"]: term["predicted_ms"] for term in json.loads(result.stdout)["prediction"]["terms"]}
+        steps.append((terms["step"], terms["exposed"]))
+    claim(steps[0][0] > 6.5 and steps[0][1] > 0.5, "the exchange, behind passes of 6 ms", steps)
+    claim(all(abs(step - 6) < 1e-3 and abs(exposed) < 1e-3 for step, exposed in steps[1:]), "beside them", steps)
+    for mode in ("local_sgd", "gossip", "asynchronous"):
+        result = compared(mode=mode)
+        ends_with(3, result, mode)
+        for words in ("rank0.trace.json", f"a run with `{mode}`", "`casync simulate`"):
+            claim(words in result.stderr, "why, and what to do", result.stderr)
+    refused(changed(["casync", "staleness"], -1), "`staleness` is -1")
+    refused(changed(["casync", "mode"], "\x1b[2J"), "`mode` is \"?[2J\"")
+
+
+def test_a_broken_record_beside_the_traces_is_named_and_needed_by_a_comparison_only():
+    with temporary_folder() as folder:
+        path = write(folder, trace(0), trace(1))
+        (Path(folder) / "model.txtpb").write_text("version: 1\nbackward_secs: 0.1\n")
+        result = casync("report", path, "--json")
+        ends_with(0, result, "report")
+        claim("model.txtpb" in result.stderr and "backward_secs" in result.stderr, "named", result.stderr)
+        claim("unequal" not in json.loads(result.stdout), "nothing is known of ranks", result.stdout)
+        (Path(folder) / "profile.txtpb").write_text(PROFILE % "")
+        result = casync("report", path, "--profile", f"{folder}/profile.txtpb")
+        ends_with(3, result, "report --profile")
+        claim(result.stderr.count("backward_secs") == 1, "once", result.stderr)
+
+
 run_all(globals())

@@ -101,7 +101,8 @@ std::optional<std::uint64_t> DriftingRanks::steps_ended() const {
 }
 
 void DriftingRanks::add_paces(Simulation& simulation) const {
-  if (!engine_.drift.pairings.empty()) simulation.tasks /= engine_.tasks.slots() / engine_.tasks.gradients();
+  const std::uint32_t gradients = engine_.tasks.gradients();
+  if (!engine_.drift.pairings.empty() && gradients > 0) simulation.tasks /= engine_.tasks.slots() / gradients;
   if (!steps_) return;
   simulation.ranks = steps_->paces();
   if (!late_) simulation.step_s = mean_step_s(simulation.ranks);

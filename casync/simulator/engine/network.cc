@@ -23,8 +23,7 @@ Network::Network(Engine& engine)
       fused_with_(engine.tasks.size(), kNoTask),
       since_(engine.tasks.size()),
       queued_as_(engine.tasks.size()) {
-  const bool is_asynchronous = engine.scenario.mode.is_asynchronous();
-  if (drifts(engine.scenario, engine.options) && !is_asynchronous) under_way_.resize(engine.tasks.size());
+  if (!engine.scenario.mode.is_asynchronous()) under_way_.resize(engine.tasks.size());
   if (engine.scenario.credit_bytes > 0) credit_.resize(2 * std::size_t{engine.tasks.size()});
   if (!engine.routes.takes_processors()) return;
   to_leave_.resize(engine.tasks.size());

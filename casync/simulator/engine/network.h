@@ -79,7 +79,7 @@ class Network {
   std::unordered_map<std::uint64_t, UrgentQueue> lanes_;  // sends from one rank to another: what may fuse
   std::vector<std::size_t> marked_, starting_;
   std::vector<std::vector<std::size_t>> held_;  // by rank: ports whose next message is of a rank that cannot send now
-  UnderWay under_way_;                          // where ranks drift apart, but for asynchronous ones
+  UnderWay under_way_;                          // but for asynchronous ranks: nobody has two of a kind there
 
   // Indexed by task.
   std::vector<std::uint32_t> fused_with_;  // the next task of the same message

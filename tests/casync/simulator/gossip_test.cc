@@ -129,6 +129,17 @@ TEST_CASE("gossip: everything that a profile may say is paid with codes, too") {
   CHECK(simulated(scenario).parts.copies_s > 0);
 }
 
+TEST_CASE("gossip: ranks without gradients take their passes and exchange nothing") {
+  for (const Neighbours neighbours : {Neighbours::kRing, Neighbours::kPairs}) {
+    Scenario scenario = gossiping(4, neighbours);
+    scenario.training.gradients.clear();
+    scenario.decisions.clear();
+    const Simulation made = simulated(scenario);
+    CHECK(made.step_s == Approx(2 * kGossipPass));
+    CHECK(made.tasks == 0);
+  }
+}
+
 TEST_CASE("gossip: gradients that a session refuses are refused by name") {
   Scenario scenario = gossiping(4, Neighbours::kPairs, "byte");
   CHECK(refusal(scenario).find("gradient g: gossip in pairs averages parameters as they are") == 0);

@@ -345,7 +345,13 @@ TEST_CASE("simulator: parts that do not fit together are refused and named") {
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.topology.node_of.pop_back(); }) ==
         "InvalidArgument: nodes of 3 ranks, and there are 4");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.topology.node_of[1] = 9; }) ==
-        "InvalidArgument: a node numbered 9");
+        "InvalidArgument: a node numbered 9, expected 0 to 1: nodes have their numbers in the order of their first "
+        "ranks");
+  CHECK(refused([](Scenario& s, SimulationOptions&) {
+          s.topology.node_of = {1, 1, 0, 0};
+        }) ==
+        "InvalidArgument: a node numbered 1, expected 0 to 0: nodes have their numbers in the order of their first "
+        "ranks");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.decisions.pop_back(); }) ==
         "InvalidArgument: 11 decisions for 12 gradients");
   CHECK(refused([](Scenario&, SimulationOptions& o) { o.steps = 0; }) == "InvalidArgument: 0 steps");

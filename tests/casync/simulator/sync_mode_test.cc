@@ -156,4 +156,24 @@ TEST_CASE("simulator: one rank stands for all in these steps, too") {
     CHECK(one->step_s == Approx(simulated(scenario).step_s).epsilon(0.05));
   }
 }
+
+TEST_CASE("simulator: a rank that begins its next step while its last message is on its way keeps both apart") {
+  constexpr double kLatency = 0.105, kPass = 0.05;
+  Profile profile = ideal(kByte);
+  profile.inside.latency_s = kLatency;
+  profile.inside.send_work = profile.inside.receive_work = Curve::affine(1e-5, 0);
+  Scenario scenario = one_gradient(2, 1000, decision(StrategyKind::kAllGather, 1), profile);
+  scenario.training.backward_s = scenario.training.forward_s = kPass;
+  scenario.training.jitter = 0.3;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    SimulationOptions options;
+    options.seed = seed;
+    const Simulation late = in_mode(scenario, {.staleness = 1}, options);
+    CAPTURE(seed);
+    CHECK(late.messages_per_rank == 1);
+    CHECK(late.step_s >= kLatency);  // each exchange needs the other rank's last one
+    CHECK(late.step_s <= 2 * (kLatency + 2 * kPass));
+  }
+}
+
 }  // namespace casync

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -108,6 +109,26 @@ TEST_CASE("c session: a consensus makes one step exchange parameters, with a pla
   const Session plain("none");
   CHECK(casync_session_begin_consensus(plain.handle) == CASYNC_INVALID_ARGUMENT);
   CHECK(last_error().starts_with("a consensus is for a plan with gossip or asynchronous"));
+}
+
+TEST_CASE("c session: a trace says in which mode its steps were") {
+  struct Case {
+    const char *plan, *mode;
+    int staleness;
+  };
+  for (const Case& one :
+       {Case{"", "", 0}, Case{"staleness: 2", "", 2}, Case{"local_sgd { every: 4 }", "local_sgd", 0},
+        Case{"gossip { neighbours: ring }", "gossip", 0}, Case{"asynchronous { }", "asynchronous", 0}}) {
+    CAPTURE(one.plan);
+    const TemporaryDirectory folder;
+    const ScopedVariable variable("CASYNC_TRACE", folder.path().c_str());
+    const Session session = Planned(one.plan).open();
+    REQUIRE(casync_session_close(session.handle) == CASYNC_OK);
+    std::ifstream file(folder.path() + "/rank0.trace.json");
+    const nlohmann::json header = nlohmann::json::parse(file).at("casync");
+    CHECK(header.at("mode") == one.mode);
+    CHECK(header.at("staleness") == one.staleness);
+  }
 }
 
 TEST_CASE("c session: ranks that have ended their submissions learn at once that their gradients differ in name") {

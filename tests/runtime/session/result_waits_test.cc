@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <thread>
 #include <vector>
 
+#include "runtime/executor/gradient_run.h"
 #include "tests/runtime/session/held_session.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -42,4 +44,27 @@ TEST_CASE("result waits: a wait for any ends with none at the moment that its ca
   session.openings.agreed({{"gradient weight"}, true});
   CHECK(waits.wait(handle, 60, Waiter::kProgram).text() == "OK");
   CHECK(session.group->told().causes.empty());
+}
+
+TEST_CASE("result waits: a program is exposed to a gradient from its step's beginning, not while ranks agree on it") {
+  test::HeldSession session(8322);
+  SessionRecord record(session.parts, session.tables);
+  ResultWaits waits(session.parts, session.tables, session.openings, record, session.job_end);
+  const GradientId id = session.declare("weight");
+  session.claim();
+  const Handle handle = session.submit(id);  // held: the ranks have not agreed on it
+  Status status;
+  Clock::time_point waited;
+  std::thread program([&] {
+    status = waits.wait(handle, 60, Waiter::kProgram);
+    waited = Clock::now();
+  });
+  while (session.group->told().needs.empty()) std::this_thread::yield();  // it waits
+  const Clock::time_point agreed = Clock::now();
+  session.openings.agreed({{"gradient weight"}, true});
+  program.join();
+  CHECK(status.text() == "OK");
+  const double exposed_s = session.tables.gradients.run(static_cast<std::size_t>(id))->exposed.seconds();
+  CHECK(exposed_s > 0);
+  CHECK(exposed_s <= Seconds(waited - agreed).count());
 }

@@ -111,7 +111,10 @@ TEST_CASE("groups: a group that cannot be sent at the end of the submissions fai
           for (const Status& status : {session.wait(members.handles[0], -1), session.step().status()}) {
             if (status.text().find("no codec is called `no_such`") == std::string::npos) return "said " + status.text();
           }
-          return "";
+          return expect(
+              session.close(),
+              "Aborted: the session was closed in step 0: group `bad` has not been submitted without `frozen`, "
+              "which was never declared");
         }) == "");
 }
 

@@ -78,6 +78,14 @@ TEST_CASE("report: the passes of unequal ranks count by their mean, so that the 
   CHECK(term(compared(run, with_work()), "exposed").measured_s == Approx(run.step_s - 1.125 * passes_s));
 }
 
+TEST_CASE("report: passes that a jitter makes longer count with half of it, as their draws have in the mean") {
+  Scenario scenario = scenario_of(with_work());
+  scenario.training.jitter = 0.2;
+  const MeasuredRun run = ran(scenario);
+  const double passes_s = scenario.training.backward_s + scenario.training.forward_s;
+  CHECK(term(compared(run, with_work()), "exposed").measured_s == Approx(run.step_s - 1.1 * passes_s));
+}
+
 TEST_CASE("report: a run that goes as predicted has each term as predicted") {
   const Comparison comparison = compared(ran(with_work()), with_work());
   CHECK(names(comparison) ==
@@ -147,6 +155,22 @@ TEST_CASE("report: sending and receiving are not predicted for more tasks than t
   CHECK_FALSE(term(comparison, "send").predicted_s);
   CHECK_FALSE(term(comparison, "recv").predicted_s);
   CHECK(term(comparison, "messages").predicted_s);
+}
+
+TEST_CASE("report: with a jitter, sending and receiving are predicted for one of the steps that are drawn") {
+  MeasuredRun run = ran(with_work());
+  const std::uint64_t tasks = test::simulated(run.scenario).tasks;
+  const Comparison plain = compared(run, with_work(), tasks);
+  run.scenario.training.jitter = 1e-6;
+  const Comparison drawn = compared(run, with_work());
+  for (const char* const name : {"send", "recv"}) {
+    CAPTURE(name);
+    REQUIRE(term(plain, name).predicted_s);
+    REQUIRE(term(drawn, name).predicted_s);
+    CHECK(*term(drawn, name).predicted_s == Approx(*term(plain, name).predicted_s).epsilon(0.2));
+    // There is memory for the tasks of one step only.
+    CHECK_FALSE(term(compared(run, with_work(), tasks), name).predicted_s);
+  }
 }
 
 TEST_CASE("report: a correction gives messages the processor time that they took, and leaves the wire as it was") {

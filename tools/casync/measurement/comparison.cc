@@ -18,12 +18,13 @@ namespace {
 constexpr std::size_t kShownGradients = 12;
 constexpr double kLeastFactor = 0.1, kMostFactor = 10;
 
-/// Both passes, mean over ranks.
+/// Both passes, mean over ranks and what they draw.
 double training_s(const MeasuredRun& run) {
   const Training& training = run.scenario.training;
   double slowness = 0;
   for (Rank rank = 0; rank < run.scenario.topology.ranks; ++rank) slowness += training.slowness_of(rank);
-  return (training.backward_s + training.forward_s) * (slowness / run.scenario.topology.ranks);
+  return (training.backward_s + training.forward_s) * (slowness / run.scenario.topology.ranks) *
+         (1 + training.jitter / 2);
 }
 
 Result<Simulation> predict(const MeasuredRun& run, const Profile& profile, bool spans = false) {
@@ -49,14 +50,20 @@ Result<double> predict_step_with(const CodecChoice& codec, const MeasuredRun& ru
   return simulation->step_s;
 }
 
-/// Simulates once more, with spans; returns the mean over ranks.
+/// The tasks of all ranks in all steps that are simulated.
+std::uint64_t tasks_of_all_steps(const MeasuredRun& run, const Simulation& simulation) {
+  return simulation.tasks * static_cast<std::uint64_t>(simulated_steps(run.scenario, {}));
+}
+
+/// Simulates once more, with spans; returns the mean over ranks and steps.
 Result<OnTheWay> predict_messages(const MeasuredRun& run, const Profile& profile) {
   const Result<Simulation> simulation = predict(run, profile, true);
   CASYNC_RETURN_IF_ERROR(simulation.status());
+  const double shares = static_cast<double>(run.scenario.topology.ranks) * simulated_steps(run.scenario, {});
   OnTheWay mean;
   for (const auto& [step, one] : on_the_way(simulation->spans)) {
-    mean.out_s += one.out_s / run.scenario.topology.ranks;
-    mean.in_s += one.in_s / run.scenario.topology.ranks;
+    mean.out_s += one.out_s / shares;
+    mean.in_s += one.in_s / shares;
   }
   return mean;
 }
@@ -99,7 +106,7 @@ Result<std::vector<Term>> terms_of(const MeasuredRun& run, const Profile& profil
                                    std::uint64_t most_with_spans) {
   const StepParts& parts = simulation.parts;
   std::optional<double> send, recv;
-  if (simulation.tasks <= most_with_spans) {
+  if (tasks_of_all_steps(run, simulation) <= most_with_spans) {
     const Result<OnTheWay> messages = predict_messages(run, profile);
     CASYNC_RETURN_IF_ERROR(messages.status());
     send = messages->out_s;

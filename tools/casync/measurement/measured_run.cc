@@ -96,6 +96,12 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder) {
   if (!folder.missing.empty()) {
     return invalid_argument(folder.path + ": rank " + std::to_string(folder.missing.front()) + " left no trace");
   }
+  const RankTrace& first = folder.traces.front();
+  if (!first.mode.empty()) {
+    return invalid_argument(first.path + ": a run with `" + first.mode +
+                            "`, whose steps do not all exchange gradients with all ranks: `casync simulate` predicts " +
+                            "them from its plan");
+  }
   Result<Training> training = read_model_file(folder.path + "/model.txtpb");
   if (!training) {
     return Status(training.status().code(),
@@ -104,11 +110,12 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder) {
   MeasuredRun run;
   run.scenario.topology = Topology::of(nodes_of(folder));
   run.scenario.facts_of = facts_of;
-  run.scenario.fusion_bytes = static_cast<Bytes>(folder.traces.front().fusion_bytes);
-  run.scenario.credit_bytes = static_cast<Bytes>(folder.traces.front().credit_bytes);
+  run.scenario.fusion_bytes = static_cast<Bytes>(first.fusion_bytes);
+  run.scenario.credit_bytes = static_cast<Bytes>(first.credit_bytes);
+  run.scenario.mode.staleness = static_cast<std::uint32_t>(first.staleness);
   std::map<std::string, const TracedGradient*> traced;
   Plan plan;
-  for (const TracedGradient& gradient : folder.traces.front().gradients) {
+  for (const TracedGradient& gradient : first.gradients) {
     traced[gradient.name] = &gradient;
     if (!gradient.members.empty()) plan.groups.push_back({gradient.name, gradient.members, {}});
   }

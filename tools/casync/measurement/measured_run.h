@@ -24,8 +24,9 @@ struct MeasuredRun {
   std::vector<CodecWork> work;       ///< alike: of its tasks
 };
 
-/// InvalidArgument: no model.txtpb with the traces, a gradient of it that no trace has, no whole step of them, a rank
-/// without a trace, a codec that cannot be named. Errors as read_model_file and grouped.
+/// InvalidArgument: a run with local_sgd, gossip or asynchronous, whose steps are not alike; no model.txtpb with the
+/// traces, a gradient of it that no trace has, no whole step of them, a rank without a trace, a codec that cannot be
+/// named. Errors as read_model_file and grouped.
 Result<MeasuredRun> measured_run(const TraceFolder& folder);
 
 /// One term of a step, measured and predicted.
@@ -39,7 +40,7 @@ struct Term {
 struct Comparison {
   /// step, encode, merge, decode, send, recv, messages, exposed. Without messages where they were not measured; they
   /// are not predicted from a profile without their processor time, nor are send and recv of more tasks than are
-  /// simulated with spans.
+  /// simulated with spans, in all steps that are drawn for a jitter.
   std::vector<Term> terms;
   std::vector<Term> gradients;        ///< those with the largest difference first
   std::string verdict;                ///< how far the step is off, and which term by most
@@ -47,7 +48,7 @@ struct Comparison {
   std::optional<double> int4_step_s;  ///< the same with `int4` for all but vectors
   std::string to_blame;  ///< that term, of encode to messages; "exposed" where none of them explains the step
 };
-/// Tasks of all ranks in a step: 2 million take 250 MB while they are looked at.
+/// Tasks of all ranks in the steps that are simulated: 2 million take 250 MB while they are looked at.
 inline constexpr std::uint64_t kMostTasksWithSpans = 2'000'000;
 /// Errors as simulate.
 Result<Comparison> compare(const MeasuredRun& run, const Profile& profile,

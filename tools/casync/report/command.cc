@@ -72,12 +72,17 @@ nlohmann::ordered_json numbers_of(const TraceFolder& folder, const Profile* prof
   return numbers;
 }
 
-/// Adds the ranks that the run's model description says are unequal, if it left one.
+/// Adds the ranks that the run's model description says are unequal, if it left one. One that cannot be read is named:
+/// nothing else needs it.
 void add_unequal(const TraceFolder& folder, nlohmann::ordered_json& numbers) {
   const std::string path = folder.path + "/model.txtpb";
   if (!std::filesystem::exists(path)) return;
   const Result<Training> training = read_model_file(path);
-  const std::string text = training ? text_of_unequal(*training) : "";
+  if (!training) {
+    std::fprintf(stderr, "casync report: not known if ranks are unequal: %s\n", training.status().message().c_str());
+    return;
+  }
+  const std::string text = text_of_unequal(*training);
   if (text.empty()) return;
   std::fprintf(stderr, "casync report: %s\n", text.c_str());
   numbers["unequal"] = text;
@@ -116,8 +121,8 @@ Status report(const ReportOptions& options, std::optional<StepRange> range) {
     profile = std::move(*read);
   }
   nlohmann::ordered_json numbers = numbers_of(*folder, profile ? &*profile : nullptr);
-  add_unequal(*folder, numbers);
   if (profile) CASYNC_RETURN_IF_ERROR(add_prediction(*folder, *profile, options.json, numbers));
+  add_unequal(*folder, numbers);
   if (!options.beside.empty()) CASYNC_RETURN_IF_ERROR(add_beside(options.beside, options.json, numbers));
   if (!options.trace.empty()) CASYNC_RETURN_IF_ERROR(write_chrome_trace(*folder, range, options.trace));
   const bool page = !options.page.empty() || (!options.json && options.trace.empty());

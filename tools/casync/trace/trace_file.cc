@@ -147,9 +147,15 @@ Status read_header(const json& header, RankTrace& trace) {
   trace.node = static_cast<int>(reader.number("node", -1, 65535, -1));
   trace.fusion_bytes = reader.number("fusion_bytes", 0, 1e12, 0);
   trace.credit_bytes = reader.number("credit_bytes", 0, 1e12, 0);
+  trace.mode = reader.text("mode", "");
+  trace.staleness = reader.number("staleness", 0, 1e6, 0);
   trace.epoch_us = reader.number("epoch_us", 0, 1e16);
   trace.dropped = reader.number("dropped", 0, kLargestCount, 0);
   CASYNC_RETURN_IF_ERROR(reader.status());
+  const auto is_of_names = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  if (!std::all_of(trace.mode.begin(), trace.mode.end(), is_of_names)) {
+    return invalid_argument("casync: `mode` is \"" + trace.mode + "\", which is no name of one");
+  }
   if (header.contains("stats")) CASYNC_RETURN_IF_ERROR(read_stats(header["stats"], trace.stats));
   const json gradients = header.value("gradients", json::array());
   if (!gradients.is_array()) return invalid_argument("casync: `gradients` is not an array");

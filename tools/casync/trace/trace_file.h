@@ -41,6 +41,8 @@ struct RankTrace {
   std::string host, transport, link;
   int node = -1;                              ///< its node's number; -1: the file does not say
   double fusion_bytes = 0, credit_bytes = 0;  ///< as Plan
+  std::string mode;                           ///< in which steps are not alike, as plans name it; "": none
+  double staleness = 0;                       ///< as SyncMode
   double epoch_us = 0;                        ///< unix time of the events' zero
   double dropped = 0;                         ///< events that the rank had no room for
   std::size_t ignored = 0;                    ///< events of kinds this version does not know
