@@ -10,7 +10,8 @@ namespace casync::compll {
 std::string state_memory(std::size_t state) { return "state_memory(n, states, " + std::to_string(state) + ", memory)"; }
 
 std::string memory_of(const VectorValues& values, const cpu_vector::Copy& copy) {
-  return copy.scatter ? values.name(*copy.scatter) + "_at" : values.name(copy.from) + "_then";
+  if (copy.scatter) return values.name(*copy.scatter) + "_at";
+  return values.name(copy.from) + "_then" + std::to_string(*copy.state);  // several states may become one array
 }
 
 void VectorDefinitions::write(const cpu_vector::Input& input) {

@@ -23,6 +23,7 @@ class DeclarationWriter {
     text += parameters();
     text += states();
     text += kHelpers;
+    declared_.folds = choices_.one_in(4);
     choose_sections();
     choose_list();
     choose_codings();
@@ -113,6 +114,7 @@ class DeclarationWriter {
         section.extent = choices_.of(declared_.sizes);
         section.places = choices_.one_in(2);
         if (section.places) section.type = {"uint", Kind::kUint};
+        if (section.places && choices_.one_in(4)) section.extent = "g.size";
       }
       declared_.sections.push_back(section);
     }

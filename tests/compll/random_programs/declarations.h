@@ -30,6 +30,7 @@ struct Declarations {
   std::vector<std::string> blocks, sizes, states;
   std::string turned;  ///< elements that `hadamard` rotates together
   std::vector<SectionWord> sections;
+  bool folds = false;    ///< each function of the program reduces by functions of its own
   bool is_list = false;  ///< decode scatters the last section at the places of the previous one
 };
 

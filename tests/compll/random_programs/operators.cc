@@ -13,34 +13,64 @@
 namespace casync::compll::test {
 
 Array Operators::array_of(const std::string& extent) {
+  const bool is_for_blocks = !declared_.for_tiles && extent.starts_with("blocks ");
+  return choices_.one_in(is_for_blocks ? 2 : 6) ? unnamed_array(extent) : named_array(extent);
+}
+
+Array Operators::named_array(const std::string& extent) {
   const std::vector<Array> found = text_.arrays_of(extent);
   if (!found.empty() && !choices_.one_in(4)) return choices_.of(found);
   if (extent == kAll && !found.empty()) return choices_.of(found);
   if (extent.starts_with("blocks ")) return block_reduction(extent.substr(7));
-  Array made{text_.fresh("r"), "int", extent, Kind::kInt, true};
-  text_.line("  int* " + made.name + " = range(" + (extent == kAll ? "g.size" : extent) + ");");
-  text_.add_array(made);
-  return made;
+  return named({"range(" + (extent == kAll ? "g.size" : extent) + ")", "int", extent, Kind::kInt, true}, "r");
+}
+
+Array Operators::unnamed_array(const std::string& extent) {
+  if (extent.starts_with("blocks ")) return block_values(extent.substr(7));
+  if (extent == kAll && !declared_.for_tiles && choices_.one_in(3)) {
+    const std::string block = choices_.of(declared_.blocks);
+    const Array of = array_of("blocks " + block);
+    return {"spread(" + of.name + ", " + block + ")", of.type, kAll, of.kind, of.finite};
+  }
+  return map_of(extent, expressions_.number_type());
+}
+
+Array Operators::named(Array array, const std::string& word) {
+  const std::string name = text_.fresh(word);
+  text_.line("  " + array.type + "* " + name + " = " + array.name + ";");
+  array.name = name;
+  text_.add_array(array);
+  return array;
 }
 
 Array Operators::finite_array(const std::string& extent) {
   const Array from = array_of(extent);
   if (from.finite && from.kind == Kind::kFloat) return from;
-  Array made{text_.fresh("f"), "float", extent, Kind::kFloat, true};
-  text_.line("  float* " + made.name + " = map(" + from.name + ", [&](" + from.type + " x) -> float { return tame(" +
-             (from.kind == Kind::kBool ? "float(x)" : "x") + "); });");
-  text_.add_array(made);
-  return made;
+  const Array made{"map(" + from.name + ", [&](" + from.type + " x) -> float { return tame(" +
+                       (from.kind == Kind::kBool ? "float(x)" : "x") + "); })",
+                   "float", extent, Kind::kFloat, true};
+  return choices_.one_in(4) ? made : named(made, "f");
 }
 
-Array Operators::map(const std::string& extent, const TypeWord& type, const std::string& called) {
+Array Operators::named_finite_array(const std::string& extent) {
+  const Array made = finite_array(extent);
+  return made.name.find('(') == made.name.npos ? made : named(made, "f");
+}
+
+Array Operators::map_of(const std::string& extent, const TypeWord& type) {
   std::vector<Array> arrays = {array_of(extent)};
   if (choices_.one_in(2)) arrays.push_back(array_of(extent));
   if (choices_.one_in(6)) arrays.push_back(array_of(extent));
-  Array made{called.empty() ? text_.fresh("a") : called, type.text, extent, type.kind, false};
   std::string names;
   for (const Array& array : arrays) names += array.name + ", ";
-  text_.line("  " + type.text + "* " + made.name + " = map(" + names + text_.function(arrays, type, 3) + ");");
+  return {"map(" + names + text_.function(arrays, type, 3) + ")", type.text, extent, type.kind, false};
+}
+
+Array Operators::map(const std::string& extent, const TypeWord& type, const std::string& called) {
+  Array made = map_of(extent, type);
+  if (called.empty()) return named(made, "a");
+  text_.line("  " + type.text + "* " + called + " = " + made.name + ";");
+  made.name = called;
   text_.add_array(made);
   return made;
 }
@@ -68,57 +98,60 @@ Array Operators::numbers_of(const std::string& extent) {
   return found.kind == Kind::kBool || whole_only ? finite_array(extent) : found;
 }
 
-std::string Operators::reducer(const Array& from, std::string& initial, TypeWord& gives) {
-  static const std::vector<std::string> kNamed = {"sum", "min", "max", "count", "sum"};
-  initial.clear();
-  gives = {from.type, from.kind};
-  if (!is_selection(from) && choices_.one_in(4)) {
-    Scope scope;
-    const std::string a = text_.fresh("x"), b = text_.fresh("x");
-    for (int weight = 0; weight < 3; ++weight) {
-      scope.scalars.push_back({a, from.kind});
-      scope.scalars.push_back({b, from.kind});
-    }
-    scope.n = "3";
-    initial = choices_.one_in(2) ? "0" : "2";
-    return "[&](" + from.type + " " + a + ", " + from.type + " " + b + ") -> " + from.type + " { return " +
-           expressions_.number(scope, 2).text + "; }";
+Operators::Reducer Operators::own_reducer(const Array& from) {
+  const bool picks = !declared_.for_tiles && choices_.one_in(3);
+  Scope scope;
+  if (picks) scope = text_.outside();
+  const std::string a = text_.fresh("x"), b = text_.fresh("x");
+  for (int weight = 0; weight < 3; ++weight) {
+    scope.scalars.push_back({a, from.kind});
+    scope.scalars.push_back({b, from.kind});
   }
-  if (from.type == "float" && choices_.one_in(3)) return "magnitude";
+  if (!picks) scope.n = "3";
+  const std::string initial = picks ? expressions_.number(text_.outside(), 2).text : choices_.one_in(2) ? "0" : "2";
+  return {initial + ", [&](" + from.type + " " + a + ", " + from.type + " " + b + ") -> " + from.type + " { return " +
+              expressions_.number(scope, 2).text + "; }",
+          {from.type, from.kind}};
+}
+
+Operators::Reducer Operators::reducer(const Array& from) {
+  static const std::vector<std::string> kNamed = {"sum", "min", "max", "count", "sum"};
+  if (!is_selection(from.extent) && choices_.one_in(4)) return own_reducer(from);
+  if (from.type == "float" && choices_.one_in(3)) return {"magnitude", {"float", Kind::kFloat}, true};
   const std::string named = choices_.of(kNamed);
-  if (named == "count") gives = {"uint", Kind::kUint};
-  if (named == "sum")
-    gives = from.kind == Kind::kFloat || from.kind == Kind::kDouble
-                ? TypeWord{"double", Kind::kDouble}
-                : TypeWord{from.kind == Kind::kUint ? "uint" : "int", from.kind};
-  return named;
+  if (named == "count") return {named, {"uint", Kind::kUint}, true};
+  if (named != "sum") return {named, {from.type, from.kind}, true};
+  const bool is_real = from.kind == Kind::kFloat || from.kind == Kind::kDouble;
+  return {named, is_real                    ? TypeWord{"double", Kind::kDouble}
+                 : from.kind == Kind::kUint ? TypeWord{"uint", Kind::kUint}
+                                            : TypeWord{"int", Kind::kInt}};
+}
+
+void Operators::reduce(const Array& from, Reducer by) {
+  const std::string name = text_.fresh("v");
+  if (declared_.for_tiles && by.gives.kind == Kind::kDouble && !choices_.one_in(8)) by.gives = {"float", Kind::kFloat};
+  text_.line("  " + by.gives.text + " " + name + " = reduce(" + from.name + ", " + by.text + ");");
+  text_.add_scalar(name, by.gives.kind);
 }
 
 void Operators::write_reduction() {
   const Array from = numbers_of(text_.any_extent());
-  if (from.kind == Kind::kBool) return;
-  std::string initial;
-  TypeWord gives;
-  const std::string by = reducer(from, initial, gives);
-  const std::string name = text_.fresh("v");
-  if (declared_.for_tiles && gives.kind == Kind::kDouble && !choices_.one_in(8)) gives = {"float", Kind::kFloat};
-  text_.line("  " + gives.text + " " + name + " = reduce(" + from.name + ", " +
-             (initial.empty() ? "" : initial + ", ") + by + ");");
-  text_.add_scalar(name, gives.kind);
+  reduce(from, reducer(from));
 }
 
-Array Operators::block_reduction(const std::string& block) {
-  Array from = numbers_of(kAll);
-  if (from.kind == Kind::kBool) from = finite_array(kAll);
-  std::string initial;
-  TypeWord gives;
-  const std::string by = reducer(from, initial, gives);
-  Array made{text_.fresh("b"), gives.text, "blocks " + block, gives.kind, false};
-  text_.line("  " + gives.text + "* " + made.name + " = block_reduce(" + from.name + ", " + block + ", " +
-             (initial.empty() ? "" : initial + ", ") + by + ");");
-  text_.add_array(made);
-  return made;
+void Operators::write_fold() {
+  const Array from = numbers_of(unselected_extent());
+  reduce(from, own_reducer(from));
 }
+
+Array Operators::block_values(const std::string& block) {
+  const Array from = numbers_of(kAll);
+  const Reducer by = reducer(from);
+  return {"block_reduce(" + from.name + ", " + block + ", " + by.text + ")", by.gives.text, "blocks " + block,
+          by.gives.kind, by.is_finite && from.finite};
+}
+
+Array Operators::block_reduction(const std::string& block) { return named(block_values(block), "b"); }
 
 void Operators::write_spread() {
   const std::string block = choices_.of(declared_.blocks);
@@ -135,14 +168,23 @@ void Operators::write_spread() {
 }
 
 void Operators::write_hadamard() {
-  const Array from = finite_array(kAll);
-  Array made{text_.fresh("h"), "float", kAll, Kind::kFloat, false};
-  text_.line("  float* " + made.name + " = hadamard(" + from.name + ", " + declared_.turned + ");");
-  text_.add_array(made);
+  const std::string extent = unselected_extent();
+  const Array from = finite_array(extent);
+  named({"hadamard(" + from.name + ", " + declared_.turned + ")", "float", extent, Kind::kFloat, false}, "h");
+}
+
+std::string Operators::unselected_extent() {
+  const std::string extent = text_.any_extent();
+  return is_selection(extent) ? kAll : extent;
 }
 
 Array Operators::places(const std::string& size, const std::string& called) {
-  const Array from = choices_.one_in(4) ? finite_array(choices_.of(declared_.sizes)) : finite_array(kAll);
+  const std::string extents[] = {choices_.of(declared_.sizes), "blocks " + choices_.of(declared_.blocks), kAll, kAll,
+                                 kAll};
+  return places_of(finite_array(extents[choices_.below(5)]), size, called);
+}
+
+Array Operators::places_of(const Array& from, const std::string& size, const std::string& called) {
   Array made{called.empty() ? text_.fresh("p") : called, "uint", size, Kind::kUint, true};
   const std::string x = text_.fresh("x"), begin = "  uint* " + made.name + " = ";
   switch (choices_.below(4)) {
@@ -172,7 +214,7 @@ void Operators::write_kth_largest() {
 void Operators::write_filter_or_sort() {
   const Array from = finite_array(text_.any_extent());
   const std::string x = text_.fresh("x"), y = text_.fresh("x");
-  if (is_selection(from) || choices_.one_in(2)) {
+  if (is_selection(from.extent) || choices_.one_in(2)) {
     Array made{text_.fresh("t"), "float", choices_.of(declared_.sizes), Kind::kFloat, true};
     text_.line("  float* " + made.name + " = filter(" + from.name + ", " + made.extent + ", [&](float " + x +
                ") -> bool { return " + x + " < 0.5; });");
@@ -188,7 +230,7 @@ void Operators::write_filter_or_sort() {
 void Operators::write_selection() {
   const std::string extent = text_.any_extent();
   const bool is_number = extent.find_first_not_of("0123456789") == extent.npos;
-  const Array from = finite_array(is_number ? kAll : extent);
+  const Array from = named_finite_array(is_number ? kAll : extent);
   const std::string x = text_.fresh("x"), name = text_.fresh("z");
   const std::string holds = choices_.one_in(2) ? " > 0.25; })" : " * " + x + " < 0.5; })";
   const std::string by_value = "[&](float " + x + ") -> bool { return " + x + holds;
@@ -233,17 +275,45 @@ Array Operators::any_places() {
 }
 
 void Operators::write_scatter() {
-  Array made{text_.fresh("d"), "float", kAll, Kind::kFloat, true};
-  const std::string value = scattered();
-  text_.line("  float* " + made.name + " = " + value + ";");
-  text_.add_array(made);
+  const std::string extent = unselected_extent();
+  if (extent == kAll) return static_cast<void>(named({scattered(), "float", kAll, Kind::kFloat, true}, "d"));
+  const Array at = any_places(), values = finite_array(at.extent), into = finite_array(extent);
+  named({"scatter(" + at.name + ", " + values.name + ", " + into.name + ")", "float", extent, Kind::kFloat, true}, "d");
 }
+
+Array Operators::change_of(const std::string& extent) {
+  const std::string x = text_.fresh("x"), i = text_.fresh("i");
+  const Array of = named_finite_array(extent);
+  const Array all = named({"map(" + of.name + ", [&](float " + x + ") -> float { return " + x + " * 0.75; })", "float",
+                           extent, Kind::kFloat, true},
+                          "f");
+  const std::string size = choices_.one_in(2) && extent == kAll ? "g.size" : choices_.of(declared_.sizes);
+  const Array at = places_of(all, size, "");
+  const std::string picked[] = {"gather(" + all.name + ", " + at.name + ")",
+                                "map(" + at.name + ", [&](uint " + i + ") -> float { return " + all.name + "[" + i +
+                                    (choices_.one_in(4) ? " / 2]; })" : "]; })")};
+  const Array value = named({picked[choices_.below(2)], "float", size, Kind::kFloat, true}, "e");
+  if (choices_.one_in(3)) {
+    named({"map(" + of.name + ", range(" + of.name + ".size), [&](float " + x + ", int " + i + ") -> float { return " +
+               x + " - " + all.name + "[" + i + " / 3]; })",
+           "float", extent, Kind::kFloat, true},
+          "f");
+  }
+  const std::string set = choices_.one_in(3) ? value.name : "0";
+  const Array made =
+      named({"scatter(" + at.name + ", " + set + ", " + all.name + ")", "float", extent, Kind::kFloat, true}, "d");
+  return choices_.one_in(2) ? another_name(made) : made;
+}
+
+Array Operators::another_name(const Array& array) { return named(array, "o"); }
+
+void Operators::write_another_name() { another_name(named_array(text_.any_extent())); }
 
 void Operators::write_call() {
   const std::span<const CallForm> forms = call_forms();
   const CallForm& form = forms.size() == 1 ? forms[0] : forms[choices_.below(static_cast<std::uint32_t>(forms.size()))];
   Array from = finite_array(text_.any_extent());
-  if (is_selection(from) && !form.of_selections) from = finite_array(kAll);
+  if (is_selection(from.extent) && !form.of_selections) from = finite_array(kAll);
   const std::string extent = form.has_size ? std::to_string(choices_.between(0, 40)) : from.extent;
   Array made{text_.fresh("q"), form.type.text, extent, form.type.kind, true};
   std::string call = form.text;

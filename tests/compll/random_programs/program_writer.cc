@@ -121,6 +121,7 @@ class ProgramWriter {
   }
 
   void write_statements(int count) {
+    if (declared_.folds) operators_.write_fold();
     for (int i = 0; i < count; ++i) {
       if (!for_tiles_ && of_selections_.one_in(6)) operators_.write_selection();
       write_statement();
@@ -128,7 +129,7 @@ class ProgramWriter {
   }
 
   void write_statement() {
-    const std::uint32_t which = choices_.below(declared_.for_tiles ? 10 : 18);
+    const std::uint32_t which = choices_.below(declared_.for_tiles ? 10 : 21);
     switch (which) {
       case 0:
       case 1: return write_scalar();
@@ -149,6 +150,9 @@ class ProgramWriter {
       case 14: return operators_.write_gather();
       case 15: return operators_.write_scatter();
       case 16: return operators_.write_call();
+      case 17:
+      case 18: return operators_.write_change();
+      case 19: return operators_.write_another_name();
       default: return operators_.write_hadamard();
     }
   }
@@ -190,9 +194,14 @@ class ProgramWriter {
 
   void write_states() {
     for (const std::string& state : declared_.states) {
-      if (!declared_.for_tiles && choices_.one_in(3)) {
+      const std::uint32_t which = declared_.for_tiles ? 9 : choices_.below(9);
+      if (which < 2) {
         const std::string value = operators_.scattered();
         text_.line("  " + state + " = " + value + ";");
+      } else if (which < 4) {
+        text_.line("  " + state + " = " + operators_.change_of(kAll).name + ";");
+      } else if (which == 4) {
+        text_.line("  " + state + " = " + operators_.another_name(operators_.named_finite_array(kAll)).name + ";");
       } else {
         const Array from = operators_.map(kAll, {"float", Kind::kFloat});
         text_.line("  " + state + " = map(" + from.name + ", [&](float x) -> float { return tame(x); });");

@@ -28,7 +28,8 @@ std::vector<Array> RoutineText::arrays_of(const std::string& extent) const {
 }
 
 std::string RoutineText::any_extent() {
-  if (declared_.for_tiles || !choices_.one_in(3)) return kAll;
+  if (declared_.for_tiles || choices_.one_in(2)) return kAll;
+  if (choices_.one_in(3)) return "blocks " + choices_.of(declared_.blocks);
   return arrays_.empty() ? kAll : choices_.of(arrays_).extent;
 }
 

@@ -38,7 +38,7 @@ class RoutineText {
   /// Returns the scope of a function of elements, without its arguments.
   Scope inside() const;
   std::vector<Array> arrays_of(const std::string& extent) const;
-  /// Returns the extent of all elements, or of any array.
+  /// Returns the extent of all elements, of blocks, or of any array.
   std::string any_extent();
   /// Returns the scope of scalars outside of functions.
   Scope outside() const;
