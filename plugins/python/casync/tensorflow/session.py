@@ -14,7 +14,10 @@ from casync.attached import AttachedSession
 
 if TYPE_CHECKING:
     import ctypes
+    from collections.abc import Iterable
     from typing import Any
+
+    from numpy.typing import DTypeLike
 
     from casync.codec import Codec
 
@@ -25,6 +28,14 @@ _LOCAL_RANKS = (
     "MPI_LOCALRANKID",
     "SLURM_LOCALID",
 )
+
+# The failures of a job, as the operations raise them.
+_AS_OF_OPERATIONS = {
+    errors.PeerFailure: tensorflow.errors.UnavailableError,
+    errors.Timeout: tensorflow.errors.DeadlineExceededError,
+    errors.DataLoss: tensorflow.errors.DataLossError,
+    errors.Error: tensorflow.errors.AbortedError,
+}
 
 
 @functools.lru_cache(maxsize=None)
@@ -48,6 +59,24 @@ class Session(AttachedSession):
     def __init__(self, **options: Any) -> None:
         super().__init__(_loaded()[1], **options)  # the library is compiled while no other rank waits
         self._exact = None
+
+    def declare(
+        self,
+        name: str,
+        shape: int | Iterable[int],
+        dtype: DTypeLike = "float32",
+        priority: int | None = None,
+        scatter: bool = False,
+    ) -> int:
+        """As casync.Session's. The failure of a job is an exception of tf.errors: a graph that is traced raises it then as
+        its operations do."""
+        try:
+            return super().declare(name, shape, dtype, priority, scatter)
+        except errors.Error as error:
+            failure = _AS_OF_OPERATIONS.get(type(error))
+            if failure is None:
+                raise
+            raise failure(None, None, str(error)) from error
 
     @property
     def exact(self) -> Session:
