@@ -154,7 +154,7 @@ class DifferenceKernels final : public GossipKernels {
         copy_(std::move(copy)),
         move_(std::move(move)) {}
 
-  /// That of this rank's parameters, then those of all differences.
+  /// The head of this rank's parameters, then those of all differences.
   std::size_t heads() const override { return 1 + members_; }
 
  private:

@@ -23,7 +23,7 @@ class MemberSubmissions {
   std::size_t join(std::uint32_t step, std::uint64_t call);
   /// The member has been submitted in `step`.
   void add(std::size_t place, std::uint32_t step);
-  /// That is taken back: `step` is the one under way.
+  /// Takes the submission of a member back: `step` is the one under way.
   void remove(std::size_t place, std::uint32_t step);
 
   /// The number of members that have been submitted in `step`.

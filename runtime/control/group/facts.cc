@@ -46,7 +46,7 @@ std::string first_difference(const FactsOf& one, const FactsOf& other) {
     return fmt::format("{}: rank {} has {}, rank {} has {}", name, one.rank, first, other.rank, second);
   };
   std::string difference = a != one.facts.end() ? difference_in(a->first) : "";
-  // That fact may follow on the other rank, after one that the first rank has not.
+  // The other rank may have that fact later, after one that the first rank has not.
   if (difference.empty() && b != other.facts.end()) difference = difference_in(b->first);
   return difference;
 }
