@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Codecs from files: compiled when they are asked for, kept in a cache, checked by `casync codec check`."""
+"""Codecs from files: compiled when they are asked for, and kept in a cache."""
 import fcntl
 import json
 import os
@@ -7,65 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
-
-ROOT = Path(__file__).resolve().parents[2]
-EXAMPLE = ROOT / "examples/02_write_a_codec/int3.cll"
-OBJECTS = temporary_folder()
-# The system's compiler, for this test's texts: most are compiled by several tests, and hand over the first one's object.
-COMPILER = f"""eval "source=\\${{$(($# - 2))}} object=\\${{$#}}"
-made={OBJECTS.name}/$(sha256sum < "$source" | cut -c1-64)
-[ ! -e $made ] || exec cp $made "$object"
-{os.environ.get("CXX", "c++")} "$@" -O1 && cp "$object" $made.$$ && mv $made.$$ $made"""
-
-
-class Place:
-    """A folder with a codec, an empty cache, and a compiler that counts how often it is called."""
-
-    def __enter__(self):
-        self._folder = temporary_folder()
-        self.path = Path(self._folder.name)
-        self.file, self.cache, self.temporary = self.path / "mine.cll", self.path / "cache", self.path / "tmp"
-        self.temporary.mkdir()
-        self.file.write_text(EXAMPLE.read_text().replace("codec int3", "codec mine"))
-        self.compiler("compiling", COMPILER)
-        self.compiler("counting", f'echo called >> {self.path}/calls\nexec {self.path}/compiling "$@"')
-        return self
-
-    def __exit__(self, *_):
-        self._folder.cleanup()
-
-    def compiler(self, name, script):
-        path = self.path / name
-        path.write_text("#!/bin/sh\n" + script + "\n")
-        path.chmod(0o755)
-        return {"CXX": str(path)}
-
-    def environment(self, **more):
-        return {"CASYNC_CACHE_DIR": str(self.cache), "CXX": f"{self.path}/counting", "TMPDIR": str(self.temporary),
-                **more}
-
-    def info(self, **more):
-        return casync("codec", "info", self.file, "--json", env=self.environment(**more), timeout=120)
-
-    def calls(self):
-        counted = self.path / "calls"
-        return len(counted.read_text().splitlines()) if counted.exists() else 0
-
-    def entry(self):
-        found = list(self.cache.glob("*.so"))
-        claim(len(found) == 1, "one entry in the cache", *self.cache.iterdir())
-        return found[0]
-
-    def entry_count(self):
-        return len(list(self.cache.glob("*.so")))
-
-    def comes_out_well(self, calls, what, **more):
-        result = self.info(**more)
-        ends_with(0, result, what)
-        claim(json.loads(result.stdout)["name"] == "mine", what, result.stdout)
-        claim(self.calls() == calls, f"{what}: the compiler was called {calls} times in all", self.calls())
-        return result
+from codec_place import Place
+from command import TOOL, casync, claim, ends_with, run_all
 
 
 def test_a_codec_is_compiled_once_and_then_found():
@@ -252,77 +195,6 @@ def test_mistakes_have_their_place_and_files_are_not_listed():
         claim(".cll" not in casync("codec", "list").stdout, "files are not listed")
 
 
-def test_check_tells_that_the_example_holds():
-    with Place() as place:
-        result = casync("codec", "check", place.file, "--param", "block=64", "--seconds", "0", "--json",
-                        env=place.environment(), timeout=200)
-        ends_with(0, result, "codec check")
-        report = json.loads(result.stdout)
-        claim(report["holds"] and report["codec"]["block"] == 64, "it holds, with its parameters", result.stdout)
-        claim(len(report["properties"]) >= 8, "many properties", result.stdout)
-        claim(all(p["state"] != "FAILS" for p in report["properties"]), "none fails", result.stdout)
-        claim(abs(report["bits_per_element"] - 3.5) < 0.001, "3 bits and a scale for 64", report["bits_per_element"])
-        claim(0.03 < report["error"]["gaussian"] < 0.1, "the error of seven levels", report["error"])
-        claim("found_compiled_ms" in casync("codec", "check", place.file, "--param", "block=64", "--seconds", "0",
-                                            "--json", env=place.environment(), timeout=200).stdout, "cached")
-
-
-def test_check_measures_speed_beside_a_copy():
-    with Place() as place:
-        result = casync("codec", "check", place.file, "--seconds", "0.01", env=place.environment(), timeout=200)
-        ends_with(0, result, "codec check")
-        for word in ("encode", "decode", "merge of 4", "GB/s", "of copy"):
-            claim(word in result.stdout, f"it prints {word}", result.stdout)
-
-
-def test_check_tells_that_the_ternary_example_holds():
-    with Place() as place:
-        file = ROOT / "examples/02_write_a_codec/ternary.cll"
-        result = casync("codec", "check", file, "--seconds", "0", "--json", env=place.environment(), timeout=200)
-        ends_with(0, result, "codec check")
-        report = json.loads(result.stdout)
-        claim(all(p["state"] != "FAILS" for p in report["properties"]), "none fails", result.stdout)
-        claim("interpreted" not in report, "it is compiled", result.stdout)
-        claim(abs(report["bits_per_element"] - 1.85) < 0.001, "a fifth of a byte, and a scale for 128", report)
-        claim(0.1 < report["error"]["gaussian"] < 0.25, "the error of three levels", report["error"])
-
-
-def test_check_of_a_codec_of_rounds():
-    with Place() as place:
-        text = (ROOT / "compll/codecs/powersgd.cll").read_text()
-        place.file.write_text(text.replace("codec powersgd", "codec mine").replace("number 32;", ""))
-        result = casync("codec", "check", place.file, "--param", "rank=2", "--seconds", "0.01", "--json",
-                        env=place.environment(), timeout=200)
-        ends_with(0, result, "codec check")
-        report = json.loads(result.stdout)
-        claim(report["holds"] and len(report["properties"]) == 10, "all of it holds", result.stdout)
-        residual = [p for p in report["properties"] if p["property"].startswith("a state keeps")]
-        claim(residual[0]["state"] == "holds", "what is left over is kept", result.stdout)
-        claim(report["bits_per_element"] == 32 * 2 * 2048 / 1024**2, "two factors", report["bits_per_element"])
-        claim(report["error"]["sixteen_steps"] < report["error"]["first_step"] < 1, "errors", report["error"])
-        claim(report["speed"]["step"]["bytes_per_element"] > 16, "gradient, result and residual", report["speed"])
-        # Half of what is left over is lost.
-        place.file.write_text(place.file.read_text().replace("{ return x - y; }", "{ return (x - y) * 0.5; }"))
-        result = casync("codec", "check", place.file, "--seconds", "0", env=place.environment(), timeout=200)
-        note = [line for line in result.stdout.splitlines() if line.startswith("  note")]
-        claim(any("a state keeps what the result does not have" in line for line in note), "a remark", result.stdout)
-        # Only one rank's factor: each has a result of its own.
-        place.file.write_text(text.replace("codec powersgd", "codec mine").replace("number 32;", "")
-                              .replace("matmul(left, right);", "matmul(left, own);"))
-        result = casync("codec", "check", place.file, "--seconds", "0", env=place.environment(), timeout=200)
-        ends_with(1, result, "ranks that differ")
-        claim("FAILS  all ranks have the same result" in result.stdout, "the property is named", result.stdout)
-
-
-def test_check_tries_other_values_of_parameters():
-    with Place() as place:
-        result = casync("codec", "check", place.file, "--param", "block=64", "--seconds", "0", "--json",
-                        env=place.environment(), timeout=400)
-        ends_with(0, result, "codec check")
-        others = [p["property"] for p in json.loads(result.stdout)["properties"] if "other values" in p["property"]]
-        claim(len(others) == 1 and "block=16; block=48; " in others[0], "ends of the range, no power of two", others)
-
-
 def test_two_files_are_one_codec():
     with Place() as place:
         text = place.file.read_text()
@@ -382,26 +254,6 @@ def test_a_folder_above_the_cache_that_others_may_write_to():
         above.chmod(0o1777)
         result = place.comes_out_well(2, "with the sticky bit", CASYNC_CACHE_DIR=str(above / "mine/cache"))
         claim(result.stderr == "", "is taken", result.stderr)
-
-
-def test_check_names_what_breaks_a_promise():
-    lies = {
-        # q * s is farther away than zero is.
-        "contractive": ("return q * s;", "return q * s * 3;"),
-        # Nothing of what is below zero arrives.
-        "unbiased": ("class contractive;\n  feedback;", "class unbiased;"),
-        # A sum of two codes has other scales.
-        "exact_merge": ("class contractive;", "class contractive;\n  exact_merge;"),
-    }
-    for word, (before, after) in lies.items():
-        with Place() as place:
-            place.file.write_text(place.file.read_text().replace(before, after))
-            result = casync("codec", "check", place.file, "--seconds", "0", env=place.environment(), timeout=200)
-            ends_with(1, result, f"a codec that is not {word}")
-            failing = [line for line in result.stdout.splitlines() if line.startswith("  FAILS")]
-            claim(any(word in line for line in failing), "the property is named", result.stdout)
-            detail = result.stdout.splitlines()[result.stdout.splitlines().index(failing[0]) + 1]
-            claim("element" in detail and ", " in detail, "with the input, the size and what differs", result.stdout)
 
 
 run_all(globals())

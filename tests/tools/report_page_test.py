@@ -6,20 +6,12 @@ from pathlib import Path
 
 from command import casync, claim, ends_with, run_all, temporary_folder
 from document import NODE, Shown
-from traces import MODEL, PROFILE, span, task, trace, write
+from traces import MODEL, PROFILE, near, page, span, task, trace, write
 
 WIDTH = 1000  # pixels of report/document.js's timeline, beside the gutter
 GUTTER = 112
 COLORS = {"encode": "#2563eb", "send": "#e2570d", "wait": "#d1345b", "text": "#1b2330", "accent": "#1d4ed8"}
 END_US = 18500  # of rank 1's second step
-
-
-def page(*traces, options=(), files=()):
-    with temporary_folder() as folder:
-        for name, text in files:
-            (Path(folder) / name).write_text(text)
-        ends_with(0, casync("report", write(folder, *traces), *options), "report")
-        return (Path(folder) / "report.html").read_text()
 
 
 def two_ranks():
@@ -32,10 +24,6 @@ def compared(traces, work=""):
         profile = Path(folder) / "profile.txtpb"
         profile.write_text(PROFILE % work)
         return page(*traces, options=["--profile", profile], files=[("model.txtpb", MODEL)])
-
-
-def near(a, b):
-    return abs(a - b) < 1e-6
 
 
 def x_of(us):

@@ -5,17 +5,7 @@ import re
 from pathlib import Path
 
 from command import casync, claim, ends_with, run_all, temporary_folder
-from traces import MODEL, PROFILE, WORK, numbers, trace, write
-
-
-def page(*traces, steps=()):
-    with temporary_folder() as folder:
-        ends_with(0, casync("report", write(folder, *traces), *steps), "report")
-        return (Path(folder) / "report.html").read_text()
-
-
-def data(html, name):
-    return json.loads(re.search(f'<script type="application/json" id="{name}">(.*?)</script>', html, re.S).group(1))
+from traces import MODEL, PROFILE, WORK, data, near, numbers, page, trace, write
 
 
 def test_the_numbers_are_those_of_the_traces():
@@ -169,87 +159,8 @@ def test_the_page_has_the_rates_over_time():
           "out of and into each rank", flows)
     claim(flows[0]["at_us"] == [300, 2550, 10300, 12550], "from the sender's begin until it is there", flows[0])
     claim(flows[0]["gbit_per_s"] == [0.003556, 0, 0.003556, 0], "1000 bytes in 2.25 ms", flows[0])
-    one_step = data(page(trace(0), trace(1), steps=["--steps", "1"]), "timeline-data")["flows"]
+    one_step = data(page(trace(0), trace(1), options=["--steps", "1"]), "timeline-data")["flows"]
     claim(one_step[0]["at_us"] == [300, 2550], "of the steps that are drawn", one_step[0])
-
-
-def slower():
-    """A run like the other, but a step takes 10 ms, fc.weight 10 and 11 ms and half the bytes, and it has a head."""
-    made = [trace(0), trace(1)]
-    for one in made:
-        for event in one["traceEvents"]:
-            if event.get("cat") == "step":
-                event["dur"] = 10_000
-        gradient = one["casync"]["gradients"][0]
-        gradient.update(mean_ms=gradient["mean_ms"] + 3, payload_bytes=4000, codec="int4", second_hop="int4")
-        one["casync"]["gradients"].append({**gradient, "name": "head", "mean_ms": 1.0})
-    return made
-
-
-def beside(here, there, *options):
-    with temporary_folder() as one, temporary_folder() as other:
-        result = casync("report", write(one, *here), "--beside", write(other, *there), *options)
-        ends_with(0, result, "report --beside")
-        html = Path(one) / "report.html"
-        return result.stdout, html.read_text() if html.exists() else "", other
-
-
-def test_two_runs_stand_side_by_side():
-    text, _, there = beside([trace(0), trace(1)], slower(), "--json")
-    seen = json.loads(text)["beside"]
-    claim((seen["directory"], seen["ranks"], seen["steps"], seen["link"]) == (there, 2, 2, ""), "the other run", seen)
-    terms = {term["name"]: (term["here"], term["there"], term["difference"]) for term in seen["terms"]}
-    claim(terms["ms_per_step"] == (8.0, 10.0, -2.0), "medians of a step", terms)
-    claim(terms["exposed_ms_per_step"] == (1.5, 1.5, 0.0), "exposed", terms)
-    claim(terms["backward_ms_per_step"] == (4.5, 4.5, 0.0), "the backward pass", terms)
-    claim(near(terms["encode"][0], 0.15) and terms["encode"][2] == 0, "tasks, mean over ranks", terms)
-    # The head has as many plain bytes as fc.weight.
-    claim(terms["ratio"] == (4.0, 8.0, -4.0), "compression", terms)
-    weight, head = seen["gradients"]
-    claim(weight["name"] == "fc.weight" and weight["mean_ms"] == {"here": 7.5, "there": 10.5, "difference": -3.0},
-          "differences by gradient", weight)
-    claim(weight["payload_bytes"] == {"here": 8000, "there": 4000, "difference": 4000}, "of bytes, too", weight)
-    claim(weight["codec"] == {"here": "int8", "there": "int4"}, "codecs of both", weight)
-    claim(head["name"] == "head" and head["mean_ms"] == {"here": None, "there": 1.0, "difference": None},
-          "what one run alone has", head)
-
-
-def test_the_page_and_the_table_show_both_runs():
-    text, html, there = beside([trace(0), trace(1)], slower())
-    claim(data(html, "numbers")["beside"]["terms"][0] == {"name": "ms_per_step", "here": 8.0, "there": 10.0,
-                                                          "difference": -2.0}, "the page has it")
-    claim(re.search(r"ms_per_step +8.000 +10.000 +-2.000 +-20%", text), "the step, and by how much", text)
-    claim(re.search(r"fc.weight +7.500 +10.500 +-3.000 +-29%", text), "a gradient", text)
-    claim(re.search(r"head +- +1.000 +-\n", text), "one that is only there", text)
-    claim(text.endswith(f"there: {there}\n"), "and where there is", text)
-
-
-def test_values_that_a_run_does_not_have_differ_by_nothing():
-    older = [trace(0), trace(1)]
-    for one in older:
-        one["traceEvents"] = [event for event in one["traceEvents"] if event.get("cat") not in ("wait", "backward")]
-    text, _, _ = beside(older, [trace(0), trace(1)], "--json")
-    terms = {term["name"]: (term["here"], term["there"], term["difference"]) for term in json.loads(text)["beside"]["terms"]}
-    claim(terms["exposed_ms_per_step"] == (None, 1.5, None) and terms["backward_ms_per_step"] == (None, 4.5, None),
-          "null, not zero", terms)
-
-
-def test_another_run_that_is_none_is_refused_by_name():
-    with temporary_folder() as one, temporary_folder() as other:
-        result = casync("report", write(one, trace(0)), "--beside", other)
-        ends_with(3, result, "an empty folder beside")
-        claim(other in result.stderr and not (Path(one) / "report.html").exists(), "which one", result.stderr)
-        result = casync("report", write(one, trace(0)), "--beside", write(other, trace(1)), "--json")
-        ends_with(0, result, "ranks without a trace")
-        claim(f"{other}: rank 0 of 2 left no trace" in result.stderr, "of which run", result.stderr)
-
-
-def test_a_name_in_the_table_of_two_runs_is_printable():
-    bad = [trace(0), trace(1)]
-    for one in bad:
-        one["casync"]["gradients"][0]["name"] = "\x1b[2Jwiped"
-    text, _, _ = beside(bad, bad)
-    claim("\x1b" not in text and "?[2Jwiped" in text, "no control characters", repr(text))
 
 
 def test_a_rank_without_a_trace_is_missing_not_an_error():
@@ -288,7 +199,7 @@ def test_names_cannot_leave_the_data():
 
 
 def test_steps_are_chosen():
-    columns = data(page(trace(0), trace(1), steps=["--steps", "1"]), "timeline-data")
+    columns = data(page(trace(0), trace(1), options=["--steps", "1"]), "timeline-data")
     claim(set(columns["step"]) == {1} and columns["steps"] == [1, 1], "step 1 only", columns)
     for wrong in ("x", "3..1", "1..", "-1", "1..2x"):
         with temporary_folder() as folder:
@@ -342,10 +253,6 @@ def one_host(rank, processor_us=None):
         if event.get("cat") == "step" and processor_us is not None:
             event["args"]["processor_us"] = processor_us if event["args"]["step"] == 1 else 100 * processor_us
     return made
-
-
-def near(a, b):
-    return abs(a - b) < 1e-6
 
 
 def test_messages_on_their_way_are_measured_and_predicted_alike():

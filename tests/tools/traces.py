@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces of a job of two ranks and two steps, small enough to know every number by heart."""
 import json
+import re
 from pathlib import Path
 
 from command import casync, claim, ends_with, temporary_folder
@@ -70,3 +71,21 @@ def numbers(*traces):
         ends_with(0, result, "report --json")
         claim(not (Path(folder) / "report.html").exists(), "--json alone writes no page")
         return json.loads(result.stdout)
+
+
+def page(*traces, options=(), files=()):
+    """The page of a report of these traces, beside `files`: (name, text)."""
+    with temporary_folder() as folder:
+        for name, text in files:
+            (Path(folder) / name).write_text(text)
+        ends_with(0, casync("report", write(folder, *traces), *options), "report")
+        return (Path(folder) / "report.html").read_text()
+
+
+def data(html, name):
+    """What the page of a report holds under a name."""
+    return json.loads(re.search(f'<script type="application/json" id="{name}">(.*?)</script>', html, re.S).group(1))
+
+
+def near(a, b):
+    return abs(a - b) < 1e-6
