@@ -14,10 +14,7 @@ from casync.attached import AttachedSession
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Iterable
     from typing import Any
-
-    from numpy.typing import DTypeLike
 
     from casync.codec import Codec
 
@@ -60,18 +57,11 @@ class Session(AttachedSession):
         super().__init__(_loaded()[1], **options)  # the library is compiled while no other rank waits
         self._exact = None
 
-    def declare(
-        self,
-        name: str,
-        shape: int | Iterable[int],
-        dtype: DTypeLike = "float32",
-        priority: int | None = None,
-        scatter: bool = False,
-    ) -> int:
+    def declare(self, *arguments: Any, **options: Any) -> int:
         """As casync.Session's. The failure of a job is an exception of tf.errors: a graph that is traced raises it then as
         its operations do."""
         try:
-            return super().declare(name, shape, dtype, priority, scatter)
+            return super().declare(*arguments, **options)
         except errors.Error as error:
             failure = _AS_OF_OPERATIONS.get(type(error))
             if failure is None:
