@@ -12,8 +12,7 @@
 // - A function is run where it is called (function_checker.h), and the block of a `repeat` as often as it says. So a
 //   program has no calls and no loops but those of its operators, and everything that it writes out is counted.
 // - The number of elements of an array is a formula (size_checker.h), or that of a selection (selection_checker.h).
-// - A mistake leaves its statement. The variables that the statement would have assigned are spoilt: other mistakes
-// that
+// - A mistake leaves its statement. The variables that the statement would have assigned are spoilt: mistakes that
 //   follow from theirs are not reported.
 //
 // `compllc FILE --emit=typed` prints the variables and their terms.

@@ -71,7 +71,7 @@ class Conflicts {
     }
   }
 
-  /// What is read is written, and not changed yet.
+  /// Says where a work reads memory that nothing has written, or that another work has changed already.
   void check_read(std::size_t reading, const Access& read) {
     const std::string begin = all_[reading].text() + ": reads " + text_of(plan_, read.memory);
     bool is_written = false;

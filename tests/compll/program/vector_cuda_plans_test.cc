@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "compll/codegen/cuda/launches.h"
@@ -28,6 +29,12 @@ struct Compiled {
   Result<Program> program;
 };
 
+cuda_vector::Plan planned(const Compiled& compiled) {
+  Result<cuda_vector::Plan> plan = cuda_vector::plan_vector(*compiled.program, compiled.source);
+  REQUIRE(plan.status().text() == "OK");
+  return std::move(*plan);
+}
+
 /// The text of a launch, pass by pass; all of them together give its plan.
 std::string passes_of(cuda_vector::Routine again, const cuda_vector::Routine& routine) {
   const std::string text = routine.name + "\n" + stages_of(again, cuda_vector::passes());
@@ -37,10 +44,9 @@ std::string passes_of(cuda_vector::Routine again, const cuda_vector::Routine& ro
 
 void check_launches(const std::string& name) {
   const Compiled compiled(name);
-  const Result<cuda_vector::Plan> plan = cuda_vector::plan_vector(*compiled.program, compiled.source);
-  REQUIRE(plan.status().text() == "OK");
+  const cuda_vector::Plan plan = planned(compiled);
   std::string text;
-  for (const cuda_vector::Routine* routine : routines_of(*plan)) {
+  for (const cuda_vector::Routine* routine : routines_of(plan)) {
     text += passes_of(cuda_vector::routine_of(*compiled.program, routine->name), *routine);
   }
   CHECK(casync::test::golden(name + "_vector_cuda_plan.txt", text) == text);
@@ -154,17 +160,16 @@ TEST_CASE("plan: searches of one stage for as many elements are done by one loop
                           "}\n"
                           "void decode(uint8* c, float* g) { uint* p; uint* q; float* v; extract(c, p, q, v);\n"
                           "g = scatter(p, v, g.size); }\n");
-  const Result<cuda_vector::Plan> plan = cuda_vector::plan_vector(*compiled.program, compiled.source);
-  REQUIRE(plan.status().text() == "OK");
-  REQUIRE(plan->encode.searches.size() == 2);
-  REQUIRE(plan->encode.stages.size() == 5);
-  const auto& counts = std::get<cuda_vector::CountDigit>(plan->encode.stages[1].at_once.front());
+  const cuda_vector::Plan plan = planned(compiled);
+  REQUIRE(plan.encode.searches.size() == 2);
+  REQUIRE(plan.encode.stages.size() == 5);
+  const auto& counts = std::get<cuda_vector::CountDigit>(plan.encode.stages[1].at_once.front());
   CHECK(counts.searches == std::vector<cuda_vector::SearchId>{0, 1});
-  CHECK(plan->encode.stages[1].at_once.size() == 1);
+  CHECK(plan.encode.stages[1].at_once.size() == 1);
   // One of them takes the input ahead of the other.
-  const auto& list = std::get<cuda_vector::ListLargest>(plan->encode.stages[0].at_once.front());
+  const auto& list = std::get<cuda_vector::ListLargest>(plan.encode.stages[0].at_once.front());
   CHECK(list.takes_input);
-  CHECK_FALSE(std::get<cuda_vector::ListLargest>(plan->encode.stages[0].at_once[1]).takes_input);
+  CHECK_FALSE(std::get<cuda_vector::ListLargest>(plan.encode.stages[0].at_once[1]).takes_input);
 }
 
 TEST_CASE("plan: a step ahead of the product that stores its vectors computes their elements itself") {
@@ -199,9 +204,8 @@ TEST_CASE("plan: elements for blocks are read by shares one stage after their ti
                           "}\n"
                           "void decode(uint8* c, float* g) { uint* p; float* v; float* m; extract(c, p, v, m);\n"
                           "g = spread(m, 16); }\n");
-  const Result<cuda_vector::Plan> plan = cuda_vector::plan_vector(*compiled.program, compiled.source);
-  REQUIRE(plan.status().text() == "OK");
-  const std::string text = text_of(plan->encode);
+  const cuda_vector::Plan plan = planned(compiled);
+  const std::string text = text_of(plan.encode);
   for (const char* line :
        {"  top_1 = memory at top_1, from stage 0, others' elements from 1\n",
         "  large_5 = memory at large_5, from stage 2\n", "  even_6 = memory at even_6, from stage 2\n",
@@ -228,9 +232,8 @@ TEST_CASE("plan: an array is not changed where it lies if a state is made of ele
                                 "}\n"
                                 "void decode(uint8* c, float* g) { uint* p; extract(c, p);\n"
                                 "g = scatter(p, 1.0, g.size); }\n");
-    const Result<cuda_vector::Plan> plan = cuda_vector::plan_vector(*compiled.program, compiled.source);
-    REQUIRE(plan.status().text() == "OK");
-    return plan->encode.changed.size();
+    const cuda_vector::Plan plan = planned(compiled);
+    return plan.encode.changed.size();
   };
   CHECK(changed_by("map(sent, g, [&](float s, float x) -> float { return s + x; })") == 1);
   CHECK(changed_by("value") == 0);
@@ -250,10 +253,9 @@ TEST_CASE("plan: an array that is changed where it lies may have several names")
                           "}\n"
                           "void decode(uint8* c, float* g) { uint* p; extract(c, p);\n"
                           "g = scatter(p, 1.0, g.size); }\n");
-  const Result<cuda_vector::Plan> plan = cuda_vector::plan_vector(*compiled.program, compiled.source);
-  REQUIRE(plan.status().text() == "OK");
-  CHECK(plan->encode.changed.size() == 1);
-  CHECK(text_of(plan->encode).find("keep `left`") == std::string::npos);
+  const cuda_vector::Plan plan = planned(compiled);
+  CHECK(plan.encode.changed.size() == 1);
+  CHECK(text_of(plan.encode).find("keep `left`") == std::string::npos);
 }
 
 TEST_CASE("plan: each plan of launches refuses programs of the other") {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -12,10 +13,23 @@
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 
+namespace {
+
+/// A session that is alone, and the waits for its results.
+struct HeldWaits {
+  explicit HeldWaits(std::uint64_t epoch, double timeout_s = 60) : session(epoch, 0, timeout_s) {}
+
+  test::HeldSession session;
+  SessionRecord record{session.parts, session.tables};
+  ResultWaits waits{session.parts, session.tables, session.openings, record, session.job_end};
+};
+
+}  // namespace
+
 TEST_CASE("result waits: a step that has all results waits for what is on its way to other ranks") {
-  test::HeldSession session(8320, 0, 0.3);
-  SessionRecord record(session.parts, session.tables);
-  ResultWaits waits(session.parts, session.tables, session.openings, record, session.job_end);
+  HeldWaits it(8320, 0.3);
+  test::HeldSession& session = it.session;
+  ResultWaits& waits = it.waits;
   const GradientId id = session.declare("weight");
   session.claim();
   session.openings.agreed({{"gradient weight"}, true});
@@ -31,9 +45,9 @@ TEST_CASE("result waits: a step that has all results waits for what is on its wa
 }
 
 TEST_CASE("result waits: a wait for any ends with none at the moment that its caller names, and the session goes on") {
-  test::HeldSession session(8321);
-  SessionRecord record(session.parts, session.tables);
-  ResultWaits waits(session.parts, session.tables, session.openings, record, session.job_end);
+  HeldWaits it(8321);
+  test::HeldSession& session = it.session;
+  ResultWaits& waits = it.waits;
   const GradientId id = session.declare("weight");
   session.claim();
   const Handle handle = session.submit(id);  // held: the ranks have not agreed on it
@@ -47,9 +61,9 @@ TEST_CASE("result waits: a wait for any ends with none at the moment that its ca
 }
 
 TEST_CASE("result waits: a program is exposed to a gradient from its step's beginning, not while ranks agree on it") {
-  test::HeldSession session(8322);
-  SessionRecord record(session.parts, session.tables);
-  ResultWaits waits(session.parts, session.tables, session.openings, record, session.job_end);
+  HeldWaits it(8322);
+  test::HeldSession& session = it.session;
+  ResultWaits& waits = it.waits;
   const GradientId id = session.declare("weight");
   session.claim();
   const Handle handle = session.submit(id);  // held: the ranks have not agreed on it
