@@ -23,6 +23,8 @@ DATA = pathlib.Path(__file__).resolve().parent / "data"
 KEPT = DATA / "shared_processors.tar.xz"
 # Those of 4 ranks on another day, on a quicker machine, with longer recordings.
 AGAIN = DATA / "four_ranks_again.tar.xz"
+# A link of 100 Mb/s: of `mlp24` only 4 ranks.
+SLOW = DATA / "slow_link.tar.xz"
 OTHERS = ("no-op", "ddp", "plan")  # ways that are not predicted: `plan` is one of those that are
 
 

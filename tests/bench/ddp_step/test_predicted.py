@@ -57,20 +57,21 @@ def test_the_score_names_the_settings_it_is_of(setting):
 
 @pytest.fixture(scope="module")
 def kept():
-    """The rows of both days. Recordings of the first day have 12 steps, those of the other, of 4 ranks, have 20."""
-    return predicted.rows_of_all(CASYNC, predicted.KEPT), predicted.rows_of_all(CASYNC, predicted.AGAIN)
+    """The rows of all days. Recordings of the first day have 12 steps, most others have 20."""
+    return [predicted.rows_of_all(CASYNC, archive) for archive in (predicted.KEPT, predicted.AGAIN, predicted.SLOW)]
 
 
 def test_training_that_shares_its_processors_is_predicted_within_the_bounds(kept):
     """As measured by `planned.py --pinned`."""
-    first, again = kept
-    rows = [row for row in first if row["ranks"] == 2] + again
-    assert {row["ranks"] for row in rows} == {2, 4} and len(rows) > 95
+    first, again, slow = kept
+    rows = [row for row in first if row["ranks"] == 2] + again + slow
+    assert {row["ranks"] for row in rows} == {2, 4} and len(rows) > 110
+    assert {row["link"] for row in rows} == {"unshaped", "10gbit", "1gbit", "100mbit"}
     assert predicted.score.complaints(rows, median=8.0, share=0.9) == []
 
 
 def test_short_recordings_make_predictions_worse_where_ranks_share_a_processor(kept):
     """Training alone differs by up to 40 % there between two processes that follow each other."""
-    first, _ = kept
+    first, *_ = kept
     assert {row["ranks"] for row in first} == {2, 4} and len(first) > 95
     assert predicted.score.complaints(first, median=8.5, share=0.85) == []
