@@ -125,9 +125,8 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
   command
       .add_option_function<std::string>(
           "--goal", [&inputs](const std::string& goal) { inputs.goal_is_loss = goal == "loss"; },
-          "loss: the least time to the same loss, by the project's trainings with each codec; step: the least time of "
-          "a "
-          "step")
+          "loss: the least time to the same loss, by the project's trainings with each codec; step: the least "
+          "time of a step")
       ->check(CLI::IsMember({"loss", "step"}))
       ->default_str("loss");
   command
