@@ -163,7 +163,9 @@ class CompressedReduceScatter(ReduceScatter):
     ) -> None:
         name = self._name
         if name is None:
-            raise errors.InvalidArgument("set it with CompressedReduceScatter(state).install(model): it needs module names")
+            raise errors.InvalidArgument(
+                "a CompressedReduceScatter needs module names: set it with CompressedReduceScatter(state).install(model)"
+            )
         if not (op == dist.ReduceOp.SUM or op == dist.ReduceOp.AVG):
             raise errors.InvalidArgument(
                 f"module {name}: reduce-scatter with {op}, can be SUM or AVG: call "
