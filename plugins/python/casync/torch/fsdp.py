@@ -130,7 +130,7 @@ def _is_final(groups: Sequence[Any], reduced: torch.Tensor) -> bool:
 
 
 def _gradient_dtypes(group: Any) -> set[torch.dtype | None]:
-    """What FSDP casts the gradients of a group to; None: nothing."""
+    """The types to which FSDP casts the gradients of a group; None: it casts none."""
     if hasattr(group, "_orig_dtype"):  # torch older than 2.15
         return {group._orig_dtype}
     return {parameter.sharded_grad_dtype for parameter in group.fsdp_params}
