@@ -102,7 +102,7 @@ typedef struct casync_session_options {
   void* store_user;
   /* The place of all gradients of this rank: NULL or "cpu", "cuda:1", or "cuda", a GPU for each rank of a machine: of
    * those that this process sees the one at its local rank, from the first again where ranks are more. All ranks have
-   * the same kind. Unimplemented: docs/devices.md has what sessions on a GPU do not do. */
+   * the same kind. CASYNC_UNIMPLEMENTED: docs/devices.md has what sessions on a GPU do not do. */
   const char* device;
 } casync_session_options;
 
@@ -202,8 +202,8 @@ casync_status casync_session_declare_scattered(casync_session* session, const ch
 /* In a session with op "copy", beside gradients, which it sums uncompressed: memory of `bytes` bytes, which is
  * submitted like theirs and whose bytes go from rank to rank as they are. root >= 0: every rank gets that rank's; -1:
  * each gets the shards of all, and its own is the rank-th of equal ones. Multiples of 4 bytes, at multiples of 4. No
- * step of such a session counts for CASYNC_STEPS, and CASYNC_RECORD and CASYNC_TRACE are not for it. Unimplemented:
- * memory of a GPU. */
+ * step of such a session counts for CASYNC_STEPS, and CASYNC_RECORD and CASYNC_TRACE are not for it.
+ * CASYNC_UNIMPLEMENTED: memory of a GPU. */
 casync_status casync_session_declare_copied(casync_session* session, const char* name, size_t bytes, int32_t root,
                                             uint32_t* id);
 /* Starts reducing `count` gradients in place; data[i] holds bytes[i] bytes of the host's memory, contiguous, and is the
@@ -214,8 +214,8 @@ casync_status casync_session_declare_copied(casync_session* session, const char*
 casync_status casync_session_submit(casync_session* session, size_t count, const uint32_t* ids, void* const* data,
                                     const size_t* bytes, casync_handle* handles);
 /* The same with everything that a framework knows of each gradient. `handles` may be NULL. When it fails nothing was
- * started and no completion is called. Invalid argument: memory of another device than the session's. A device or an
- * event that this build cannot take is CASYNC_UNAVAILABLE. */
+ * started and no completion is called. CASYNC_INVALID_ARGUMENT: memory of another device than the session's. A device
+ * or an event that this build cannot take is CASYNC_UNAVAILABLE. */
 casync_status casync_session_submit_each(casync_session* session, size_t count, const casync_submission* submissions,
                                          casync_handle* handles);
 /* Waits for one submission; timeout_s < 0: the session's. A timeout of the caller's own may be tried again as often as
@@ -245,21 +245,24 @@ casync_status casync_session_stats(casync_session* session, char* json, size_t c
  * ranges [first, count] of elements whose result this rank encodes, and of those that it encodes as its contribution.
  * is_residual: false where the state is more than a residual. Late results have no op, and neither has what an earlier
  * version saved and nobody has declared since. Until the step is ended or a state is loaded,
- * casync_session_state_get copies one gradient's residual of `elements` floats out of it. */
+ * casync_session_state_get copies one gradient's residual of `elements` floats out of it. CASYNC_INVALID_ARGUMENT: a
+ * step is under way, no state was taken, no such gradient, or another number of elements. */
 casync_status casync_session_state(casync_session* session, char* json, size_t capacity, size_t* length);
 casync_status casync_session_state_get(casync_session* session, const char* name, float* residual, size_t elements);
 /* And back: first name NULL and codec the JSON (residual NULL, elements 0), then each gradient in it with its codec,
  * residual and the JSON's step. With the last of them the whole state is loaded, or none of it on an error. A gradient
  * with an op goes on in the roles that it has now, or is refused; without one it is loaded as it is. An earlier step
- * than the session's is a way back; on every rank or on none, which the next submit compares. */
+ * than the session's is a way back; on every rank or on none, which the next submit compares. CASYNC_INVALID_ARGUMENT:
+ * a step is under way, JSON that is damaged, or a gradient of another size, codec, step or number of ranks, by its
+ * name. */
 casync_status casync_session_state_set(casync_session* session, const char* name, const char* codec,
                                        const float* residual, size_t elements, uint32_t step);
 /* Ends the job on all ranks. `reason` is part of the sentence that they get. */
 casync_status casync_session_abort(casync_session* session, const char* reason);
 /* Waits until the other ranks have what this one has sent, and says goodbye; a second time it does nothing. Rank 0
- * serves the others until they have left, too. After it only casync_session_free is left. Aborted: gradients were still
- * under way. Timeout: a task or a completion has not ended within the session's time limit. Its thread goes on, and
- * uses the gradients' memory until it ends. */
+ * serves the others until they have left, too. After it only casync_session_free is left. CASYNC_ABORTED: gradients
+ * were still under way. CASYNC_TIMEOUT: a task or a completion has not ended within the session's time limit. Its
+ * thread goes on, and uses the gradients' memory until it ends. */
 casync_status casync_session_close(casync_session* session);
 /* Closes if need be. No other call may be under way; NULL is allowed. While a completion has not returned by the
  * session's time limit, its thread uses the session and the gradients: an error is logged then, and nothing is freed.
@@ -276,10 +279,11 @@ casync_status casync_codec_open(const char* name, const casync_parameter* parame
                                 casync_codec** codec);
 /* The most bytes that a payload of `elements` elements takes. CASYNC_INVALID_ARGUMENT: the codec takes fewer. */
 casync_status casync_codec_bound(const casync_codec* codec, size_t elements, size_t* bytes);
-/* `capacity` is at least casync_codec_bound. residual_in and residual_out: `elements` floats each, or both NULL; where
- * `states` of casync_codec_info has several entries, so many for each of them, one after the other. When an input is
- * NaN or infinite, the payload decodes to NaN there and residual_out becomes a copy of residual_in. No two of the
- * arrays may overlap. */
+/* Writes a payload of *bytes bytes. The same input, seed and step give the same payload. `capacity` is at least
+ * casync_codec_bound. residual_in and residual_out: `elements` floats each, or both NULL; where `states` of
+ * casync_codec_info has several entries, so many for each of them, one after the other. When an input is NaN or
+ * infinite, the payload decodes to NaN there and residual_out becomes a copy of residual_in. CASYNC_INVALID_ARGUMENT: a
+ * capacity below the bound, one residual without the other, or arrays that overlap. */
 casync_status casync_codec_encode(const casync_codec* codec, const float* in, size_t elements, const float* residual_in,
                                   float* residual_out, uint64_t seed, uint32_t step, void* payload, size_t capacity,
                                   size_t* bytes);
