@@ -16,6 +16,7 @@ inline Clock::time_point after(Seconds seconds) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::clamp(seconds, -kMost, kMost));
 }
 
+/// Seconds from `begin` until now.
 inline double seconds_since(Clock::time_point begin) { return Seconds(Clock::now() - begin).count(); }
 
 }  // namespace casync

@@ -33,11 +33,11 @@ constexpr EnvironmentVariable kTable[] = {
     {"CASYNC_NODE", Type::kText, "the machine",
      "Name of this process's node for strategy `hierarchical`: ranks with the same name are on one node."},
     {"CASYNC_RENDEZVOUS", Type::kText, "the launcher's",
-     "Meeting point of the ranks: `host:port` (rank 0 listens there), `file:DIRECTORY` (all ranks see it) or `pmix` "
-     "(the server of mpirun or srun)."},
+     "Meeting point of the ranks: `host:port` (rank 0 listens there), `file:DIRECTORY` (all ranks see it), `pmix` "
+     "(the server of mpirun or srun) or `store` (torch's, under torchrun)."},
     {"CASYNC_TOKEN", Type::kText, "the launcher's", "Secret of the job. A process without it cannot join."},
     {"CASYNC_TOKEN_FILE", Type::kFile, "no file",
-     "File with the token, instead of `CASYNC_TOKEN`. It must belong to this user and have mode 0600."},
+     "File with the token, instead of `CASYNC_TOKEN`. It must belong to this user and have mode 0600 or 0400."},
     {"CASYNC_INSECURE", Type::kFlag, "0",
      "1 lets ranks meet at `host:port` without a token: any process that reaches the address can join the job."},
     {"CASYNC_INTERFACE", Type::kText, "[chosen](transports.md#the-network-interface)",

@@ -49,6 +49,8 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
+/// A Status of each code but kOk. The message names the culprit (rank, gradient, file and line), the values seen, and
+/// the remedy.
 Status invalid_argument(std::string message);
 Status plan_error(std::string message);
 Status peer_failure(std::string message);
@@ -60,7 +62,8 @@ Status unimplemented(std::string message);
 Status internal_error(std::string message);
 Status compile_error(std::string message);
 
-/// A value or the Status that says why there is none.
+/// A value or the Status that says why there is none, which is not OK. value(), * and -> are for a result with a value;
+/// otherwise they throw std::bad_variant_access.
 template <class T>
 class [[nodiscard]] Result {
  public:

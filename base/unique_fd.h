@@ -20,8 +20,10 @@ class UniqueFd {
   }
   ~UniqueFd() { reset(); }
 
+  /// The descriptor, which stays owned; -1: none.
   int get() const { return fd_; }
   bool open() const { return fd_ >= 0; }
+  /// Closes it.
   void reset() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }

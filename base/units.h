@@ -13,6 +13,7 @@ using Elements = std::size_t;
 /// A process of the group, 0 .. ranks - 1.
 using Rank = int;
 
+/// Quotient, and multiple of `unit`, rounded up. The divisor is above 0, and a + divisor is a std::size_t.
 constexpr std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 constexpr std::size_t round_up(std::size_t a, std::size_t unit) { return ceil_div(a, unit) * unit; }
 

@@ -7,13 +7,15 @@
 
 namespace casync {
 
-/// Bytes of somebody else. A view never owns and never outlives its owner.
+/// Bytes of somebody else. A view never owns and never outlives its owner. slice() checks nothing: first + count is at
+/// most size.
 struct View {
   std::byte* data = nullptr;
   Bytes size = 0;
   View slice(Bytes first, Bytes count) const { return {data + first, count}; }
 };
 
+/// The same for bytes that are only read.
 struct ConstView {
   const std::byte* data = nullptr;
   Bytes size = 0;

@@ -144,20 +144,20 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   casync::compll::Options options;
-  CLI::App app("Compiles a codec written in CompLL (docs/language.md)", "compllc");
-  app.add_option("file", options.files, "The codec's source: one file, or one with encode and one with decode")
+  CLI::App app("Compile a codec that is written in CompLL (docs/language.md).", "compllc");
+  app.add_option("file", options.files, "Source of the codec: one file, or one with encode and one with decode")
       ->required()
       ->expected(1, 2);
-  app.add_option("--emit", options.stages, "Print what these stages make: tokens, tree, typed, ir, cpu, cuda")
+  app.add_option("--emit", options.stages, "Print the results of these stages: tokens, tree, typed, ir, cpu, cuda")
       ->delimiter(',')
       ->check(CLI::IsMember({"tokens", "tree", "typed", "ir", "cpu", "cuda"}));
   app.add_flag("--explain", options.explain,
-               "Print the passes over memory and the bytes they move, and the least there is");
+               "Print the passes over memory, the bytes that they move, and the least possible");
   app.add_flag_callback("--words", casync::compll::print_words,
-                        "Print the words that a program calls, one a line, and nothing else");
-  app.add_option("-o,--output", options.output, "Write the CPU's text here");
-  app.add_option("--include", options.include, "The path by which that text includes itself (--output's)");
-  app.add_option("--param", options.settings, "PARAMETER=NUMBER: a value that is known when the program is compiled");
+                        "Print all words that a program may call, one a line, and nothing else");
+  app.add_option("-o,--output", options.output, "Write the C++ for CPUs there");
+  app.add_option("--include", options.include, "Path by which that text includes itself (default: that of --output)");
+  app.add_option("--param", options.settings, "PARAMETER=NUMBER: compile the program for this value");
   CLI11_PARSE(app, argc, argv);
   return casync::compll::run(options);
 }

@@ -54,8 +54,7 @@ Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctio
   } else if (launch.rendezvous == "store") {
     return unavailable(
         "the program's own store is reached by its functions only: give them to the session (Python does, under "
-        "torchrun), or "
-        "set CASYNC_RENDEZVOUS");
+        "torchrun), or set CASYNC_RENDEZVOUS to \"host:port\" of rank 0");
   }
   GroupOptions options;
   options.job = launch.job;

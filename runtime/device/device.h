@@ -40,16 +40,17 @@ class Device {
 
   /// A stream of its own. `urgent`: what is queued there goes ahead of other work, as far as the device knows how.
   virtual Result<std::unique_ptr<Stream>> make_stream(bool urgent) = 0;
+  /// An event that costs little, and keeps no time.
   virtual Result<std::unique_ptr<Event>> make_event() = 0;
   /// An event that keeps the time when it was reached, and costs more.
   virtual Result<std::unique_ptr<Event>> make_timed_event() = 0;
   /// The seconds on the device from what `begin` last recorded to what `end` did; below 0 if it came first. Never
   /// waits. Unavailable, besides: they are no timed events, one of them was never recorded, or is not done.
   virtual Result<double> seconds_between(const Event& begin, const Event& end) const = 0;
-  /// Records `event` in a stream that a framework made. `stream`: as the device's runtime has it.
+  /// Records `event` in a stream that a framework made, as Stream::record(). `stream`: as the device's runtime has it.
   virtual Status record(Event& event, void* stream) = 0;
 
-  /// Copies that wait. Between steps.
+  /// Copies between two views of one size, which wait until they are complete. Between steps.
   virtual Status read(DeviceView from, View to) = 0;
   virtual Status write(ConstView from, DeviceView to) = 0;
 

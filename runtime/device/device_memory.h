@@ -27,6 +27,7 @@ class DeviceView {
   std::uint64_t address() const { return address_; }
   Bytes size() const { return size_; }
   bool is_null() const { return address_ == 0; }
+  /// Checks nothing: first + count is at most size().
   DeviceView slice(Bytes first, Bytes count) const { return {address_ + first, count}; }
 
  private:
@@ -34,7 +35,7 @@ class DeviceView {
   Bytes size_ = 0;
 };
 
-/// Memory of a device, owned. What it holds at first is nobody's business: who needs zeros fills it.
+/// Memory of a device, owned: the destructor frees it. Its contents are undefined at first.
 class DeviceBuffer {
  public:
   virtual ~DeviceBuffer() = default;

@@ -17,9 +17,11 @@ class PinnedBound : public WrappingDevice {
   using WrappingDevice::WrappingDevice;
   /// Bytes that are given out. Any thread.
   virtual Bytes pinned() const = 0;
+  /// The bound, in bytes.
   virtual Bytes most_pinned() const = 0;
 };
 
+/// `device` with a bound of `most` bytes.
 std::unique_ptr<PinnedBound> bound_pinned(std::unique_ptr<Device> device, Bytes most);
 
 }  // namespace casync::runtime

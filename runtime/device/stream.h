@@ -22,24 +22,26 @@ class Event {
 /// Memory that work names stays until a later event is done.
 ///
 /// Threads: one at a time.
-/// Errors:  Unavailable: the device refuses, or has failed earlier; the call and the device's words for it. A device
-/// that
-///          has failed refuses everything from then on.
+/// Errors:  Unavailable: the device refuses, or has failed earlier; the call and the device's words for it. After a
+///          failure a device refuses everything.
 class Stream {
  public:
   virtual ~Stream() = default;
   /// This stream as the device's runtime has it; of the CPU null.
   virtual void* native() const = 0;
-  /// `from` and `to` are pinned memory (Memory::kPinned): from any other a copy may wait.
+  /// Copies between two views of one size. The host's is pinned memory (Memory::kPinned): with any other a copy may
+  /// wait.
   virtual Status upload(ConstView from, DeviceView to) = 0;
   virtual Status download(DeviceView from, View to) = 0;
   virtual Status copy(DeviceView from, DeviceView to) = 0;
+  /// Sets each byte.
   virtual Status fill(DeviceView at, std::byte value) = 0;
   /// Makes what is queued from here on begin after the event's last record().
   virtual Status wait_for(const Event& event) = 0;
+  /// Makes the event done once all work that is queued so far is.
   virtual Status record(Event& event) = 0;
   /// Calls `ring(bell)` after what is queued, on a thread of the device's, which lets it neither wait nor call the
-  /// device. After a failure of the device perhaps never.
+  /// device. After a failure of the device the call may never come.
   virtual Status call(void (*ring)(void* bell), void* bell) = 0;
 };
 

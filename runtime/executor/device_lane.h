@@ -22,6 +22,7 @@ struct LaneLists {
   std::vector<DeviceView> payloads, sums;
 };
 
+/// A task under way on a lane.
 struct LaneTask {
   GradientRun* run = nullptr;
   TaskId task{};

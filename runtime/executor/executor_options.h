@@ -12,17 +12,18 @@
 
 namespace casync::runtime {
 
+/// The fixed values of an executor.
 struct ExecutorOptions {
   Rank rank = 0;
   int ranks = 1;
-  float scale = 1;  ///< of the last merge: 1 / ranks for the average
-  Bytes fusion_bytes = 64_KiB;
-  bool coordinated = false;  ///< send by leave of the coordinator, which is on rank 0
-  std::uint64_t seed = 0;
+  float scale = 1;              ///< of the last merge: 1 / ranks for the average
+  Bytes fusion_bytes = 64_KiB;  ///< as TransportOptions::fusion_bytes
+  bool coordinated = false;     ///< send by leave of the coordinator, which is on rank 0
+  std::uint64_t seed = 0;       ///< of the codecs' random numbers; the same on all ranks
   Seconds stall{30};  ///< time without progress, with gradients under way, until a warning names what is missing
   int streams = 0;    ///< threads other than the progress thread that run large tasks; 0: it runs them itself
-  Timeline* timeline = nullptr;
-  Seconds device_rest{10};  ///< time for which tasks on a device may go on after a failure
+  Timeline* timeline = nullptr;  ///< borrowed; null: no timeline
+  Seconds device_rest{10};       ///< time for which tasks on a device may go on after a failure
 };
 
 /// The steps of a peer that says goodbye when all asynchronous ranks have ended theirs.

@@ -7,6 +7,7 @@
 
 namespace casync::runtime {
 
+/// The handle of a gradient's submission in a step, and the two parts of a handle.
 inline Handle handle_of(std::uint32_t step, GradientId id) {
   return Handle(std::uint64_t{step} << 32 | static_cast<std::uint32_t>(id));
 }

@@ -37,6 +37,7 @@ GradientState late_state(const std::vector<std::byte>& memory, const GradientSpe
 /// InvalidArgument: the entry has another number of elements.
 Status check_size(const GradientSpec& gradient, const GradientState& late);
 
+/// Returns true if no element is NaN or infinite.
 bool is_finite(const GradientState& late);
 
 }  // namespace casync::runtime

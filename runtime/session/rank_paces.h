@@ -18,6 +18,7 @@ struct Pace {
   int steps = 0;         ///< that these are of
 };
 
+/// A pace as bytes for a goodbye.
 std::string encode_pace(const Pace& pace);
 /// Nothing: not the bytes of a pace.
 std::optional<Pace> decode_pace(std::string_view bytes);

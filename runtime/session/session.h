@@ -25,6 +25,7 @@
 
 namespace casync::runtime {
 
+/// The reduction of a session's gradients.
 enum class ReduceOp : std::uint8_t {
   kAverage,
   kSum,
@@ -34,6 +35,7 @@ enum class ReduceOp : std::uint8_t {
 /// "average", "sum", "copy".
 std::string_view name_of(ReduceOp op);
 
+/// How to open a session. All ranks give the same op, plan or codec, and kind of device.
 struct SessionOptions {
   LaunchArguments launch;
   StoreFunctions store;              ///< both set: used instead of launch's rendezvous
@@ -72,6 +74,7 @@ enum class GradientId : std::uint32_t {};
 /// One submission. Known until the gradient is submitted again; a state that is loaded forgets all.
 enum class Handle : std::uint64_t {};
 
+/// One gradient's elements for a step.
 struct Submission {
   GradientId gradient;
   View data;  ///< the gradient's elements, contiguous: reduced in place
@@ -82,6 +85,7 @@ struct Submission {
   void* stream = nullptr;  ///< if the session records, or its plan has a prediction: it stays until close()
 };
 
+/// Counters of this rank since the session opened. Times in seconds.
 struct SessionStats {
   std::uint32_t steps = 0;
   std::uint64_t messages_sent = 0, messages_received = 0;
@@ -109,6 +113,7 @@ struct GradientState {
   std::vector<Range> sent = {};
   std::string op = {};  ///< the session's; empty: nothing is known of `owned` and `sent`, and they fit any run
 };
+/// All gradients' memory after a step, of one rank.
 struct SessionState {
   std::uint32_t step = 0;
   int ranks = 0;

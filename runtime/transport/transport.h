@@ -67,6 +67,7 @@ class TransportClient {
   virtual void failed(Rank peer, Status status) = 0;
 };
 
+/// Counters of this rank since connect().
 struct TransportStats {
   std::uint64_t messages_sent = 0, messages_received = 0;  ///< fused ones count once
   Bytes payload_bytes_sent = 0, payload_bytes_received = 0;

@@ -103,6 +103,19 @@ def test_the_command_s_rendezvous_has_an_ipv6_address_in_brackets(monkeypatch, h
     assert "CASYNC_TOKEN_FILE" not in os.environ
 
 
+def averaged(rank):
+    with casync.Session(codec="none") as session:
+        array = numpy.full(4, rank, numpy.float32)
+        session.submit(session.declare("g", 4), array)
+        session.step()
+    return array[0].item()
+
+
+@pytest.mark.parametrize("rendezvous", ["store", ""])
+def test_torch_s_store_may_be_asked_for_and_an_empty_rendezvous_is_none(rendezvous):
+    assert ranks.values(__file__, "averaged", 2, torch=True, env={"CASYNC_RENDEZVOUS": rendezvous}) == [0.5, 0.5]
+
+
 def one_after_another(rank):
     """Rank 1 is at the door of the second session when rank 0 frees what the first has left."""
     for turn in range(2):

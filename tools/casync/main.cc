@@ -91,10 +91,12 @@ int run_command(int argc, char** argv) {
     invocation.arguments.erase(invocation.arguments.begin());
     invocation.arguments.emplace_back("--help");
   }
-  CLI::App app("Compression-aware gradient synchronization: start, measure, look inside.", "casync");
+  CLI::App app("Compression-aware gradient synchronization: start jobs, measure, plan, inspect.", "casync");
   app.set_version_flag("--version", std::string("casync ") + kVersion + " (ABI " + std::to_string(kAbi) + ")");
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 ok, 1 failure, 2 usage, 3 refused input, 4 peer or timeout.");
+  app.footer(
+      "Exit codes: 0 ok, 1 failure, 2 wrong command line, 3 refused input, 4 another rank failed or a deadline "
+      "passed.");
   add_subcommands(app, invocation);
   watch_json(app);
   std::vector<std::string> reversed(invocation.arguments.rbegin(), invocation.arguments.rend());

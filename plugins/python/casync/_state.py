@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a state has to be that a session takes: states come from files, which may be damaged or of something else."""
+"""Checks of the states that a session loads: they come from files, which may be damaged or hold something else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LATE = ("step late", "steps late")  # the codecs of results that staleness has 
 
 
 def counters(state: Mapping[str, Any]) -> dict[str, int]:
-    """What a state says of its job, as whole numbers."""
+    """The whole numbers of a state about its job: step, ranks and rank. InvalidArgument: it has none of them, or is no state."""
     if not isinstance(state, collections.abc.Mapping):
         raise errors.InvalidArgument(f"this is no state of a session but a {type(state).__name__}; take one by state_dict()")
     missing = [key for key in ("step", "ranks", "rank", "gradients") if key not in state]

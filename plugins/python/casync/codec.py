@@ -116,7 +116,7 @@ class Codec:
         last result, and those of this one afterwards. It stays as it was when `decoded` is not finite."""
         decoded = numpy.ascontiguousarray(decoded, numpy.float32).reshape(-1)
         if state is None:
-            raise errors.InvalidArgument("state must be a casync.CodecState or a float32 array")
+            raise errors.InvalidArgument(f"state must be a casync.CodecState or a float32 array, and is {_kind(state)}")
         before, after = self._residuals(decoded, state)
         out = numpy.empty_like(decoded)
         _library.call(
@@ -168,7 +168,7 @@ class Codec:
             state._begin(initial)
         residual = state.residual if isinstance(state, CodecState) else state
         if not isinstance(residual, numpy.ndarray) or residual.dtype != numpy.float32:
-            raise errors.InvalidArgument("state must be a casync.CodecState or a float32 array")
+            raise errors.InvalidArgument(f"state must be a casync.CodecState or a float32 array, and is {_kind(state)}")
         wanted = (len(initial), x.size) if len(initial) > 1 else (x.size,)
         if residual.shape != wanted:
             rows = f" for each of {len(initial)} rows" if len(initial) > 1 else ""
@@ -179,13 +179,17 @@ class Codec:
         return residual, numpy.empty_like(residual)
 
 
+def _kind(state: object) -> str:
+    return f"an array of {state.dtype}" if isinstance(state, numpy.ndarray) else f"a {type(state).__name__}"
+
+
 def _address(array: NDArray[Any] | None) -> int | None:
     return None if array is None else array.ctypes.data
 
 
 def _count(n: int) -> int:
     if n < 0:
-        raise errors.InvalidArgument(f"the number of elements is {n}: it cannot be negative")
+        raise errors.InvalidArgument(f"the number of elements is {n}, expected 0 or more")
     if n >= 2**63:  # a C function would take it for a small one
-        raise errors.InvalidArgument(f"the number of elements is {n}: no codec has so many")
+        raise errors.InvalidArgument(f"the number of elements is {n}, expected less than 2^63")
     return n

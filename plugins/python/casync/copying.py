@@ -22,9 +22,9 @@ class CopySession(Session):
         super().__init__(codec="none", op="copy", **options)
 
     def declare_copied(self, name: str, nbytes: int, root: int | None = None) -> int:
-        """Beside declare(): memory of so many bytes. With a root every rank gets the root's. Without one each gets the
-        shards of all, and its own is the `rank`-th of equal ones. InvalidArgument: no multiple of 4, or of 4 * size
-        without a root; the root is no rank."""
+        """Declares memory of `nbytes` bytes, and returns its id. With a root every rank gets the root's bytes. Without one
+        each rank gets the shards of all; its own is the `rank`-th of equal ones. InvalidArgument: nbytes is no multiple
+        of 4, or of 4 * size without a root; the root is no rank."""
         self._check()
         identity = ctypes.c_uint32()
         root = -1 if root is None else root

@@ -65,7 +65,7 @@ def find_store(
     if process_group is not None or _process_group_exists():
         group, store, members, rank = _of_process_group(process_group)
         size = len(members)
-    elif any(name in os.environ for name in _CASYNC) or not all(name in os.environ for name in _TORCHRUN):
+    elif _meets_elsewhere() or not all(name in os.environ for name in _TORCHRUN):
         return None
     else:
         group, (store, rank, size) = "all", _of_environment(timeout)
@@ -78,6 +78,11 @@ def find_store(
         next(_sessions[group]),
     )
     return TorchStore(torch.distributed.PrefixStore(prefix, store), rank, size, members)
+
+
+def _meets_elsewhere() -> bool:
+    """Returns True if CASYNC_* gives another meeting point than torch's store. An empty value is none."""
+    return os.environ.get("CASYNC_RENDEZVOUS") != "store" and any(os.environ.get(name) for name in _CASYNC)
 
 
 def environment_says(rank: int, size: int) -> bool:

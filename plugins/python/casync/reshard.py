@@ -54,7 +54,7 @@ def reshard(states: Iterable[Mapping[str, Any]], rank: int, size: int) -> dict[s
 
 def _check(states: list[Mapping[str, Any]]) -> None:
     if not states:
-        raise errors.InvalidArgument("no states to reshard")
+        raise errors.InvalidArgument("there are no states to reshard: give those of all ranks")
     ranks = [state["rank"] for state in states]
     if ranks != list(range(states[0]["ranks"])):
         raise errors.InvalidArgument(f"states of ranks {ranks}, expected those of all {states[0]['ranks']} ranks, once each")

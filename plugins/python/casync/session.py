@@ -385,7 +385,7 @@ class Session:
 
     def _check(self) -> None:
         if self._closed:
-            raise errors.InvalidArgument("this session is closed")
+            raise errors.InvalidArgument("this session is closed: open another one")
         if self._pid != os.getpid():
             raise errors.InvalidArgument(
                 f"this session belongs to process {self._pid} and cannot be used after a fork (process {os.getpid()}): "

@@ -35,7 +35,7 @@ def check_choice(plan: str | os.PathLike[str] | None, codec: str | os.PathLike[s
     if plan is None and codec is None:
         plan, codec = (os.environ.get(name) or None for name in ("CASYNC_PLAN", "CASYNC_CODEC"))
     if plan is not None and not os.path.isfile(plan):
-        raise errors.InvalidArgument(f"plan {plan} is not there")
+        raise errors.InvalidArgument(f"plan {plan}: no such file")
     if plan is not None:
         _library.call("casync_plan_check", _library.c_text("the plan's path", plan))
     if isinstance(codec, str) and not _is_file(codec):

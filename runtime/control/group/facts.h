@@ -14,6 +14,7 @@ namespace casync::runtime {
 /// Named values of one rank, each name once, in an order that is the same on every rank that has the same values.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
+/// The facts as bytes for the wire.
 std::string encode_facts(const Facts& facts);
 /// DataLoss: not the bytes of encode_facts().
 Result<Facts> decode_facts(std::string_view bytes);

@@ -18,8 +18,9 @@
 namespace casync::runtime {
 
 /// The ranks of a job, joined over TCP around rank 0, many of them as a tree: who is there, who died, and small
-/// exchanges. A thread of its own keeps the heartbeats: it takes no lock of Python's and waits on no data. In a forked
-/// child every call returns Unavailable: the connections and the thread are the parent's.
+/// exchanges. A thread of its own keeps the heartbeats: it takes no lock of Python's and waits on no data. Any thread
+/// may call anything. In a forked child every call returns Unavailable: the connections and the thread are the
+/// parent's.
 class Group {
  public:
   virtual ~Group() = default;  ///< as close() with no time to spare
@@ -32,6 +33,7 @@ class Group {
 
   /// A random number drawn by rank 0, the same on all ranks: the job's epoch.
   virtual std::uint64_t epoch() const = 0;
+  /// A rank's host name, and the id of its process there.
   virtual const std::string& host_of(Rank rank) const = 0;
   virtual int pid_of(Rank rank) const = 0;
   /// The number of ranks, this one included, on this rank's machine, whatever the launcher said: the same boot and the

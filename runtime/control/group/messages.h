@@ -13,12 +13,13 @@
 
 namespace casync::runtime {
 
-/// The payloads of frames: structs to bytes and back. Every decode_* refuses (DataLoss) what has not exactly its form.
+/// The payloads of frames: structs to bytes and back. Every decode_* returns DataLoss for bytes that have not exactly
+/// its form; views that it returns are parts of these bytes.
 
 inline constexpr Bytes kMostName = 1000;
 inline constexpr Bytes kMostMessage = 60000;
 
-/// Why the job is over, and which rank is to blame (-1: none).
+/// The end of a job: its cause, and the rank that is to blame (-1: none).
 struct Abort {
   Rank culprit = -1;
   Status cause;
@@ -27,6 +28,7 @@ struct Abort {
 std::string encode_abort(const Abort& abort);
 Result<Abort> decode_abort(std::string_view bytes);
 
+/// The identities of all ranks, by rank.
 std::string encode_roster(const std::vector<Identity>& roster);
 Result<std::vector<Identity>> decode_roster(std::string_view bytes, int ranks);
 
@@ -34,17 +36,20 @@ Result<std::vector<Identity>> decode_roster(std::string_view bytes, int ranks);
 std::string encode_gather(const GatherCall& call, Clock::time_point now);
 Result<GatherCall> decode_gather(std::string_view bytes, Clock::time_point now);
 
+/// One rank's blob of a collective call, and all of them.
 std::string encode_gathered(Rank rank, std::string_view blob);
-/// All blobs, by rank.
+/// `blobs`: by rank.
 std::string encode_all_gathered(const std::vector<BlobRef>& blobs);
 Result<std::vector<BlobRef>> decode_all_gathered(std::string_view bytes, int ranks);
 
+/// One rank's blob, as it arrives.
 struct Gathered {
   Rank rank = 0;
   std::string_view blob;  ///< a part of the bytes given
 };
 Result<Gathered> decode_gathered(std::string_view bytes, int ranks);
 
+/// A rank's new claims, as digests.
 std::string encode_claims(const std::vector<ClaimDigest>& claims);
 Result<std::vector<ClaimDigest>> decode_claims(std::string_view bytes);
 
@@ -56,12 +61,13 @@ struct AgreedKeys {
 std::string encode_agreement(const Agreement& agreement);
 Result<AgreedKeys> decode_agreement(std::string_view bytes);
 
+/// The facts of a claim, for a dispute.
 std::string encode_told(const std::string& name, const Facts& facts);
 Result<Claim> decode_told(std::string_view bytes);
 
-/// Names that a rank waits for in a step. kNoStep: ranks that lack one need not be told, because every rank claims it
-/// unless it fails.
+/// As a step of Needs: ranks that lack a name need not be told, because every rank claims it unless it fails.
 inline constexpr std::uint32_t kNoStep = ~0u;
+/// Names that a rank waits for in a step.
 struct Needs {
   std::uint32_t step = 0;
   std::vector<std::string> names;
@@ -86,10 +92,12 @@ struct Here {
 std::string encode_here(const Here& here);
 Result<Here> decode_here(std::string_view bytes);
 
+/// One name of a claim.
 std::string encode_name(std::string_view name);
 Result<std::string> decode_name(std::string_view bytes);
 
-/// Ranks that leave, and what each of them has to say to the others: its caller's bytes. A member speaks of itself.
+/// Ranks that leave, and the last words of each of them to the others: its caller's bytes. A member sends its own rank
+/// alone.
 struct Goodbye {
   std::vector<Rank> ranks;
   std::string last_words;

@@ -15,8 +15,8 @@ struct GroupOptions {
   int ranks = 1;
   std::string token;    ///< each side proves it first, by an HMAC-SHA256 challenge; nothing else is read until then
   std::string address;  ///< "host:port": rank 0 listens there; "": rank 0 picks one and tells `store`
-  std::string
-      interface_name;      ///< rank 0 listens on addresses of this interface, or of "eth0,eth1", when `address` is ""
+  /// Rank 0 listens on the addresses of this interface, or of "eth0,eth1", when `address` is "".
+  std::string interface_name;
   int ports = 1;           ///< rank 0 takes the first free one of so many, from that of `address` on
   bool insecure = false;   ///< without token and store: accept a key that anybody can compute
   Store* store = nullptr;  ///< may be null when `address` is set; used until join() returns

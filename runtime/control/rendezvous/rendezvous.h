@@ -18,6 +18,7 @@ struct Meeting {
   std::string token;  ///< any bytes
 };
 
+/// Rank 0 puts its entry into the store. Errors as Store::set().
 Status publish(Store& store, const Meeting& meeting);
 /// Timeout: rank 0 has not published. DataLoss: something else is under that name.
 Result<Meeting> look_up(Store& store, Clock::time_point deadline);

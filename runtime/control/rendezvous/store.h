@@ -15,8 +15,11 @@ namespace casync::runtime {
 class Store {
  public:
   virtual ~Store() = default;
+  /// Replaces the key's value. InvalidArgument: the store holds no such key, or no value of this size. Unavailable: it
+  /// cannot be written, and why.
   virtual Status set(const std::string& key, const std::string& value) = 0;
-  /// Waits for the key. Timeout: it did not appear by the deadline.
+  /// Waits for the key, and returns its value. Timeout: it did not appear by the deadline. InvalidArgument,
+  /// Unavailable: as set(), for reading.
   virtual Result<std::string> get(const std::string& key, Clock::time_point deadline) = 0;
 };
 

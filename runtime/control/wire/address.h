@@ -15,6 +15,7 @@
 
 namespace casync::runtime {
 
+/// A host's name or address, and a port.
 struct HostPort {
   std::string host;
   std::uint16_t port = 0;

@@ -23,6 +23,7 @@ bool same_secret(std::string_view a, std::string_view b);
 /// Random bytes from the kernel's generator. A kernel without one ends the process: nothing below is safe then.
 std::string random_bytes(Bytes count);
 
+/// Two lower-case digits for each byte.
 std::string to_hex(std::string_view bytes);
 
 }  // namespace casync::runtime

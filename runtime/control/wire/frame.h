@@ -57,6 +57,7 @@ struct Payload {
 using PayloadRef = std::shared_ptr<const Payload>;  // shared: one blob waits in the queues of many connections
 PayloadRef make_payload(std::string content);
 
+/// A frame as it is sent or has arrived, without its header.
 struct Frame {
   FrameType type = FrameType::kBeat;
   PayloadRef payload;

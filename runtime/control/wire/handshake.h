@@ -38,6 +38,7 @@ class PacketReader {
   std::string bytes_;
 };
 
+/// A member's first packet: itself, unproven.
 struct Hello {
   Identity who;
   std::uint64_t patience_ms = 0;  ///< until its join gives up
@@ -55,6 +56,7 @@ struct SessionKeys {
   std::string to_hub, to_member;
 };
 
+/// Rank 0's side of the handshake with one member: hello, challenge, proof, verdict. Plain data.
 class HubHandshake {
  public:
   HubHandshake(const Identity& self, std::string token) : self_(self), token_(std::move(token)) {}
@@ -74,6 +76,7 @@ class HubHandshake {
   std::string transcript_;
 };
 
+/// The member's side of the same handshake. Plain data.
 class MemberHandshake {
  public:
   MemberHandshake(const Hello& hello, std::string token);

@@ -31,8 +31,10 @@ struct Identity {
   std::string build() const;
 };
 
+/// The identity of this process, as this rank.
 Identity own_identity(Rank rank, int ranks);
 
+/// An identity as bytes of a packet, and back.
 void write_identity(WireWriter& writer, const Identity& identity);
 /// Check reader.ok() afterwards.
 Identity read_identity(WireReader& reader);

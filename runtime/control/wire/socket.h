@@ -22,6 +22,7 @@ Result<Fd> connect_to(const SocketAddress& address, Clock::time_point deadline);
 /// No delay, keep-alive, and no unacknowledged byte older than `dead`.
 void set_connection_options(int fd, Seconds dead);
 
+/// The two ends of a connected socket. An empty address: the kernel does not say.
 SocketAddress local_address(int fd);
 SocketAddress peer_address(int fd);
 
@@ -34,6 +35,7 @@ Status receive_some(int fd, std::string* bytes, Clock::time_point deadline);
 /// Milliseconds for poll(2): never negative, never early.
 int poll_timeout(Clock::time_point deadline);
 
+/// The system's words for an errno. Any thread.
 std::string error_text(int error);
 
 }  // namespace casync::runtime

@@ -7,6 +7,7 @@
 
 namespace casync::runtime {
 
+/// A network interface of this machine.
 struct Interface {
   std::string name;
   bool is_ipv6 = false;        ///< it has no IPv4 address

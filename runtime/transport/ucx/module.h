@@ -14,6 +14,7 @@ namespace casync::runtime {
 using UcxModuleOpen = void (*)(const std::string& name, const TransportOptions& options,
                                Result<std::unique_ptr<Transport>>& result);
 
+/// The entry of the loaded module.
 struct UcxModule {
   UcxModuleOpen open = nullptr;
 };

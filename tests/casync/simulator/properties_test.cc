@@ -341,7 +341,7 @@ TEST_CASE("simulator: parts that do not fit together are refused and named") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(refused([](Scenario&, SimulationOptions&) {}) == "OK");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.topology.ranks = 0; }) ==
-        "InvalidArgument: a group of 0 ranks");
+        "InvalidArgument: ranks 0, expected at least 1");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.topology.node_of.pop_back(); }) ==
         "InvalidArgument: nodes of 3 ranks, and there are 4");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.topology.node_of[1] = 9; }) ==
@@ -353,19 +353,20 @@ TEST_CASE("simulator: parts that do not fit together are refused and named") {
         "InvalidArgument: a node numbered 1, expected 0 to 0: nodes have their numbers in the order of their first "
         "ranks");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.decisions.pop_back(); }) ==
-        "InvalidArgument: 11 decisions for 12 gradients");
-  CHECK(refused([](Scenario&, SimulationOptions& o) { o.steps = 0; }) == "InvalidArgument: 0 steps");
+        "InvalidArgument: 11 decisions for 12 gradients, expected one for each");
+  CHECK(refused([](Scenario&, SimulationOptions& o) { o.steps = 0; }) ==
+        "InvalidArgument: steps 0, expected at least 1");
   CHECK(refused([&](Scenario&, SimulationOptions& o) { o.jitter = nan; }) ==
-        "InvalidArgument: a jitter that is negative or not finite");
+        "InvalidArgument: jitter nan, expected a finite number of at least 0");
   CHECK(refused([](Scenario&, SimulationOptions& o) {
           o.slowness = {1, -1, 1, 1};
-        }) == "InvalidArgument: a slowness that is negative or not finite");
+        }) == "InvalidArgument: slowness -1, expected a finite number of at least 0");
   CHECK(refused([&](Scenario& s, SimulationOptions&) { s.profile.inside.wire.points[1].seconds = nan; }) ==
         "InvalidArgument: profile: inside, point 2: seconds that are negative or not finite");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.profile.contention.encode = 0.5; }) ==
-        "InvalidArgument: profile: a contention below 1, or not finite");
+        "InvalidArgument: profile: contention 0.5, expected a finite number of at least 1");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.profile.processors = -1; }) ==
-        "InvalidArgument: profile: -1 processors");
+        "InvalidArgument: profile: processors -1, expected a number of at least 0");
   CHECK(refused([](Scenario& s, SimulationOptions&) {
           s.profile.inside.send_work.points = {{0, -1}};
         }) == "InvalidArgument: profile: inside, send_work, point 1: seconds that are negative or not finite");
@@ -373,9 +374,9 @@ TEST_CASE("simulator: parts that do not fit together are refused and named") {
           s.profile.between.receive_work.points = {{0, nan}};
         }) == "InvalidArgument: profile: between, receive_work, point 1: seconds that are negative or not finite");
   CHECK(refused([&](Scenario& s, SimulationOptions&) { s.profile.inside.announced_bytes = nan; }) ==
-        "InvalidArgument: profile: inside: announced_bytes that are negative or not finite");
+        "InvalidArgument: profile: inside: announced_bytes nan, expected a finite number of at least 0");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.profile.task_s = -1e-6; }) ==
-        "InvalidArgument: profile: a cost of tasks that is negative or not finite");
+        "InvalidArgument: profile: task_seconds -1e-06, expected a finite number of at least 0");
   CHECK(refused([&](Scenario& s, SimulationOptions&) {
           s.profile.inside.incast.points = {{2, nan}};
         }) == "InvalidArgument: profile: inside, incast, point 1: a slowdown below 1, or not finite");
@@ -383,7 +384,7 @@ TEST_CASE("simulator: parts that do not fit together are refused and named") {
           s.profile.between.outcast.points = {{4, 2}, {3, 3}};
         }) == "InvalidArgument: profile: between, outcast, point 2: peers that are not above those before");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.training.gradients[2].ready_s = 1; }) ==
-        "InvalidArgument: model: gradient layer2: ready or needed outside of its pass");
+        "InvalidArgument: model: gradient layer2: ready_seconds 1, expected 0 to backward_seconds");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.decisions[1].codec.name = "zip"; }) ==
         "InvalidArgument: gradient layer1: no codec zip");
   const std::string one_hop = refused([](Scenario& s, SimulationOptions&) {

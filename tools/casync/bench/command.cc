@@ -32,11 +32,11 @@ struct SizeFlags {
 
 std::shared_ptr<SizeFlags> add_sizes(CLI::App* command, const char* first, const char* last) {
   auto flags = std::make_shared<SizeFlags>(SizeFlags{first, last});
-  command->add_option("-b,--min-bytes", flags->first, "The smallest size: 4096, 64K, 1M")->capture_default_str();
-  command->add_option("-e,--max-bytes", flags->last, "The largest size")->capture_default_str();
-  command->add_option("-f,--factor", flags->factor, "From one size to the next")->capture_default_str();
-  CLI::Option* json = command->add_flag("--json", flags->json, "One JSON object at the end");
-  command->add_flag("--csv", flags->csv, "Comma-separated values")->excludes(json);
+  command->add_option("-b,--min-bytes", flags->first, "Smallest size, as in 4096, 64K or 1M")->capture_default_str();
+  command->add_option("-e,--max-bytes", flags->last, "Largest size")->capture_default_str();
+  command->add_option("-f,--factor", flags->factor, "Ratio of a size to the previous one")->capture_default_str();
+  CLI::Option* json = command->add_flag("--json", flags->json, "Print one JSON object at the end");
+  command->add_flag("--csv", flags->csv, "Print comma-separated values")->excludes(json);
   return flags;
 }
 
@@ -95,22 +95,25 @@ int all_reduce(AllReduceFlags& flags, const SizeFlags& sizes, const std::vector<
 
 void add_all_reduce(CLI::App* bench, Invocation& invocation) {
   auto flags = std::make_shared<AllReduceFlags>();
-  CLI::App* command = bench->add_subcommand("all_reduce", "Averages float32 gradients of growing size and checks them");
+  CLI::App* command =
+      bench->add_subcommand("all_reduce", "Average float32 gradients of growing size, and check the results");
   const auto sizes = add_sizes(command, "64K", "16M");
   AllReduceOptions& options = flags->options;
-  command->add_option("-n,--iterations", options.iterations, "Measured iterations per size")
+  command->add_option("-n,--iterations", options.iterations, "Measured iterations for each size")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   command->add_option("-w,--warm-up", options.warm_up, "Unmeasured iterations at the start")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  command->add_option("-r,--ranks", flags->ranks, "Local ranks to start when no launcher did")
+  command->add_option("-r,--ranks", flags->ranks, "Local ranks to start, if no launcher has started this one")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  CLI::Option* codec =
-      command->add_option("--codec", flags->codec, "As in int4 or int4:block=64,feedback=0")->capture_default_str();
+  CLI::Option* codec = command->add_option("--codec", flags->codec, "Codec, as in int4 or int4:block=64,feedback=0")
+                           ->capture_default_str();
   CLI::Option* strategy = command->add_option("--strategy", flags->strategy, strategy_names() + " (default: ps)");
-  command->add_option("--plan", options.plan_file, "A plan file instead; the gradients are called bench.BYTES")
+  command
+      ->add_option("--plan", options.plan_file,
+                   "Plan file, instead of codec and strategy; the gradients are called bench.BYTES")
       ->excludes(codec)
       ->excludes(strategy);
   command->add_option("--transport", options.transport,
@@ -118,9 +121,12 @@ void add_all_reduce(CLI::App* bench, Invocation& invocation) {
   command->add_option("-c,--check", flags->check, "0 leaves out the check of the results")
       ->check(CLI::Range(0, 1))
       ->capture_default_str();
-  command->add_option("--timeout", options.timeout_s, "Seconds of every wait (default: CASYNC_TIMEOUT_SEC, else 300)")
+  command
+      ->add_option("--timeout", options.timeout_s,
+                   "Limit of each wait, in seconds (default: CASYNC_TIMEOUT_SEC, else 300)")
       ->check(CLI::Range(0.001, 1e6));
-  command->footer("Under a launcher, as in `casync run -n 4 -- casync bench all_reduce`, rank 0 prints.");
+  command->footer(
+      "Under a launcher, as in `casync run -n 4 -- casync bench all_reduce`, rank 0 prints the figures of its ranks.");
   command->callback([=, &invocation] { invocation.exit_code = all_reduce(*flags, *sizes, invocation.arguments); });
 }
 
@@ -150,29 +156,30 @@ int codec(CodecFlags& flags) {
 void add_codec_bench(CLI::App* bench, Invocation& invocation) {
   auto flags = std::make_shared<CodecFlags>();
   CLI::App* command =
-      bench->add_subcommand("codec", "Encode, decode and merge on one core, beside the speed of a copy");
-  command->add_option("codecs", flags->codecs, "As in int4 or int4:block=64 (default: all)");
+      bench->add_subcommand("codec", "Measure encode, decode and merge on one core, and compare them with a copy");
+  command->add_option("codecs", flags->codecs, "Codecs, as in int4 or int4:block=64 (default: all)");
   command->add_option("--partition", flags->partition, "Bytes of float32 in each partition")->capture_default_str();
   command->add_option("--total", flags->total, "Bytes of float32 in all partitions")->capture_default_str();
-  command->add_option("--merged", flags->options.merged, "Codes in a merge")
+  command->add_option("--merged", flags->options.merged, "Number of codes in a merge")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  command->add_option("--seconds", flags->options.seconds, "For each measurement")
+  command->add_option("--seconds", flags->options.seconds, "Seconds of each measurement")
       ->check(CLI::Range(0.001, 60.0))
       ->capture_default_str();
-  CLI::Option* json = command->add_flag("--json", flags->json, "One JSON object at the end");
-  command->add_flag("--csv", flags->csv, "Comma-separated values")->excludes(json);
+  CLI::Option* json = command->add_flag("--json", flags->json, "Print one JSON object at the end");
+  command->add_flag("--csv", flags->csv, "Print comma-separated values")->excludes(json);
   command->callback([=, &invocation] { invocation.exit_code = codec(*flags); });
 }
 
 void add_transport(CLI::App* bench, Invocation& invocation) {
   auto options = std::make_shared<TransportBenchOptions>();
   auto no_checksum = std::make_shared<bool>(false);
-  CLI::App* command = bench->add_subcommand("transport", "Latency and bandwidth between two processes on this machine");
+  CLI::App* command =
+      bench->add_subcommand("transport", "Measure latency and bandwidth between two processes on this machine");
   const auto sizes = add_sizes(command, "1K", "64M");
   command->add_option("--transport", options->transport, runtime::transport_names())->capture_default_str();
   command->add_option("--interface", options->interface_name, "Network interface, such as eth0");
-  command->add_option("--seconds", options->seconds_per_size, "For each size and measurement")
+  command->add_option("--seconds", options->seconds_per_size, "Seconds of each measurement of a size")
       ->check(CLI::Range(0.001, 60.0))
       ->capture_default_str();
   command->add_flag("--no-checksum", *no_checksum, "Leave out the checksum of each payload");
@@ -215,35 +222,38 @@ int step(StepFlags& flags, const std::vector<std::string>& arguments) {
 void add_step(CLI::App* bench, Invocation& invocation) {
   auto flags = std::make_shared<StepFlags>();
   CLI::App* command =
-      bench->add_subcommand("step", "Steps of a described training, as on a device that leaves the processors alone");
+      bench->add_subcommand("step", "Run the steps of a described training; ranks wait instead of computing");
   StepBenchOptions& options = flags->options;
-  command->add_option("--model", options.model, "Gradients and when they are ready and needed (examples/models)")
+  command
+      ->add_option("--model", options.model,
+                   "Gradients, and when they are ready and needed (CASYNC_RECORD, examples/models)")
       ->required();
-  command->add_option("--plan", options.plans, "A plan file, one row each (default: nothing is encoded)");
-  command->add_option("--profile", options.profile, "Also print the prediction from this profile");
-  command->add_option("--seconds", options.seconds, "Measured for each plan")
+  command->add_option("--plan", options.plans, "Plan files, one row each (default: nothing is compressed)");
+  command->add_option("--profile", options.profile, "Profile to predict each row from");
+  command->add_option("--seconds", options.seconds, "Seconds of measurement for each plan")
       ->check(CLI::Range(0.001, 3600.0))
       ->capture_default_str();
   command->add_option("-w,--warm-up", options.warm_up, "Unmeasured steps at the start")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  command->add_option("-r,--ranks", flags->ranks, "Local ranks to start when no launcher did")
+  command->add_option("-r,--ranks", flags->ranks, "Local ranks to start, if no launcher has started this one")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command->add_option("--transport", options.transport,
                       runtime::transport_names() + " (default: CASYNC_TRANSPORT, else ucx)");
-  command->add_option("--timeout", options.timeout_s, "Seconds of every wait (default: CASYNC_TIMEOUT_SEC, else 300)")
+  command
+      ->add_option("--timeout", options.timeout_s,
+                   "Limit of each wait, in seconds (default: CASYNC_TIMEOUT_SEC, else 300)")
       ->check(CLI::Range(0.001, 1e6));
-  CLI::Option* json = command->add_flag("--json", flags->json, "One JSON object at the end");
-  command->add_flag("--csv", flags->csv, "Comma-separated values")->excludes(json);
+  CLI::Option* json = command->add_flag("--json", flags->json, "Print one JSON object at the end");
+  command->add_flag("--csv", flags->csv, "Print comma-separated values")->excludes(json);
   command->callback([=, &invocation] { invocation.exit_code = step(*flags, invocation.arguments); });
 }
 
 }  // namespace
 
 void add_bench(CLI::App& app, Invocation& invocation) {
-  CLI::App* command =
-      app.add_subcommand("bench", "Measure all-reduce, steps, codecs and the transport on this machine");
+  CLI::App* command = app.add_subcommand("bench", "Measure all-reduce, steps, codecs and transports on this machine");
   command->require_subcommand(1);
   add_all_reduce(command, invocation);
   add_step(command, invocation);

@@ -152,29 +152,32 @@ void add_codec(CLI::App& app, Invocation& invocation) {
   auto json = std::make_shared<bool>(false);
   auto name = std::make_shared<std::string>();
   auto settings = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand("codec", "The codecs known here, and what each declares about itself");
+  CLI::App* command = app.add_subcommand("codec", "List codecs, describe one, or check your own");
   command->require_subcommand(1);
-  CLI::App* all = command->add_subcommand("list", "One line per codec");
-  all->add_flag("--json", *json, "All declarations as a JSON array");
+  CLI::App* all = command->add_subcommand("list", "List all codecs, one a line");
+  all->add_flag("--json", *json, "Print all declarations as a JSON array");
   all->callback([=, &invocation] { invocation.exit_code = list(*json); });
-  CLI::App* one = command->add_subcommand("info", "The declarations of one codec, with its parameters filled in");
-  one->add_option("name", *name, "The codec's name, or a program's file (mine.cll)")->required();
+  CLI::App* one =
+      command->add_subcommand("info", "Print the declarations of one codec, for given values of its parameters");
+  one->add_option("name", *name, "Name of a codec, or a program's file (mine.cll)")->required();
   one->add_option("setting", *settings, "PARAMETER=VALUE; the others take their defaults");
-  one->add_flag("--json", *json, "As a JSON object");
+  one->add_flag("--json", *json, "Print a JSON object");
   one->callback([=, &invocation] { invocation.exit_code = show(*name, *settings, *json); });
   auto wanted = std::make_shared<CodecCheck>();
   wanted->seconds = 0.2;
-  CLI::App* tried = command->add_subcommand("check", "Compile a codec's file, try what it has to keep, measure it");
-  tried->add_option("file", wanted->file, "The program (docs/language.md)")->required();
+  CLI::App* tried = command->add_subcommand("check", "Compile a codec's file, test its properties and measure it");
+  tried->add_option("file", wanted->file, "File of the program (docs/language.md)")->required();
   tried->add_option("--param", *settings, "PARAMETER=VALUE; the others take their defaults");
-  tried->add_option("--seconds", wanted->seconds, "Spent on each measurement of speed; 0 leaves it out")
+  tried->add_option("--seconds", wanted->seconds, "Seconds of each measurement of speed; 0 leaves all of them out")
       ->check(CLI::Range(0.0, 60.0))
       ->capture_default_str();
   auto device = std::make_shared<std::string>("auto");
-  tried->add_option("--device", *device, "Device: cpu, cuda, all, or auto: a GPU, too, if this machine has one")
+  tried
+      ->add_option("--device", *device,
+                   "Test on cpu, cuda or all; auto: on the CPU, and on a GPU if this machine has one")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "all"}))
       ->capture_default_str();
-  tried->add_flag("--json", wanted->as_json, "As a JSON object");
+  tried->add_flag("--json", wanted->as_json, "Print a JSON object");
   tried->callback([=, &invocation] {
     wanted->device = device_from(*device);
     invocation.exit_code = check(*wanted, *settings);

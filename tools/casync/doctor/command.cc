@@ -38,9 +38,9 @@ int examine(bool as_json) {
 
 void add_doctor(CLI::App& app, Invocation& invocation) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("doctor", "Versions, transports, limits: what to paste into a bug report");
-  command->add_flag("--json", *json, "All findings as a JSON object");
-  command->footer("Exit code 1 when something that CaSync needs is broken. Nothing on the machine is changed.");
+  CLI::App* command = app.add_subcommand("doctor", "Print versions, transports and limits, for a bug report");
+  command->add_flag("--json", *json, "Print all findings as a JSON object");
+  command->footer("The exit code is 1 if something that CaSync needs is broken. Nothing on the machine is changed.");
   command->callback([=, &invocation] { invocation.exit_code = examine(*json); });
 }
 

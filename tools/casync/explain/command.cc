@@ -315,25 +315,29 @@ int run(const ExplainOptions& options) {
 
 void add_explain(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<ExplainOptions>();
-  CLI::App* command = app.add_subcommand("explain", "Why a gradient is decided so, and where compression pays");
+  CLI::App* command = app.add_subcommand("explain", "Give the reasons for a decision, and say where compression pays");
   CLI::Option* gradient =
-      command->add_option("gradient", options->gradient, "Its alternatives (default: from where on compression pays)");
+      command->add_option("gradient", options->gradient,
+                          "Compare the alternatives for this gradient (default: say where compression pays)");
   command->add_option("--plan", options->plan,
-                      "The plan (default: for a gradient one that encodes nothing, for the step the planner's)");
+                      "Plan file (default: for a gradient, no compression; for the step, the planner's)");
   add_plan_inputs(*command, options->inputs);
-  CLI::Option* whole = command->add_flag("--whole-step", options->whole_step,
-                                         "A step by its terms with and without compression, beside a closed form");
+  CLI::Option* whole =
+      command->add_flag("--whole-step", options->whole_step,
+                        "Compare the terms of a step, with and without compression, with a closed form");
   whole->excludes(gradient);
-  CLI::Option* rules =
-      command->add_option("--rules", options->inputs.rules,
-                          "Only what this plan allows, as casync plan --plan: what it fixes, its max_error and allow");
-  command->add_option("--svg", options->svg, "Without a gradient: also a picture")->excludes(whole);
-  command->add_option("--codec", options->codec, "With --whole-step: everything but small vectors in this codec")
+  CLI::Option* rules = command->add_option(
+      "--rules", options->inputs.rules,
+      "Keep all that this plan fixes, and its limits max_error and allow, as casync plan --plan does");
+  command->add_option("--svg", options->svg, "Without a gradient: also write a picture of where compression pays")
+      ->excludes(whole);
+  command
+      ->add_option("--codec", options->codec, "With --whole-step: encode everything but small vectors with this codec")
       ->needs(whole)
       ->excludes(rules)
       ->excludes("--codecs")
       ->excludes("--max-error");
-  command->add_flag("--json", options->json, "As a JSON object");
+  command->add_flag("--json", options->json, "Print a JSON object");
   command->callback([=, &invocation] { invocation.exit_code = run(*options); });
 }
 

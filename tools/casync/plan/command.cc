@@ -271,27 +271,31 @@ void add_plan(CLI::App& app, Invocation& invocation) {
   command
       ->add_option(
           "--from-run", options->inputs.run,
-          "The folder that was CASYNC_TRACE and CASYNC_RECORD of a run: its model and ranks, and --profile as it "
-          "was there")
+          "Plan for the run with this folder (CASYNC_TRACE and CASYNC_RECORD): its model, its ranks, and --profile "
+          "corrected by its times")
       ->excludes("--model")
       ->excludes("--ranks")
       ->excludes("--nodes");
-  command->add_option("--plan", options->inputs.rules,
-                      "Stay within this plan: what it fixes, its max_error and allow; the options hold for the rest");
-  command->add_option("--warm-up", options->inputs.warm_up_steps, "Compress from this step on")
+  command->add_option(
+      "--plan", options->inputs.rules,
+      "Keep all that this plan fixes, and its limits max_error and allow; the options hold for the rest");
+  command->add_option("--warm-up", options->inputs.warm_up_steps, "First step that is compressed")
       ->check(CLI::Range(0, 1000000000));
   command
       ->add_option(
           "--method", options->method,
-          "Write the plan of a published method instead: mg_wfbp, best_groups or bytescheduler, over the better "
-          "of ps and ring or, as mg_wfbp,ring, over one")
+          "Write the plan of a published method instead: mg_wfbp, best_groups or bytescheduler, with the better of ps "
+          "and ring, or with one of them, as in mg_wfbp,ring")
       ->excludes("--plan")
       ->excludes("--codecs")
       ->excludes("--max-error")
       ->excludes("--allow-modes");
-  command->add_option("--check", options->check, "Only check this plan; with --model, against its gradients");
-  command->add_flag("--entries", options->entries, "An entry for each gradient, with its reason, instead of rules");
-  command->add_flag("--json", options->json, "The result, and the plans that it was compared with, as a JSON object");
+  command->add_option("--check", options->check,
+                      "Check this plan, with --model also against its gradients, and plan nothing");
+  command->add_flag("--entries", options->entries,
+                    "Write an entry with its reason for each gradient, instead of rules");
+  command->add_flag("--json", options->json,
+                    "Print the result, and the plans that it was compared with, as a JSON object");
   command->callback([=, &invocation] { invocation.exit_code = run(*options); });
 }
 

@@ -107,49 +107,53 @@ std::string missing_options(const PlanInputs& inputs) {
 }
 
 void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
-  command.add_option("--profile", inputs.profile, "Costs of machines and links (casync profile, examples/profiles)");
-  command.add_option("--model", inputs.model, "Gradients and when they are ready and needed (examples/models)");
+  command.add_option("--profile", inputs.profile,
+                     "Costs of the cluster's machines and links (casync profile, examples/profiles)");
+  command.add_option("--model", inputs.model,
+                     "Gradients, and when they are ready and needed (CASYNC_RECORD, examples/models)");
   command.add_option("-n,--ranks", inputs.ranks, "Number of ranks")->check(CLI::Range(1, kMostRanks));
-  command.add_option("--nodes", inputs.nodes, "Number of machines that they share (default: each rank has its own)")
+  command.add_option("--nodes", inputs.nodes, "Number of machines (default: one for each rank)")
       ->check(CLI::Range(1, kMostRanks));
-  CLI::Option* codecs = add_codecs_option(command, inputs.codecs, "Codecs that may be used, as int8,int4:block=64");
+  CLI::Option* codecs =
+      add_codecs_option(command, inputs.codecs, "Codecs that a plan may use, as in int8,int4:block=64");
   command
-      .add_option(
-          "--max-error", inputs.max_error,
-          "Instead of the trained codecs or --codecs: allow every codec whose relative squared error is at most "
-          "this; measured on --gradients if given, else on typical values (with --goal step: 0.03)")
+      .add_option("--max-error", inputs.max_error,
+                  "Allow every codec with at most this relative squared error, instead of the trained codecs; it is "
+                  "measured on --gradients if given, else on typical values (default with --goal step: 0.03)")
       ->check(CLI::Range(0.0, 1.0))
       ->excludes(codecs);
   command
       .add_option_function<std::string>(
           "--goal", [&inputs](const std::string& goal) { inputs.goal_is_loss = goal == "loss"; },
-          "loss: the least time to the same loss, by trainings that measured what codecs cost; step: the least time of "
-          "a "
-          "step")
+          "loss: the least time to the same loss, by the project's trainings with each codec; step: the least "
+          "time of a step")
       ->check(CLI::IsMember({"loss", "step"}))
       ->default_str("loss");
   command
-      .add_option("--most-steps", inputs.most_steps,
-                  "With --goal loss, without --codecs and --max-error: only codecs that need at most so many times the "
-                  "steps")
+      .add_option(
+          "--most-steps", inputs.most_steps,
+          "With --goal loss: only codecs that need at most this many times the steps to the same loss; not with "
+          "--codecs or --max-error")
       ->check(CLI::Range(1.0, 1000.0))
       ->capture_default_str();
   command.add_option("--gradients", inputs.gradients,
-                     "Recorded gradients (CASYNC_RECORD, safetensors): what codecs lose is measured on these");
+                     "Recorded gradients (CASYNC_RECORD, safetensors), on which the codecs' errors are measured");
   CLI::Option* local = command
                            .add_option("--local-sgd", inputs.mode.every,
-                                       "Exchange parameters' differences once in so many steps instead of gradients")
+                                       "Exchange differences of parameters every so many steps, instead of gradients")
                            ->check(CLI::Range(1u, kMostSteps));
-  command.add_option("--from-step", inputs.mode.from_step, "Exchange gradients in all steps ahead of this one")
+  command.add_option("--from-step", inputs.mode.from_step, "First step of local SGD; earlier steps exchange gradients")
       ->check(CLI::Range(0u, kMostSteps))
       ->needs(local);
-  CLI::Option* late = command.add_option("--staleness", inputs.mode.staleness, "Apply results so many steps later")
-                          ->check(CLI::Range(0u, kMostStaleness))
-                          ->excludes(local);
+  CLI::Option* late =
+      command.add_option("--staleness", inputs.mode.staleness, "Apply the result of a step this many steps later")
+          ->check(CLI::Range(0u, kMostStaleness))
+          ->excludes(local);
   command
-      .add_flag("--allow-modes", inputs.allow_modes,
-                "Let steps exchange seldom or late (local_sgd, staleness) where the same loss then takes less time, by "
-                "trainings; gossip and asynchronous are never chosen, as no training has measured them")
+      .add_flag(
+          "--allow-modes", inputs.allow_modes,
+          "Also choose local_sgd or staleness, if by the trainings the same loss then takes less time; gossip and "
+          "asynchronous are never chosen, because no training has measured them")
       ->excludes(local)
       ->excludes(late);
 }

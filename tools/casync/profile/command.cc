@@ -245,23 +245,27 @@ Status profile(Options options, const runtime::Launch& launch) {
 
 void add_profile(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("profile", "Measure what links and codecs cost here, for plan and simulate");
+  CLI::App* command =
+      app.add_subcommand("profile", "Measure the costs of links and codecs here, for plan and simulate");
   command->footer(
       "Under a launcher, as in `casync run -n 2 -- casync profile`, links are those between its ranks; rank 0 prints.");
   command->add_option("-o,--output", options->output, "Write the profile there (default: stdout)");
-  add_codecs_option(*command, options->profile.codecs, "Codecs, as int8,int4:block=64 (default: the common ones)");
-  command->add_option("--between", options->profile.between, "Transport that stands for the link between nodes")
+  add_codecs_option(*command, options->profile.codecs,
+                    "Codecs to measure, as in int8,int4:block=64 (default: the common ones)");
+  command->add_option("--between", options->profile.between, "Transport that is measured as the link between nodes")
       ->capture_default_str();
-  command->add_option("--inside", options->profile.inside, "Transport that stands for the link inside a node")
+  command->add_option("--inside", options->profile.inside, "Transport that is measured as the link inside a node")
       ->capture_default_str();
   command->add_option("--device", options->profile.device,
-                      "Measure codecs on this GPU: cuda, cuda:1 (default: this processor)");
-  command->add_option("--largest", options->profile.largest, "Elements of the largest partition that is measured")
+                      "Measure codecs on this GPU: cuda or cuda:1 (default: on the CPU)");
+  command
+      ->add_option("--largest", options->profile.largest,
+                   "Number of elements of the largest partition that is measured")
       ->capture_default_str()
       ->check(CLI::Range(1024, 1 << 28));
-  command->add_option("--name", options->name, "The profile's name");
-  command->add_flag("--quick", options->profile.quick, "Fewer sizes, less time on each");
-  command->add_flag("--json", options->json, "With all measured points, as a JSON object");
+  command->add_option("--name", options->name, "Name of the profile");
+  command->add_flag("--quick", options->profile.quick, "Measure fewer sizes, for a shorter time each");
+  command->add_flag("--json", options->json, "Print the profile with all measured points as a JSON object");
   command->callback([=, &invocation] {
     const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
     const Status status = launch ? profile(*options, *launch) : launch.status();

@@ -152,15 +152,16 @@ int run(const ReportOptions& options) {
 void add_report(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* command =
-      app.add_subcommand("report", "One self-contained page: timeline of all ranks, table of gradients");
-  command->add_option("directory", options->directory, "The folder given as CASYNC_TRACE")->required();
-  command->add_option("-o,--output", options->page, "The page to write (default: DIRECTORY/report.html)");
+      app.add_subcommand("report", "Write a page about a traced run: timeline of all ranks, table of gradients");
+  command->add_option("directory", options->directory, "Folder of the traces (CASYNC_TRACE)")->required();
+  command->add_option("-o,--output", options->page, "Write the page there (default: DIRECTORY/report.html)");
   command->add_option("--steps", options->steps,
                       "FIRST..LAST: the steps of the timeline (default: as many as fit, from the middle)");
   command->add_option("--trace", options->trace, "Write all ranks' events as one Chrome trace for Perfetto");
-  command->add_option("--profile", options->profile,
-                      "Compare with the prediction from this profile; DIRECTORY is CASYNC_RECORD, too");
-  command->add_option("--beside", options->beside, "The traces of another run, to compare this one with");
+  command->add_option(
+      "--profile", options->profile,
+      "Compare with the prediction from this profile; DIRECTORY must also have the record (CASYNC_RECORD)");
+  command->add_option("--beside", options->beside, "Compare with another run, whose traces are in this folder");
   command->add_flag("--json", options->json, "Print the merged numbers; no page unless -o is given");
   command->callback([=, &invocation] { invocation.exit_code = run(*options); });
 }

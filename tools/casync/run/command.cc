@@ -43,20 +43,22 @@ void add_run(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<JobOptions>();
   auto json = std::make_shared<bool>(false);
   auto plain = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("run", "Start local ranks of a program and stop all when one dies");
+  CLI::App* command = app.add_subcommand("run", "Start local ranks of a program, and stop all of them when one fails");
   command->add_option("-n,--ranks", options->ranks, "Number of ranks")->required()->check(CLI::Range(1, 1024));
   command->add_option("--rendezvous", options->rendezvous,
-                      "host:port or file:DIRECTORY where ranks meet (default: a private directory)");
-  command->add_option("--token", options->token, "The job token (default: CASYNC_TOKEN, else 32 random bytes)");
+                      "Meeting point of the ranks: host:port or file:DIRECTORY (default: a private directory)");
+  command->add_option("--token", options->token, "Token of the job (default: CASYNC_TOKEN, else 32 random bytes)");
   command->add_flag("--torch", options->torch,
                     "Also set MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK and OMP_NUM_THREADS for torch");
   command->add_option("--grace", options->grace_s, "Seconds from a rank's failure until the others get SIGTERM")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  command->add_flag("--no-prefix", *plain, "Pass lines on without \"[rank] \" before them");
+  command->add_flag("--no-prefix", *plain, "Print the ranks' lines without the prefix \"[rank] \"");
   command->add_flag("--json", *json, "Print how each rank ended as JSON; the ranks' own output goes to stderr");
   command->prefix_command();  // `casync run -n 2 program --its-option` works without the --, too
-  command->footer("The exit code is that of the rank that failed first (128 + signal when a signal ended it).");
+  command->footer(
+      "The program follows --, as in: casync run -n 4 -- python3 train.py\n"
+      "The exit code is that of the rank that failed first, or 128 + signal if a signal ended that rank.");
   command->callback([=, &invocation] {
     options->program = invocation.separated ? invocation.program : command->remaining();
     if (invocation.separated && !command->remaining().empty()) {

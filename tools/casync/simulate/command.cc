@@ -83,27 +83,34 @@ int run(const SimulateOptions& options) {
 void add_simulate(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "Predict a step's time, and its parts, on any cluster");
-  command->add_option("--profile", options->profile, "Costs of its machines and links (examples/profiles)")->required();
-  command->add_option("--model", options->model, "Gradients and when they are ready and needed (examples/models)")
+  command
+      ->add_option("--profile", options->profile,
+                   "Costs of the cluster's machines and links (casync profile, examples/profiles)")
       ->required();
-  command->add_option("--plan", options->plan, "The plan of its gradients (default: nothing is encoded)");
+  command
+      ->add_option("--model", options->model,
+                   "Gradients, and when they are ready and needed (CASYNC_RECORD, examples/models)")
+      ->required();
+  command->add_option("--plan", options->plan, "Plan file (default: nothing is compressed)");
   command->add_option("-n,--ranks", options->ranks, "Number of ranks")->required()->check(CLI::Range(1, kMostRanks));
-  command->add_option("--nodes", options->nodes, "Number of machines that they share (default: each rank has its own)")
+  command->add_option("--nodes", options->nodes, "Number of machines (default: one for each rank)")
       ->check(CLI::Range(1, kMostRanks));
-  command->add_option("--steps", options->simulation.steps, "Mean over so many steps")
+  command->add_option("--steps", options->simulation.steps, "Number of steps, of which the prediction is the mean")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  command->add_option("--slow", options->slow, "RANK=FACTOR: this rank takes so many times as long; repeatable");
+  command->add_option("--slow", options->slow,
+                      "RANK=FACTOR: the training of this rank takes FACTOR times as long; repeatable");
   command
       ->add_option("--jitter", options->simulation.jitter,
-                   "Each rank's training takes up to this part longer, drawn for each step")
+                   "Each rank's training takes up to this share longer, drawn for each step")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
   command->add_option("--seed", options->simulation.seed, "Seed of the jitter")->capture_default_str();
-  command->add_option("--trace", options->trace, "Write all ranks' virtual time as one Chrome trace for Perfetto");
+  command->add_option("--trace", options->trace,
+                      "Write the simulated tasks of all ranks as one Chrome trace for Perfetto");
   command->add_flag("--one-rank", options->one_rank,
-                    "Approximate: simulate one rank only, if all of them are more than 4 million tasks");
-  command->add_flag("--json", options->json, "The prediction as a JSON object, with every gradient");
+                    "Simulate one rank only, an approximation, if a step has more than 4 million tasks on all ranks");
+  command->add_flag("--json", options->json, "Print the prediction with every gradient as a JSON object");
   command->callback([=, &invocation] {
     if (options->nodes == 0) options->nodes = options->ranks;
     invocation.exit_code = run(*options);

@@ -61,8 +61,8 @@ int run_tune(const TuneOptions& options) {
 
 void add_tune(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<TuneOptions>();
-  CLI::App* command = app.add_subcommand(
-      "tune", "Record, profile, plan and measure a training: time per step without and with the plan");
+  CLI::App* command =
+      app.add_subcommand("tune", "Record, profile, plan and measure a training, and keep the best plan");
   command->add_option("-n,--ranks", options->ranks, "Local ranks to start (default: those of the launcher)")
       ->check(CLI::Range(2, 1024));
   command->add_option("--steps", options->steps, "Steps of each measured training")
@@ -72,23 +72,24 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       ->default_str("[" + joined(options->codecs) + "]");
   command
       ->add_option("--goal", options->goal,
-                   "loss: the least time to the same loss, by trainings that measured what "
-                   "codecs cost; step: the least time of a step")
+                   "loss: the least time to the same loss, by the project's trainings with each codec; step: the least "
+                   "time of a step")
       ->check(CLI::IsMember({"loss", "step"}))
       ->capture_default_str();
-  command->add_option("--timeout", options->phase_s, "Seconds that one phase may take")
+  command->add_option("--timeout", options->phase_s, "Limit of each phase, in seconds")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
-  command->add_option("--profile", options->profile, "Use this profile (default: measured between the ranks)");
+  command->add_option("--profile", options->profile, "Use this profile (default: measure one between the ranks)");
   command->add_option("--device", options->device,
-                      "The GPU of the gradients: measure codecs there (default: the processor)");
+                      "Measure codecs on the GPU of the gradients: cuda or cuda:1 (default: on the CPU)");
   command->add_option("-o,--output", options->directory, "Folder for the plan, the report and all measurements")
       ->capture_default_str();
-  command->add_flag("--fresh", options->fresh, "Measure again what an earlier, interrupted call left in the folder");
+  command->add_flag("--fresh", options->fresh, "Measure everything, also the phases that an earlier call completed");
   command->add_flag("--json", options->json, "Print the result as a JSON object");
   command->footer(
-      "The program runs once per measurement and ends after --steps steps; it must not name a codec or plan itself.\n"
-      "On several machines: torchrun ... -m casync tune -- python3 train.py, or mpirun, or srun.");
+      "The program follows --, as in: casync tune -n 2 -- python3 train.py\n"
+      "On several machines: torchrun ... -m casync tune -- python3 train.py, or mpirun, or srun.\n"
+      "The program runs once for each measurement, ends after --steps steps, and must not name a codec or a plan.");
   command->callback([=, &invocation] {
     options->program = invocation.program;
     invocation.exit_code = run_tune(*options);

@@ -134,7 +134,9 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         )
 
     def push(self, key: Any, value: Any, priority: int = 0) -> NoReturn:
-        raise errors.Unavailable(f"gradient {self._name(key)} is sparse, or somebody called push(): use dense gradients")
+        raise errors.Unavailable(
+            f"gradient {self._name(key)} is sparse, or push() was called: use dense gradients and pushpull()"
+        )
 
     pull = row_sparse_pull = init = push
 

@@ -25,7 +25,9 @@ def names_of(variables: Iterable[Any]) -> list[str]:
     for position, variable in enumerate(variables):
         name = _name_of(variable, position)
         if id(variable) in known:
-            raise errors.InvalidArgument(f"variable {name} is there twice, so its gradient would be submitted twice in a step")
+            raise errors.InvalidArgument(
+                f"variable {name} is there twice, so its gradient would be submitted twice in a step: give it once"
+            )
         known.add(id(variable))
         seen[name] += 1
         names.append(name if seen[name] == 1 else f"{name}#{seen[name]}")

@@ -67,9 +67,11 @@ def DistributedOptimizer(  # noqa: N802: known by this name
 
     A saved model holds the optimizer's own class, so that it loads anywhere: wrap it again then."""
     if not isinstance(optimizer, keras.optimizers.Optimizer):
-        raise errors.InvalidArgument(f"{type(optimizer).__name__} is no keras.optimizers.Optimizer")
+        raise errors.InvalidArgument(f"{type(optimizer).__name__} is no keras.optimizers.Optimizer of Keras 3: give one")
     if isinstance(optimizer, _Distributed):
-        raise errors.InvalidArgument(f"{optimizer.name} is distributed already: its gradients would be reduced twice")
+        raise errors.InvalidArgument(
+            f"{optimizer.name} is distributed already, and its gradients would be reduced twice: wrap it once"
+        )
     inner = getattr(optimizer, "inner_optimizer", None)
     if isinstance(inner, _Distributed):
         raise errors.InvalidArgument(

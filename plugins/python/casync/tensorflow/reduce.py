@@ -36,7 +36,7 @@ def reduce_step(
 ) -> tuple[list[Any], Any, Any]:
     """As all_reduce(), with the name of the first gradient that was not finite."""
     if len(tensors) != len(names):
-        raise errors.InvalidArgument(f"{len(tensors)} tensors and {len(names)} names")
+        raise errors.InvalidArgument(f"{len(tensors)} tensors and {len(names)} names, expected a name for each tensor")
     session = current(session)
     step = Step()
     given = [i for i, tensor in enumerate(tensors) if tensor is not None]

@@ -57,7 +57,10 @@ def load_residuals(
         name: entry for name, entry in reader.read_metadata().state_dict_metadata.items() if name.startswith(f"{key}.")
     }
     if not stored:
-        raise errors.InvalidArgument(f"the checkpoint {checkpoint_id} has no residuals under {key!r}")
+        raise errors.InvalidArgument(
+            f"the checkpoint {checkpoint_id} has no residuals under {key!r}: leave load_residuals() out to begin "
+            "residuals anew"
+        )
 
     def read(entries: dict[str, Any]) -> dict[str, Any]:
         loaded = {name: _empty(entry) for name, entry in entries.items()}

@@ -82,7 +82,9 @@ class Copies:
     ) -> CollectiveWork:
         """For each input: its outputs get those of all ranks, by rank. One output is all of them, one after another."""
         if len(outputs) != len(inputs):
-            raise errors.InvalidArgument(f"{what}: {len(outputs)} outputs, and {len(inputs)} inputs")
+            raise errors.InvalidArgument(
+                f"{what}: {len(outputs)} outputs for {len(inputs)} inputs, expected one list of outputs for each input"
+            )
         parts, seen = [], {}
         named = f"{what} of {' and '.join(text(tensor) for tensor in inputs[:3])}"
         if len(inputs) > 3:

@@ -130,7 +130,7 @@ def _is_final(groups: Sequence[Any], reduced: torch.Tensor) -> bool:
 
 
 def _gradient_dtypes(group: Any) -> set[torch.dtype | None]:
-    """What FSDP casts the gradients of a group to; None: nothing."""
+    """The types to which FSDP casts the gradients of a group; None: it casts none."""
     if hasattr(group, "_orig_dtype"):  # torch older than 2.15
         return {group._orig_dtype}
     return {parameter.sharded_grad_dtype for parameter in group.fsdp_params}
@@ -163,7 +163,9 @@ class CompressedReduceScatter(ReduceScatter):
     ) -> None:
         name = self._name
         if name is None:
-            raise errors.InvalidArgument("set it with CompressedReduceScatter(state).install(model): it needs module names")
+            raise errors.InvalidArgument(
+                "a CompressedReduceScatter needs module names: set it with CompressedReduceScatter(state).install(model)"
+            )
         if not (op == dist.ReduceOp.SUM or op == dist.ReduceOp.AVG):
             raise errors.InvalidArgument(
                 f"module {name}: reduce-scatter with {op}, can be SUM or AVG: call "

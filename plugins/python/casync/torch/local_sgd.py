@@ -106,7 +106,10 @@ class LocalSgd:
         known = {name: own for (name, _), own in zip(self._parameters, self._common)}
         strangers = sorted(set(known) ^ set(common))
         if strangers:
-            raise errors.InvalidArgument(f"the state of local SGD is of other parameters: {strangers[0]} is in one only")
+            raise errors.InvalidArgument(
+                f"the state of local SGD is of other parameters: {strangers[0]} is in the state or in the model alone; "
+                "load the state of this model"
+            )
         with torch.no_grad():
             for name, own in known.items():
                 own.copy_(common[name])

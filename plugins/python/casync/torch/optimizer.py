@@ -51,7 +51,7 @@ def DistributedOptimizer(
     on the device of the parameters, which are all on one; the other arguments are those of casync.Session.
     """
     if "casync" in vars(optimizer):
-        raise errors.InvalidArgument("this optimizer is distributed already")
+        raise errors.InvalidArgument("this optimizer is distributed already: call DistributedOptimizer once")
     optimizer_checks.check_step(optimizer)
     if isinstance(optimizer, torch.optim.LBFGS):
         raise errors.InvalidArgument("LBFGS looks at each rank's own loss, and ranks would part: use another optimizer")

@@ -33,7 +33,7 @@ def check_names(optimizer: torch.optim.Optimizer, named: list[tuple[str, torch.n
     names = set()
     for name, _ in named:
         if name in names:
-            raise errors.InvalidArgument(f"two parameters are named {name}")
+            raise errors.InvalidArgument(f"two parameters are named {name}: give each a name of its own")
         names.add(name)
     known = {parameter for _, parameter in named}
     for at, group in enumerate(optimizer.param_groups):

@@ -131,7 +131,9 @@ class State:
         afterwards. Returns the StepResult: not finite, all ranks keep their parameters. InvalidArgument: the plan has
         neither of them, or no backward pass has run."""
         if self._synchronizer is None:
-            raise errors.InvalidArgument("no backward pass has run: the parameters are those of the start")
+            raise errors.InvalidArgument(
+                "no backward pass has run, so the parameters are those of the start: call consensus() after an update"
+            )
         self.stepped()
         if self._local is None:
             self._begin_local()

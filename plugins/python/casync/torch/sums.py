@@ -38,7 +38,7 @@ class Sum(Part):
 
 
 def reduced(name: str, tensor: torch.Tensor, op: Any, size: int) -> Sum:
-    """Of all ranks' `tensor`, in place."""
+    """The sum (or mean, by `op`) of all ranks' `tensor`, in place."""
     memory = words_of(tensor)
     buffer = torch.empty(size_of(tensor), dtype=torch.uint8) if memory is None else memory
 
@@ -58,8 +58,8 @@ def reduced(name: str, tensor: torch.Tensor, op: Any, size: int) -> Sum:
 def scattered(
     name: str, output: torch.Tensor, input: torch.Tensor, op: Any, place: tuple[int, int], asynchronous: bool
 ) -> Sum:
-    """Of all ranks' `input`, of which `output` gets the shard of this one: `place` is its rank, and their number. `input`
-    stays as it is; while this is under way, too, if it is `asynchronous`."""
+    """The sum (or mean, by `op`) of all ranks' `input`. `output` gets the shard of this rank; `place` is (rank, number of
+    ranks). `input` keeps its values; if the call is `asynchronous`, also while it is under way."""
     memory = None if asynchronous else words_of(input)
     buffer = torch.empty(size_of(input), dtype=torch.uint8) if memory is None else memory
     mine = shards.own_shard(buffer.view(input.dtype), *place)
