@@ -25,8 +25,8 @@ int shard_partitions(int partitions, int ranks);
 /// of its shard, and no second hop. A plan's strategy, servers and second hop do not apply to it.
 void scatter(int ranks, Decision& decision);
 
-/// The traits of a codec in the graph of a scattered gradient. A codec that has a result makes it of what codes tell, and
-/// no second hop tells the owner's own elements in them: each rank encodes its own.
+/// The traits of a codec in the graph of a scattered gradient. A codec that has a result makes it of what codes tell,
+/// and no second hop tells the owner's own elements in them: each rank encodes its own.
 CodecTraits scattered_traits(CodecTraits traits);
 
 /// Partition `index` of that many: each shard is divided as partition_slice() divides a gradient.
