@@ -2,6 +2,7 @@
 // Encodes a gradient for ten steps with error feedback and shows that what is not sent in one step is sent later.
 //   01_encode_decode [codec]       (int4 when none is named)
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <vector>

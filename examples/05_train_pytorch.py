@@ -39,7 +39,7 @@ def main():
     generator = torch.Generator().manual_seed(1)
     rank, size = dist.get_rank(), dist.get_world_size()
     for step in range(STEPS):
-        points, inside = (all_of_them[rank::size] for all_of_them in batch(generator))  # this rank's part
+        points, inside = (whole[rank::size] for whole in batch(generator))  # this rank's part
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(points), inside)
         loss.backward()

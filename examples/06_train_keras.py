@@ -34,7 +34,7 @@ def main():
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer=optimizer, loss=loss, metrics=["accuracy"])
 
-    points, inside = (all_of_them[rank::size] for all_of_them in points_in_the_plane(1, 2560))  # this rank's part
+    points, inside = (whole[rank::size] for whole in points_in_the_plane(1, 2560))  # this rank's part
     model.fit(
         points, inside, batch_size=BATCH // size, epochs=EPOCHS, shuffle=False, verbose=0,
         callbacks=[

@@ -48,14 +48,15 @@ def main():
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(inside, net(points)))
         # The average over all ranks, each gradient on its way as soon as it is there.
         tape = casync.tensorflow.DistributedGradientTape(tape)
-        for gradient, velocity, v in zip(tape.gradient(loss, net.trainable_variables), velocities, net.trainable_variables):
+        gradients = tape.gradient(loss, net.trainable_variables)
+        for gradient, velocity, variable in zip(gradients, velocities, net.trainable_variables):
             velocity.assign(0.9 * velocity + gradient)
-            v.assign_sub(0.1 * velocity)
+            variable.assign_sub(0.1 * velocity)
         return loss
 
     generator = tf.random.Generator.from_seed(1)
     for _ in range(STEPS):
-        step(*(all_of_them[rank::size] for all_of_them in batch(generator)))  # this rank's part
+        step(*(whole[rank::size] for whole in batch(generator)))  # this rank's part
 
     points, inside = batch(tf.random.Generator.from_seed(99), 2000)
     accuracy = float(tf.reduce_mean(tf.cast(tf.argmax(net(points), 1, tf.int32) == inside, tf.float32)))

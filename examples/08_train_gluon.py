@@ -36,7 +36,7 @@ def main():
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
     random = numpy.random.default_rng(1)
     for _ in range(STEPS):
-        points, inside = (all_of_them[store.rank :: store.num_workers] for all_of_them in batch(random))
+        points, inside = (whole[store.rank :: store.num_workers] for whole in batch(random))
         with autograd.record():
             loss = loss_of(net(points), inside)
         loss.backward()

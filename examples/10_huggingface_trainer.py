@@ -48,13 +48,14 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     size = int(os.environ.get("WORLD_SIZE", 1))
-    config = BertConfig(vocab_size=WORDS, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,
-                        max_position_embeddings=8, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    config = BertConfig(
+        vocab_size=WORDS, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=8, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
-            output_dir=folder, use_cpu=True, ddp_backend="gloo", max_steps=60, per_device_train_batch_size=BATCH // size,
-            learning_rate=3e-3, save_strategy="no", logging_strategy="no", report_to=[], disable_tqdm=True,
-            dataloader_pin_memory=False, ddp_find_unused_parameters=False)
+            output_dir=folder, use_cpu=True, ddp_backend="gloo", max_steps=60, learning_rate=3e-3,
+            per_device_train_batch_size=BATCH // size, save_strategy="no", logging_strategy="no", report_to=[],
+            disable_tqdm=True, dataloader_pin_memory=False, ddp_find_unused_parameters=False)
         trainer = Trainer(BertForSequenceClassification(config), arguments, train_dataset=sentences(4096, seed=1),
                           eval_dataset=sentences(2000, seed=2), compute_metrics=accuracy)
         trainer.add_callback(Synchronized(trainer, codec="int8"))  # this line, and the class above

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small classifier with FSDP2: shards stay inside a node, and CaSync averages them between two nodes in 8 bits.
+"""Trains a small classifier with FSDP2: shards stay inside a node, and CaSync averages them between nodes in 8 bits.
 
     casync run -n 4 --torch -- python examples/13_fsdp2.py
     torchrun --nnodes 2 --nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint HOST:PORT examples/13_fsdp2.py
@@ -47,7 +47,7 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     generator = torch.Generator().manual_seed(1)
     for step in range(STEPS):
-        points, inside = (all_of_them[rank::size] for all_of_them in batch(generator))  # this rank's part
+        points, inside = (whole[rank::size] for whole in batch(generator))  # this rank's part
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(points), inside).backward()
         if state.last_step.finite:  # the same answer on all nodes

@@ -38,7 +38,7 @@ def main():
     generator = torch.Generator().manual_seed(1)
     rank, size = optimizer.casync.rank, optimizer.casync.size
     for step in range(STEPS):
-        points, inside = (all_of_them[rank::size] for all_of_them in batch(generator))  # this rank's part
+        points, inside = (whole[rank::size] for whole in batch(generator))  # this rank's part
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(points), inside).backward()
         optimizer.step()  # a gradient that is not finite on some rank changes no rank's parameters

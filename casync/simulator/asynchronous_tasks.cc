@@ -37,7 +37,7 @@ Status check_asynchronous(const Scenario& scenario, const Decision& decision, co
   for (const CodecChoice* const choice : {&decision.codec, &decision.second_hop}) {
     const Result<CodecFacts> facts = scenario.facts_of(*choice);
     if (!facts) return facts.status();
-    if (!facts->rounds && !facts->traits.coded_terms) continue;
+    if (!facts->rounds && !facts->traits.coded_terms && !facts->traits.has_result) continue;
     return plan_error("codec `" + facts->name + "` needs the codes of all ranks to a step, and owners answer ranks " +
                       "one by one: with `asynchronous` use a codec that keeps a residual or nothing");
   }

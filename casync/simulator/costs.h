@@ -30,6 +30,9 @@ struct CodecFacts {
   std::function<RoundsFacts(Elements, Elements)> rounds = nullptr;
   bool own = false;            ///< no codec: elements of the rank that merges them, or their sum
   bool takes_vectors = false;  ///< a codec that exchanges, and takes any gradient as one column
+  /// Returns true if a copy of a vector that adds up decoded codes of its differences to it comes nearer; null: it
+  /// does.
+  std::function<bool()> brings_nearer = nullptr;
 };
 using CodecFactsOf = std::function<Result<CodecFacts>(const CodecChoice&)>;
 

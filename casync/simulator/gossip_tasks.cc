@@ -39,9 +39,13 @@ Status check_gossip(const Scenario& scenario, const Decision& decision, DType dt
     return plan_error("gossip has one hop, and second_hop `" + text_of(decision.second_hop) + "` is not `" +
                       text_of(decision.codec) + "`: leave second_hop out");
   }
-  if (!facts->rounds && !facts->traits.coded_terms) return Status::ok();
-  return plan_error(codec + " needs what all ranks have sent, and gossip sends differences to copies, which decode " +
-                    "them by themselves: use a codec that keeps a residual or nothing");
+  if (facts->rounds || facts->traits.coded_terms || facts->traits.has_result) {
+    return plan_error(codec + " needs what all ranks have sent, and gossip sends differences to copies, which decode " +
+                      "them by themselves: use a codec that keeps a residual or nothing");
+  }
+  if (!facts->brings_nearer || facts->brings_nearer()) return Status::ok();
+  return plan_error(codec + " changes a Gaussian vector by more than the vector is long, so that no copy would come " +
+                    "nearer to the parameters: use another codec");
 }
 
 /// The ranks that `self` exchanges with.

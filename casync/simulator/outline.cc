@@ -6,6 +6,7 @@
 #include "casync/patterns/binary_tree.h"
 #include "casync/patterns/tree.h"
 #include "casync/simulator/outlines/outlines.h"
+#include "casync/strategies/reduce_scatter.h"
 #include "casync/strategies/strategy.h"
 
 namespace casync {
@@ -114,11 +115,11 @@ Outline outline(const Decision& decision, Elements elements, const AlikeRanks& r
   if (elements == 0) return {};
   OutlineWriter out(decision, elements, ranks, profile, costs, task_s);
   const CodecCosts& first = costs[static_cast<std::size_t>(Hop::kFirst)];
-  const bool coded_terms = first.facts().traits.coded_terms;
+  const CodecTraits& traits = first.facts().traits;
   if (scattered) {
-    reduce_scatter_outline(out, coded_terms);
+    reduce_scatter_outline(out, scattered_traits(traits).coded_terms);
   } else {
-    add_stages(out, decision.strategy, coded_terms);
+    add_stages(out, decision.strategy, traits.coded_terms);
   }
   return std::move(out).finish();
 }

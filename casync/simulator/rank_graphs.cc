@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "casync/strategies/reduce_scatter.h"
 #include "casync/strategies/strategy.h"
 
 namespace casync {
@@ -18,7 +19,7 @@ Result<std::vector<TaskGraph>> rank_graphs(const Scenario& scenario, int ranks, 
   const auto traits_of = [&](const CodecChoice& choice) -> Result<CodecTraits> {
     const Result<CodecFacts> facts = scenario.facts_of(choice);
     if (!facts) return facts.status();
-    return facts->traits;
+    return graph == &reduce_scatter_graph ? scattered_traits(facts->traits) : facts->traits;
   };
   if (graph == nullptr) graph = strategy_of(decision.strategy).graph;
   std::vector<TaskGraph> graphs;

@@ -98,6 +98,11 @@ void scatter(int ranks, Decision& decision) {
   decision.partitions = shard_partitions(decision.partitions, ranks);
 }
 
+CodecTraits scattered_traits(CodecTraits traits) {
+  traits.coded_terms = traits.coded_terms || traits.has_result;
+  return traits;
+}
+
 Slice shard_partition(Elements elements, int ranks, std::size_t partitions, std::size_t index) {
   const std::size_t of_each = partitions / static_cast<std::size_t>(ranks);
   const Slice shard = shard_of(elements, ranks, static_cast<Rank>(index / of_each));

@@ -5,6 +5,7 @@
 #include "casync/graph/task_graph.h"
 #include "casync/model/plan.h"
 #include "casync/strategies/exchange.h"
+#include "casync/strategies/strategy.h"
 
 namespace casync {
 
@@ -23,6 +24,10 @@ int shard_partitions(int partitions, int ranks);
 /// Makes `decision` that of a scattered gradient: as many partitions as shard_partitions() says, each rank as the owner
 /// of its shard, and no second hop. A plan's strategy, servers and second hop do not apply to it.
 void scatter(int ranks, Decision& decision);
+
+/// The traits of a codec in the graph of a scattered gradient. A codec that has a result makes it of what codes tell,
+/// and no second hop tells the owner's own elements in them: each rank encodes its own.
+CodecTraits scattered_traits(CodecTraits traits);
 
 /// Partition `index` of that many: each shard is divided as partition_slice() divides a gradient.
 Slice shard_partition(Elements elements, int ranks, std::size_t partitions, std::size_t index);

@@ -21,6 +21,7 @@ struct CodecTraits {
   double bits_per_element = 32;  ///< on the wire, scales included
   bool coded_terms = false;      ///< a rank contributes its code, never its raw elements
   bool votes = false;            ///< and the result is made of the codes of all ranks, and is no sum
+  bool has_result = false;       ///< the result is made of the sum that the codes of all ranks tell
 };
 /// The plans that people would write, which a found plan is compared with (planner/search/references.h).
 enum class References : std::uint8_t {

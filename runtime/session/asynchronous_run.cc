@@ -31,9 +31,13 @@ Status check_answered(const CodecChoice& choice) {
     return plan_error("codec `" + choice.name + "` counts the votes of all ranks to a step, and owners answer ranks " +
                       "one by one" + use);
   }
-  if (info.coded_terms || info.has_result) {
+  if (info.coded_terms) {
     return plan_error("codec `" + choice.name + "` keeps a state beside a residual, which is that of a step of all " +
                       "ranks" + use);
+  }
+  if (info.has_result) {
+    return plan_error("codec `" + choice.name + "` makes its result of the codes of all ranks to a step, and owners " +
+                      "answer ranks one by one" + use);
   }
   return Status::ok();
 }

@@ -159,7 +159,7 @@ Result<std::unique_ptr<GradientRun>> make_graph_run(const Declared& declared, Ho
   CASYNC_RETURN_IF_ERROR(check_partition(declared, codecs, topology.ranks));
   const Decision& decision = declared.decision;
   Result<TaskGraph> graph =
-      declared.spec.scattered ? make_scattered_graph(declared, codecs, topology, self)
+      declared.spec.scattered ? make_scattered_graph(declared, topology, self)
                               : make_graph(decision, declared.spec.elements(), topology, self, first_owner, traits_of);
   if (!graph) return graph.status();
   auto run = std::make_unique<GradientRun>(declared.spec, named, std::move(*graph), std::move(codecs),

@@ -33,7 +33,7 @@ Result<CodecTraits> traits_of(const CodecChoice& choice) {
   Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
   if (!codec) return codec.status();
   const compll::CodecInfo& info = (*codec)->info();
-  return CodecTraits{info.exact_merge, info.bits_per_element, info.coded_terms, info.votes};
+  return CodecTraits{info.exact_merge, info.bits_per_element, info.coded_terms, info.votes, info.has_result};
 }
 
 double payload_bits_of(const CodecChoice& choice) {

@@ -38,14 +38,11 @@ Status check_scattered(const SyncMode& mode, const Declared& declared, const Top
                     " would own no shard, and every rank owns its own: leave `dedicated` out for this gradient");
 }
 
-Result<TaskGraph> make_scattered_graph(const Declared& declared, const HopCodecs& codecs, const Topology& topology,
-                                       Rank self) {
-  // A result is made of what codes tell, and no second hop tells the owner's own elements in them.
-  const bool tells_own = codecs.first->info().has_result;
-  const auto traits = [&](const CodecChoice& choice) {
-    Result<CodecTraits> known = traits_of(choice);
-    if (known) known->coded_terms = known->coded_terms || tells_own;
-    return known;
+Result<TaskGraph> make_scattered_graph(const Declared& declared, const Topology& topology, Rank self) {
+  const auto traits = [](const CodecChoice& choice) -> Result<CodecTraits> {
+    const Result<CodecTraits> known = traits_of(choice);
+    if (!known) return known.status();
+    return scattered_traits(*known);
   };
   return make_graph(declared.decision, declared.spec.elements(), topology, self, 0, traits, &reduce_scatter_graph);
 }

@@ -5,7 +5,6 @@
 #include "casync/graph/task_graph.h"
 #include "casync/model/plan.h"
 #include "casync/model/topology.h"
-#include "runtime/executor/hop_codecs.h"
 #include "runtime/session/declarations.h"
 
 namespace casync::runtime {
@@ -15,7 +14,6 @@ namespace casync::runtime {
 Status check_scattered(const SyncMode& mode, const Declared& declared, const Topology& topology);
 
 /// The graph of `self` for a decision that scatter() has made. Errors as make_graph.
-Result<TaskGraph> make_scattered_graph(const Declared& declared, const HopCodecs& codecs, const Topology& topology,
-                                       Rank self);
+Result<TaskGraph> make_scattered_graph(const Declared& declared, const Topology& topology, Rank self);
 
 }  // namespace casync::runtime

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code on docs/plugins.md, as it is printed there."""
+"""The code on docs/plugins.md and in README.md, as it is printed there."""
 
+import contextlib
+import io
 import pathlib
 import re
+import textwrap
 
 import ranks
 
@@ -23,6 +26,17 @@ def test_the_plugin_on_the_page_trains_and_leaves_the_same_parameters_on_every_r
     assert first == second
     _, loss, bias = first
     assert loss < 1e-2 and abs(bias - 3) < 0.1
+
+
+def average(rank):
+    (program,) = re.findall(r"^    import casync, numpy\n(?:    .*\n)+", (ROOT / "README.md").read_text(), re.MULTILINE)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(textwrap.dedent(program), "README.md", "exec"), {})
+    return printed.getvalue()
+
+
+def test_the_session_in_the_readme_prints_the_average_on_every_rank():
+    assert ranks.values(__file__, "average", 2) == ["rank 0 of 2: 0.5\n", "rank 1 of 2: 0.5\n"]
 
 
 def test_the_build_and_the_tools_find_frameworks_by_their_folders():

@@ -112,12 +112,15 @@ def test_modes_that_no_session_takes_are_refused_by_name():
         for text, culprits in (
                 ("version: 1\nasynchronous { }\ndefault { strategy: ring }\n", ("large.weight", "strategy `ring`")),
                 ('version: 1\nasynchronous { }\ndefault { codec { name: "powersgd" } }\n', ("large.weight", "powersgd")),
+                ('version: 1\nasynchronous { }\ndefault { codec { name: "subsampling" } }\n', ("large.weight", "subsampling")),
                 ("version: 1\nasynchronous { first: 5 }\n", ("first: 5", "4 ranks contribute")),
                 ('version: 1\nasynchronous { }\ndefault { codec { name: "int8" } warm_up_steps: 5 }\n',
                  ("large.weight", "warm_up_steps")),
                 ('version: 1\ngossip { neighbours: pairs }\ndefault { codec { name: "int8" } }\n', ("pairs", "int8")),
                 ('version: 1\ngossip { neighbours: ring }\ndefault { codec { name: "int8" } second_hop { name: "int4" } }\n',
                  ("large.weight", "second_hop `int4`")),
+                *((f'version: 1\ngossip {{ neighbours: ring }}\ndefault {{ codec {{ name: "{codec}" }} }}\n',
+                   ("large.weight", codec)) for codec in ("subsampling", "terngrad", "powersgd", "dgc")),
         ):
             is_refused(files, write(folder, text), *culprits)
         vectors = os.path.join(folder, "vectors.txtpb")

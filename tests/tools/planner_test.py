@@ -109,12 +109,24 @@ def test_the_memory_of_residuals_is_printed_and_chosen_by_rules():
         checked('default { codec { name: "int8" } residual_memory: one_buffer }',
                 "each rank keeps 4.4 MB from step to step: 4.00 bytes an element\n")
         checked('default { codec { name: "dgc" } }', "each rank keeps 35.2 MB from step to step: 32.00 bytes an element\n")
-        with open(files.plan, "w") as file:
-            file.write('version: 1 default { codec { name: "dgc" } residual_memory: one_buffer }')
-        refused = casync("plan", "--check", files.plan, "--model", files.model)
-        ends_with(3, refused, "plan --check of a codec that keeps more")
-        claim("gradient `large.weight`: residual_memory one_buffer: codec `dgc` keeps 2 values" in refused.stderr,
-              "refused as a session does", refused.stderr)
+        checked('world { ranks: 4 } gossip { neighbours: ring } default { codec { name: "int8" } }',
+                "each rank keeps 13.2 MB from step to step: 12.00 bytes an element\n")
+        for text, words in (
+            ('default { codec { name: "dgc" } residual_memory: one_buffer }',
+             "residual_memory one_buffer: codec `dgc` keeps 2 values"),
+            ('gossip { neighbours: ring } default { codec { name: "int8" } residual_memory: one_buffer }',
+             "residual_memory one_buffer: gossip with codecs keeps copies"),
+            ('default { codec { name: "dgc" } warm_up_from { key: "ratio" value: 0.25 } }',
+             "warm_up_from without warm_up_steps"),
+            ('default { codec { name: "dgc" } warm_up_steps: 9 warm_up_from { key: "rato" value: 0.25 } }',
+             "has a parameter `rato`"),
+            ('default { codec { name: "patch" } }', "`patch`"),
+        ):
+            with open(files.plan, "w") as file:
+                file.write("version: 1 " + text)
+            refused = casync("plan", "--check", files.plan, "--model", files.model)
+            ends_with(3, refused, f"plan --check {text}")
+            claim("large.weight" in refused.stderr and words in refused.stderr, "as a session does", refused.stderr)
 
         rules = os.path.join(folder, "rules.txtpb")
         with open(rules, "w") as file:

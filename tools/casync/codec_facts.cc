@@ -8,6 +8,7 @@
 
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
+#include "runtime/session/difference_gossip.h"
 
 namespace casync::tools {
 
@@ -30,14 +31,17 @@ Result<CodecFacts> facts_of(const CodecChoice& choice) {
     facts.takes_vectors = !rounds->info().of_matrices;
     return facts;
   }
-  const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
-  if (!codec) return codec.status();
-  const compll::CodecInfo& info = (*codec)->info();
+  Result<std::unique_ptr<compll::Codec>> made = compll::make_codec(choice.name, choice.parameters);
+  if (!made) return made.status();
+  const std::shared_ptr<const compll::Codec> codec = std::move(*made);
+  const compll::CodecInfo& info = codec->info();
   // Each state is an array of floats, read and written.
-  return CodecFacts{text_of(choice),
-                    {info.exact_merge, info.bits_per_element, info.coded_terms, info.votes},
-                    info.identity,
-                    8.0 * info.states};
+  CodecFacts facts{text_of(choice),
+                   {info.exact_merge, info.bits_per_element, info.coded_terms, info.votes, info.has_result},
+                   info.identity,
+                   8.0 * info.states};
+  facts.brings_nearer = [codec] { return runtime::suitable_gamma(*codec) > 0; };
+  return facts;
 }
 
 }  // namespace casync::tools

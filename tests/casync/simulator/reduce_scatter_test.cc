@@ -45,8 +45,18 @@ TEST_CASE("simulator: a scattered gradient's code is encoded once, and merges ar
   CHECK(whole.step_s > one.step_s + 0.019);  // a decode
 }
 
+TEST_CASE("simulator: owners of shards encode their own elements, too, where a result is made of codes") {
+  const auto encoding_s = [](const char* codec) {
+    Profile profile = ideal(kByte);
+    profile.codecs[codec] = {Curve::affine(0.01, 1e-8), Curve::affine(0.02, 1e-8), Curve::affine(0.04, 1e-8)};
+    return simulated(scattered(one_gradient(2, 2000, decision(StrategyKind::kPs, 2, codec), profile))).parts.encode_s;
+  };
+  CHECK(near(encoding_s("byte"), 0.01 + 1e-5));
+  CHECK(near(encoding_s("result"), 2 * encoding_s("byte")));
+}
+
 TEST_CASE("simulator: one rank stands for all that scatter, nearly") {
-  for (const char* codec : {"none", "byte"}) {
+  for (const char* codec : {"none", "byte", "result"}) {
     for (const int ranks : {4, 8, 16}) {
       for (const int partitions : {1, 4}) {
         const Scenario scenario = scattered(

@@ -21,6 +21,7 @@ Result<CodecFacts> facts_of(const CodecChoice& choice) {
   if (choice.name == "vote") {
     return CodecFacts{"vote", {.bits_per_element = 1, .coded_terms = true, .votes = true}, false, 0};
   }
+  if (choice.name == "result") return CodecFacts{"result", {.bits_per_element = 2, .has_result = true}, false, 0};
   if (choice.name == "state") return CodecFacts{"state", {.bits_per_element = 2, .coded_terms = true}, false, 16};
   // Codecs that send elements in half precision.
   if (choice.name == "fp16" || choice.name == "bf16") {

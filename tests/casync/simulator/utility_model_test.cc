@@ -142,7 +142,7 @@ TEST_CASE("utility model: the closed form and the simulator agree where both hav
       }
     }
   }
-  CHECK(near == 25);  // of 27; the two others are named in docs/planner.md
+  CHECK(near == 25);  // of 27; the two others are named in docs/predictions.md
 }
 
 }  // namespace casync

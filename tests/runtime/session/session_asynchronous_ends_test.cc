@@ -336,6 +336,7 @@ TEST_CASE("asynchronous: wrong combinations are refused with the right ones") {
   CHECK(contains(said("asynchronous { }", "powersgd"), "has exchanges of all ranks within a step"));
   CHECK(contains(said("asynchronous { }", "signsgd"), "counts the votes of all ranks"));
   CHECK(contains(said("asynchronous { }", "dgc"), "keeps a state beside a residual"));
+  CHECK(contains(said("asynchronous { }", "subsampling"), "makes its result of the codes of all ranks"));
 }
 
 TEST_CASE("asynchronous: a steady step allocates nothing") {

@@ -20,7 +20,7 @@ Result<CodecTraits> traits_of(const CodecChoice& choice) {
   const Result<std::unique_ptr<Codec>> codec = compll::make_codec(choice.name, choice.parameters);
   CASYNC_RETURN_IF_ERROR(codec.status());
   const compll::CodecInfo& info = (*codec)->info();
-  return CodecTraits{info.exact_merge, info.bits_per_element, info.coded_terms, info.votes};
+  return CodecTraits{info.exact_merge, info.bits_per_element, info.coded_terms, info.votes, info.has_result};
 }
 
 /// One rank's graph under way.

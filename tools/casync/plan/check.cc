@@ -15,6 +15,7 @@
 #include "casync/simulator/outline.h"
 #include "casync/simulator/rounds.h"
 #include "casync/strategies/strategy.h"
+#include "runtime/session/declarations.h"
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
 #include "tools/casync/plan/mode_check.h"
@@ -32,6 +33,19 @@ Status check_codecs(const Plan& plan) {
   for (const PlannedCodec& codec : codecs_in(plan)) {
     const Result<CodecFacts> facts = facts_of(codec.choice);
     if (!facts) return Status(facts.status().code(), codec.where + ": " + facts.status().message());
+  }
+  return Status::ok();
+}
+
+/// Declares the gradients as a session does, but for codecs that are left to the planner. Errors as
+/// runtime::declare_gradient.
+Status check_declarations(Plan plan, const std::vector<GradientSpec>& gradients, const Topology& topology,
+                          bool ranks_are_known) {
+  if (!ranks_are_known && plan.mode.asynchronous) plan.mode.asynchronous->first = 1;  // of a job that may have more
+  for (const GradientSpec& gradient : gradients) {
+    const bool has_unknown_shards = gradient.scattered && !ranks_are_known;
+    if (has_unknown_shards || codec_limits(plan, gradient.name).is_open) continue;
+    CASYNC_RETURN_IF_ERROR(runtime::declare_gradient(plan, gradient, topology).status());
   }
   return Status::ok();
 }
@@ -75,7 +89,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
   int left_open = 0;
   std::string lines;
   CodecShares shares;
-  KeptMemory kept;
+  KeptMemory kept(plan->mode, ranks);
   if (!model.empty()) {
     const Result<Training> training = read_model_input(model);
     if (!training) return training.status();
@@ -121,6 +135,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
       report["gradients"].push_back({{"name", gradient.spec.name}, {"decision", text_of(decision)}});
     }
     if (const Status able = check_mode(std::move(scenario), ranks_are_known); !able) return named(able);
+    if (const Status able = check_declarations(*plan, gradients, topology, ranks_are_known); !able) return named(able);
     odd = remarks(*plan, gradients, topology);
     for (const std::string& group : whole->absent) odd.push_back("group `" + group + "` has none of these gradients");
     if (left_open > 0) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/planning/kept_memory.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
 #include "casync/planner/decide.h"
 #include "casync/planner/search/payload_bits.h"
+#include "casync/planner/search/request.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/kept.h"
 #include "compll/codec/rounds_codec.h"
@@ -27,6 +29,13 @@ Result<compll::CodecInfo> info_of(const CodecChoice& choice) {
   return (*codec)->info();
 }
 
+/// Returns true if ranks exchange codes of differences, as a session decides it (runtime/session/inner_runs.cc).
+bool gossips_codes(const SyncMode& mode, const Decision& decision, DType dtype) {
+  const CodecChoice exact = in_own_type({}, dtype).codec;
+  const Decision own = in_own_type(decision, dtype);
+  return mode.is_gossip() && !(own.codec == exact && own.second_hop == exact);
+}
+
 }  // namespace
 
 Status check_residual_memory(ResidualMemory memory, const CodecChoice& choice) {
@@ -43,6 +52,10 @@ Status KeptMemory::add(const Decision& decision, const std::optional<Rounds>& ro
   for (const CodecChoice& codec : {decision.codec, decision.second_hop}) {
     CASYNC_RETURN_IF_ERROR(check_residual_memory(decision.residual_memory, codec));
   }
+  if (gossips_codes(mode_, decision, spec.dtype)) {
+    add_copies(spec);
+    return Status::ok();
+  }
   const auto elements = static_cast<double>(spec.elements());
   const double floats =
       rounds ? static_cast<double>(rounds->states) : elements * compll::kept_per_element(*first, *second);
@@ -54,6 +67,15 @@ Status KeptMemory::add(const Decision& decision, const std::optional<Rounds>& ro
   bytes_ += decision.residual_memory == ResidualMemory::kTwoBuffers ? two_buffers : least;
   least_ += least;
   return Status::ok();
+}
+
+void KeptMemory::add_copies(const GradientSpec& spec) {
+  constexpr int kMostCopies = 3;  // this rank's, and those of its neighbours on a ring; in one buffer
+  const auto elements = static_cast<double>(spec.elements());
+  const double copies = kFloat * elements * std::min(ranks_, kMostCopies);
+  elements_ += elements;
+  bytes_ += copies;
+  least_ += copies;
 }
 
 std::string KeptMemory::text() const {
@@ -74,7 +96,7 @@ nlohmann::ordered_json KeptMemory::json() const {
 }
 
 Result<KeptMemory> kept_memory(const Plan& plan, std::span<const GradientSpec> gradients, int ranks) {
-  KeptMemory memory;
+  KeptMemory memory(plan.mode, ranks);
   for (const GradientSpec& spec : gradients) {
     Decision decision = decide(plan, spec, ranks, payload_bits(facts_of));
     const Result<std::optional<Rounds>> rounds = rounds_of(decision, spec, ranks, {}, facts_of);

@@ -12,9 +12,13 @@
 
 namespace casync::tools {
 
-/// The memory that a rank takes for what codecs keep from step to step, by each gradient's residual_memory.
+/// The memory that a rank takes for what codecs keep from step to step, by each gradient's residual_memory; with gossip
+/// for the copies of parameters instead. Without the sums of owners of asynchronous ranks.
 class KeptMemory {
  public:
+  /// By this mode, in a job of so many ranks.
+  KeptMemory(const SyncMode& mode, int ranks) : mode_(mode), ranks_(ranks) {}
+
   /// Adds a gradient. `rounds`: as rounds_of() has made them of `decision`. PlanError: as
   /// check_residual_memory. Others as compll::make_codec.
   Status add(const Decision& decision, const std::optional<Rounds>& rounds, const GradientSpec& spec);
@@ -25,6 +29,10 @@ class KeptMemory {
   nlohmann::ordered_json json() const;
 
  private:
+  void add_copies(const GradientSpec& spec);
+
+  SyncMode mode_;
+  int ranks_;
   double elements_ = 0;  ///< of gradients of which anything is kept
   double bytes_ = 0;
   double least_ = 0;  ///< bytes with one buffer where that is allowed

@@ -49,7 +49,8 @@ void add_run(CLI::App& app, Invocation& invocation) {
                       "Meeting point of the ranks: host:port or file:DIRECTORY (default: a private directory)");
   command->add_option("--token", options->token, "Token of the job (default: CASYNC_TOKEN, else 32 random bytes)");
   command->add_flag("--torch", options->torch,
-                    "Also set MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK and OMP_NUM_THREADS for torch");
+                    "Also set MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE and "
+                    "OMP_NUM_THREADS for torch");
   command->add_option("--grace", options->grace_s, "Seconds from a rank's failure until the others get SIGTERM")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
