@@ -9,10 +9,8 @@
 #include "casync/planner/decide.h"
 #include "casync/planner/loss_table.h"
 #include "casync/planner/search/evaluator.h"
-#include "casync/planner/search/payload_bits.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/whole_step.h"
-#include "casync/simulator/rounds.h"
 #include "casync/simulator/simulate_within.h"
 #include "tools/casync/scenario/scenario.h"
 
@@ -43,18 +41,6 @@ std::string text_of_asynchronous(const Asynchronous& mode) {
          (mode.first > 1 ? fmt::format(" first: {}", mode.first) : "") + " }";
 }
 
-/// The plan's decision as a session carries it out: a gradient that a codec that exchanges does not take is sent as it
-/// is.
-Result<Decision> decision_of(const Plan& plan, const GradientSpec& spec, const PlanRequest& request) {
-  CASYNC_RETURN_IF_ERROR(check_decided(plan, spec.name));
-  const int ranks = request.topology.ranks;
-  Decision decision = decide(plan, spec, ranks, payload_bits(request.facts_of)), sent = decision;
-  const auto rounds = rounds_of(sent, spec, ranks, request.profile, request.facts_of);
-  if (!rounds) return rounds.status();
-  if (!(sent.codec == decision.codec)) decision.codec = decision.second_hop = CodecChoice{};
-  return decision;
-}
-
 const char* what_changes(const SyncMode& mode) {
   return mode.is_local() ? "parameters of ranks then differ within a round" : "results are then applied late";
 }
@@ -83,11 +69,14 @@ Result<Decided> decided_plan(const PlanInputs& inputs, PlanRequest request) {
 Result<PlannedStep> step_of(const Plan& plan, const PlanRequest& request) {
   PlannedStep step{"given", {}, plan.fusion_bytes};
   for (const TrainedGradient& gradient : request.training.gradients) {
-    const Result<Decision> decision = decision_of(plan, gradient.spec, request);
-    if (!decision) {
-      const std::string name = "gradient `" + gradient.spec.name + "`: ";
-      return Status(decision.status().code(), name + decision.status().message());
-    }
+    const GradientSpec& spec = gradient.spec;
+    const auto named = [&](const Status& status) {
+      return Status(status.code(), "gradient `" + spec.name + "`: " + status.message());
+    };
+    const Status decided = check_decided(plan, spec.name);
+    if (!decided) return named(decided);
+    const Result<Decision> decision = decision_of_session(plan, spec, request.topology.ranks, request.profile);
+    if (!decision) return named(decision.status());
     step.decisions.push_back(*decision);
   }
   return step;
