@@ -68,7 +68,7 @@ TEST_CASE("modes: a late result makes the same step however late, so that only t
   CHECK(plans[0].cost_s() == plans[1].cost_s());
 }
 
-TEST_CASE("modes: of ranks that are not alike a later result makes another step, as it is searched alone") {
+TEST_CASE("modes: a later result makes another step if ranks are not alike, as it is searched alone") {
   PlanRequest unequal = slow_request();
   unequal.training.jitter = 1;
   const std::vector<ModePlan> plans = better(unequal, {{late(1), 0}, {late(4), 0}});
