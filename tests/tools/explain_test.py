@@ -96,6 +96,33 @@ def test_the_step_of_a_given_plan_is_that_plans():
         claim(f"{files.plan}: coordinated: predicted without" in refused.stderr, "what is not known", refused.stderr)
 
 
+def test_a_vector_of_a_plan_with_powersgd_is_judged_as_it_is_sent():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        with open(files.plan, "w") as file:
+            file.write('version: 1\ndefault { codec { name: "powersgd" } }\n')
+
+        def explained(*gradient):
+            result = casync("explain", *files.inputs, "-n", 4, "--plan", files.plan, "--json", *gradient)
+            ends_with(0, result, f"explain {gradient}")
+            return json.loads(result.stdout)
+
+        planned = [one for one in explained("first.bias")["alternatives"] if one["planned"]]
+        claim(len(planned) == 1 and planned[0]["allowed"] and planned[0]["decision"].startswith("none, ps"),
+              "a bias is sent as it is", planned)
+        planned = [one for one in explained("large.weight")["alternatives"] if one["planned"]]
+        claim(planned[0]["decision"].startswith("powersgd, ps"), "a matrix is not", planned)
+        simulated = casync("simulate", *files.inputs, "-n", 4, "--plan", files.plan, "--json")
+        ends_with(0, simulated, "simulate")
+        codecs = {one["name"]: (one["codec"], one["second_hop"]) for one in json.loads(simulated.stdout)["gradients"]}
+        claim(codecs["first.bias"] == ("none", "none") and codecs["large.weight"] == ("powersgd", "powersgd"),
+              "as it is simulated", codecs)
+        checked = casync("plan", "--check", files.plan, "--model", files.model, "-n", 4, "--json")
+        ends_with(0, checked, "plan --check")
+        claim(explained()["step"]["codecs"] == json.loads(checked.stdout)["codecs"], "as the check counts them",
+              checked.stdout)
+
+
 def test_crossover_as_table_and_picture():
     with temporary_folder() as folder:
         files = Files(folder)

@@ -22,13 +22,13 @@ bool scatters(const PlanRequest& request) {
                      [](const TrainedGradient& gradient) { return gradient.spec.scattered; });
 }
 
-/// Searches a plan for each mode. Results that come late make the same step, however late.
+/// Searches a plan for each mode. Results that come late make the same step, however late, if ranks are alike.
 class ModeSearch {
  public:
   explicit ModeSearch(const PlanRequest& request) : request_(request) {}
 
   Result<PlanReport> plan_for(const SyncMode& mode) {
-    if (mode.staleness > 0 && late_) return *late_;
+    if (mode.staleness > 0 && late_ && request_.training.is_alike()) return *late_;
     PlanRequest other = request_;
     other.mode = mode;
     Result<PlanReport> report = find_plan(other);

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -57,8 +57,27 @@ void ParameterChecker::begin(const Function& function) {
 }
 
 void ParameterChecker::know_extracted(const Function& decode) {
+  std::map<std::string_view, ParameterId> sent = parameters_extracted(decode);
+  std::map<std::size_t, ParameterId> extracted;
+  const auto note = [&](const Statement& statement) {
+    const auto* declare = std::get_if<Declare>(&statement.node);
+    if (declare == nullptr) return;
+    for (const Variable& variable : declare->variables) {
+      const auto found = sent.find(variable.name.text);
+      if (found == sent.end()) continue;
+      extracted[variable.name.at.begin] = found->second;
+      sent.erase(found);
+    }
+  };
+  for (const StatementPtr& statement : decode.body) note(*statement);
+  for (const Statement& global : tree_.globals) note(global);  // unless a variable of decode hides it
+  code_.types.know_extracted(std::move(extracted));
+}
+
+/// The parameters that decode extracts, by the names of the variables that get them.
+std::map<std::string_view, ParameterId> ParameterChecker::parameters_extracted(const Function& decode) const {
   const Program& program = code_.program;
-  std::map<std::string_view, ParameterId> extracted;
+  std::map<std::string_view, ParameterId> sent;
   for (const StatementPtr& statement : decode.body) {
     const auto* evaluate = std::get_if<Evaluate>(&statement->node);
     const auto* call = evaluate == nullptr ? nullptr : std::get_if<Call>(&evaluate->value->node);
@@ -66,10 +85,10 @@ void ParameterChecker::know_extracted(const Function& decode) {
     for (std::size_t i = 0; i < program.encode.sections.size() && i + 1 < call->arguments.size(); ++i) {
       const std::optional<ParameterId> parameter = parameter_sent(*program.encode.sections[i]);
       const auto* name = std::get_if<Name>(&call->arguments[i + 1]->node);
-      if (parameter && name != nullptr) extracted[name->text] = *parameter;
+      if (parameter && name != nullptr) sent[name->text] = *parameter;
     }
   }
-  code_.types.know_extracted(std::move(extracted));
+  return sent;
 }
 
 void ParameterChecker::forget_extracted() { code_.types.know_extracted({}); }
@@ -205,7 +224,7 @@ void ParameterChecker::check_range(const ProgramParameter& added, const Paramete
 void ParameterChecker::need_held(const ProgramParameter& parameter, double value, const ExpressionPtr& written) const {
   if (written == nullptr) return;
   const std::string hint = "narrow what its declaration allows, or declare it as a wider type";
-  if (parameter.type == kFloatType && !(std::abs(value) <= std::numeric_limits<float>::max())) {
+  if (parameter.type == kFloatType && !std::isfinite(static_cast<float>(value))) {
     code_.refuse(written->at, "`" + parameter.name + "` may be " + number_text(value) + ", which a float does not hold",
                  hint);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -40,6 +41,7 @@ class ParameterChecker {
   double value_of(const ProgramParameter& added, const Parameter& parameter) const;
   bool is_parameter(std::string_view name) const;
   const ParameterList* block_of(const Variable& variable) const;
+  std::map<std::string_view, ParameterId> parameters_extracted(const Function& decode) const;
   std::optional<ParameterId> parameter_sent(const Term& term) const;
 
   const Tree& tree_;

@@ -67,7 +67,7 @@ std::optional<ParameterId> TypeChecker::parameter_in(const Expression& expressio
   const auto* block = std::get_if<Declared::ParameterBlock>(&declared->what);
   if (member != nullptr) return block == nullptr ? std::nullopt : parameter_of(*block->block, member->name.text);
   if (const auto* parameter = std::get_if<Declared::ParameterName>(&declared->what)) return parameter->id;
-  const auto extracted = extracted_.find(name->text);
+  const auto extracted = extracted_.find(declared->at.begin);
   const bool is_extracted = std::holds_alternative<Declared::Variable>(declared->what) && extracted != extracted_.end();
   return is_extracted ? std::optional(extracted->second) : std::nullopt;
 }

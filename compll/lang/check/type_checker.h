@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,14 +29,14 @@ class TypeChecker {
   double constant(const Expression& expression, const std::string& what);
   /// The parameter of a block by its name; empty: it has none.
   std::optional<ParameterId> parameter_of(const ParameterList& block, std::string_view name) const;
-  /// Sets the variables of decode that sections are extracted into which are parameters, by their names.
-  void know_extracted(std::map<std::string_view, ParameterId> extracted) { extracted_ = std::move(extracted); }
+  /// Sets the variables that decode extracts parameters into, by the places of their declarations.
+  void know_extracted(std::map<std::size_t, ParameterId> extracted) { extracted_ = std::move(extracted); }
 
  private:
   std::optional<ParameterId> parameter_in(const Expression& expression) const;
 
   CodeChecker& code_;
-  std::map<std::string_view, ParameterId> extracted_;
+  std::map<std::size_t, ParameterId> extracted_;
 };
 
 }  // namespace casync::compll

@@ -79,13 +79,14 @@ ExpressionPtr ExpressionParser::read_unary() {
   return read_postfix();
 }
 
-/// `(uint8) x`: a type in parentheses, then a value. The width of `uint<bits>` may have parentheses of its own.
+/// `(uint8) x`: a type in parentheses, then a value. The width of `uint<bits>` may have parentheses of its own; what
+/// follows the width may not: `(uint<bits>(x) + 1) - 2` is a sum in parentheses.
 bool ExpressionParser::is_cast_ahead() const {
   if (!tokens_.now().is("(") || !is_type_name(tokens_.ahead(1).text)) return false;
   bool in_width = false;
   for (std::size_t i = 2, open = 1; i < 64; ++i) {
     const Token& token = tokens_.ahead(i);
-    in_width = in_width || token.is("<");
+    if (open == 1 && (token.is("<") || token.is(">"))) in_width = token.is("<");
     if (token.is(",") || token.kind == Token::Kind::kEnd || (token.is("(") && !in_width)) return false;
     if (token.is("(")) ++open;
     if (!token.is(")") || --open != 0) continue;

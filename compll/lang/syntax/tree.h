@@ -62,8 +62,8 @@ struct Binary {
 struct Conditional {
   ExpressionPtr condition, yes, no;
 };
-/// A function, an operator or a conversion: `map(x, f)`, `random<float>(0, 1)`, `uint8(x)`, `uint<bits>(x)`, `(uint8)
-/// x`.
+/// A function, an operator or a conversion: `map(x, f)`, `random<float>(0, 1)`, `uint8(x)`, `uint<bits>(x)` and
+/// `(uint8) x`.
 struct Call {
   Word callee;
   std::unique_ptr<TypeName> type;  ///< of `random<float>`, `uint<bits>(x)` and `(uint8) x`, else null

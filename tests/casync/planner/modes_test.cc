@@ -68,6 +68,19 @@ TEST_CASE("modes: a late result makes the same step however late, so that only t
   CHECK(plans[0].cost_s() == plans[1].cost_s());
 }
 
+TEST_CASE("modes: a later result makes another step if ranks are not alike, as it is searched alone") {
+  PlanRequest unequal = slow_request();
+  unequal.training.jitter = 1;
+  const std::vector<ModePlan> plans = better(unequal, {{late(1), 0}, {late(4), 0}});
+  REQUIRE(plans.size() == 2);
+  for (const ModePlan& plan : plans) {
+    PlanRequest alone = unequal;
+    alone.mode = plan.mode;
+    CHECK(found(alone).simulation.step_s == plan.report.simulation.step_s);
+  }
+  CHECK(plans[0].report.simulation.step_s != plans[1].report.simulation.step_s);
+}
+
 TEST_CASE("modes: none where exchanges are hidden, or where it takes too many steps") {
   PlanRequest hidden = slow_request();
   hidden.profile.between.wire = hidden.profile.inside.wire = Curve::affine(0, 1e-13);

@@ -60,6 +60,13 @@ TEST_CASE("names: a parameter is the width of a conversion, also in parentheses"
   CHECK(first_said(in_encode("float x = uint<3>;")) == "2:18: expected `(` behind the type of a conversion, found `;`");
 }
 
+TEST_CASE("names: a conversion at the beginning of parentheses is no type in parentheses") {
+  CHECK(value_of("(uint<4>(5.5) + 1) - 2") == 4.0f);
+  CHECK(value_of("(uint<4>(5.5)) - 2") == 3.0f);
+  CHECK(value_of("(uint<(1 + 1)>(7) * 2) * (int<4>(3))") == 18.0f);
+  CHECK(value_of("(uint<(1 + 1)>) -1") == 0.0f);
+}
+
 TEST_CASE("names: a width that decode extracts is that of the parameter which was sent") {
   const std::string text =
       "param { uint bits = 4 in 1..8; uint width = 8 in 1..8; }\n"
@@ -85,6 +92,25 @@ TEST_CASE("names: a width that decode extracts is that of the parameter which wa
   std::vector<float> result(2);
   four.codec->result(std::vector<float>{3, 100}.data(), 2, {}, {}, result.data());
   CHECK(result == std::vector<float>{6, 200});
+}
+
+TEST_CASE("names: a width that decode extracts is none in a function with a variable of that name") {
+  const auto text = [](const std::string& global, const std::string& own) {
+    return "param { uint bits = 2 in 1..8; }\n" + global + "\n" + "float cut(float x) { " + own +
+           "uint<sent> y = x; return y; }\n"
+           "void encode(float* g, uint8* c) { c = concat(uint8(bits), map(g, [&](float x) -> uint8 { return x; })); }\n"
+           "void decode(uint8* c, float* g) {\n" +
+           (global.empty() ? "  uint8 sent;\n" : "") +
+           "  uint8* q;\n"
+           "  extract(c, sent, q);\n"
+           "  uint<sent>* narrow = map(q, [&](int v) -> uint<sent> { return v; });\n"
+           "  g = map(narrow, [&](int v) -> float { return cut(v); });\n"
+           "}\n";
+  };
+  const std::string refusal = "the width of a type has to be a constant, `sent` is not";
+  CHECK(first_said(text("", "uint sent = 5; ")) == "3:42: " + refusal);
+  CHECK(first_said(text("uint8 sent;", "uint sent = 5; ")) == "3:42: " + refusal);
+  CHECK(round_trip_of(text("uint8 sent;", ""), {1, 9}) == std::vector<float>{1, 3});
 }
 
 TEST_CASE("names: the size of a function's own array, in decode, too") {
@@ -126,6 +152,10 @@ TEST_CASE("numbers: a real is rounded once, and -2147483648 alone is an int") {
   CHECK(value_of("-2147483648 / 2") == -1073741824.0f);
   CHECK(value_of("-2147483648.0 - 1000000000") == -3147483648.0f);
   CHECK(value_of("-uint(2147483648)") == 2147483648.0f);
+}
+
+TEST_CASE("numbers: a parameter's range may end at the largest float as it is usually written") {
+  CHECK(first_said("param { float x = 1 in -3.4028235e38..3.4028235e38; }\n" + in_encode("float y = x;")) == "OK");
 }
 
 }  // namespace casync::compll

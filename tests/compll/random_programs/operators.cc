@@ -299,9 +299,10 @@ Array Operators::change_of(const std::string& extent) {
            "float", extent, Kind::kFloat, true},
           "f");
   }
-  const std::string set = choices_.one_in(3) ? value.name : "0";
-  const Array made =
-      named({"scatter(" + at.name + ", " + set + ", " + all.name + ")", "float", extent, Kind::kFloat, true}, "d");
+  const std::string set[] = {value.name, "0", all.name + "[" + at.name + "[0]] + 1"};
+  const Array made = named({"scatter(" + at.name + ", " + set[choices_.below(3)] + ", " + all.name + ")", "float",
+                            extent, Kind::kFloat, true},
+                           "d");
   return choices_.one_in(2) ? another_name(made) : made;
 }
 

@@ -148,62 +148,94 @@ std::string pays_up_to(const std::optional<double>& below) {
   return text_of_bandwidth(*below) + (*below >= kFastestBandwidth ? " and above" : "");
 }
 
-/// Explains the whole step: of the plan that is given, else of the one that `casync plan` finds (null).
-Status explain_step(const ExplainOptions& options, const PlanRequest& asked, const Plan* plan, Json& json) {
-  if (asked.training.gradients.empty()) return Status::ok();
-  const Result<Decided> decided = plan == nullptr ? decided_plan(options.inputs, asked) : given_plan(*plan, asked);
+/// All that is to be said of a whole step.
+struct ExplainedStep {
+  Decided decided;
+  std::optional<double> pays_below;  ///< as compression_pays_below()
+  bool pays_in_mode = true;          ///< in the plan's mode; false: if all ranks exchange with all in every step
+  KeptMemory kept;
+  CodecShares shares;
+  std::vector<std::string> assumed;  ///< codecs whose cost nobody has measured
+};
+
+/// Explains the step of the plan that is given, else of the one that `casync plan` finds (null).
+Result<ExplainedStep> explained_step(const ExplainOptions& options, const PlanRequest& asked, const Plan* plan) {
+  Result<Decided> decided = plan == nullptr ? decided_plan(options.inputs, asked) : given_plan(*plan, asked);
   if (!decided) return plan == nullptr ? decided.status() : in_file(options.plan, decided.status());
-  const PlanRequest& request = decided->request;
-  const PlanReport* const report = &decided->report;
-  const Gain& gain = decided->gain;
-  const std::vector<std::string> assumed = assumed_codecs(request.profile, report->step);
+  ExplainedStep explained{std::move(*decided), {}, true, {}, {}, {}};
+  const PlanRequest& request = explained.decided.request;
+  const PlannedStep& step = explained.decided.report.step;
+  explained.assumed = assumed_codecs(request.profile, step);
   PlanRequest searched = request;
-  const bool is_searched = check_searched_mode(request.mode).is_ok();
-  if (!is_searched) searched.mode = {};
+  explained.pays_in_mode = check_searched_mode(request.mode).is_ok();
+  if (!explained.pays_in_mode) searched.mode = {};
   const Result<std::optional<double>> below = compression_pays_below(searched);
   if (!below) return below.status();
+  explained.pays_below = *below;
   std::vector<GradientSpec> gradients;
   for (const TrainedGradient& gradient : request.training.gradients) gradients.push_back(gradient.spec);
-  const auto kept =
-      kept_memory(plan == nullptr ? written_plan(request, report->step, "") : *plan, gradients, request.topology.ranks);
+  Result<KeptMemory> kept =
+      kept_memory(plan == nullptr ? written_plan(request, step, "") : *plan, gradients, request.topology.ranks);
   if (!kept) return kept.status();
-  CodecShares shares;
-  for (std::size_t g = 0; g < report->step.decisions.size(); ++g) {
-    shares.add(codecs_of(report->step.decisions[g]), request.training.gradients[g].spec);
+  explained.kept = *kept;
+  for (std::size_t g = 0; g < step.decisions.size(); ++g) {
+    explained.shares.add(codecs_of(step.decisions[g]), gradients[g]);
   }
-  if (options.json) {
-    json["step"] = {{"compress", gain.compresses},
-                    {"bytes_per_second", bandwidth_of(request)},
-                    {"pays_below_bytes_per_second", *below ? Json(**below) : Json()},
-                    {"codecs", shares.json()},
-                    {"kept", kept->json()},
-                    {"gain", gain.times()},
-                    {"steps", gain.steps},
-                    {"mode", gain.mode},
-                    {"unequal", text_of_unequal(request.training)},
-                    {"modes", json_of_better(*decided)},
-                    {"uncompressed_ms", gain.uncompressed_s * 1e3},
-                    {"planned_ms", gain.planned_s * 1e3},
-                    {"assumed", assumed}};
-    return Status::ok();
-  }
+  return explained;
+}
+
+Json json_of(const ExplainedStep& step) {
+  const PlanRequest& request = step.decided.request;
+  const Gain& gain = step.decided.gain;
+  return {{"compress", gain.compresses},
+          {"bytes_per_second", bandwidth_of(request)},
+          {"pays_below_bytes_per_second", step.pays_below ? Json(*step.pays_below) : Json()},
+          {"codecs", step.shares.json()},
+          {"kept", step.kept.json()},
+          {"gain", gain.times()},
+          {"steps", gain.steps},
+          {"mode", gain.mode},
+          {"unequal", text_of_unequal(request.training)},
+          {"modes", json_of_better(step.decided)},
+          {"uncompressed_ms", gain.uncompressed_s * 1e3},
+          {"planned_ms", gain.planned_s * 1e3},
+          {"assumed", step.assumed}};
+}
+
+void print_step(const ExplainedStep& step) {
+  const PlanRequest& request = step.decided.request;
+  const PlanReport& report = step.decided.report;
+  const Gain& gain = step.decided.gain;
   std::printf("compress: %s\n%s\n", gain.compresses ? "yes" : "no", text_of(gain).c_str());
-  const double training_s = report->simulation.parts.training_s;
+  const double training_s = report.simulation.parts.training_s;
   std::printf("the program waits for gradients: %s of a step uncompressed, %s with this plan\n",
               text_of_seconds(gain.uncompressed_s - training_s).c_str(),
               text_of_seconds(gain.planned_s - training_s).c_str());
-  std::printf("%s\n", shares.text().c_str());
-  if (const std::string memory = kept->text(); !memory.empty()) std::printf("%s\n", memory.c_str());
+  std::printf("%s\n", step.shares.text().c_str());
+  if (const std::string memory = step.kept.text(); !memory.empty()) std::printf("%s\n", memory.c_str());
   if (request.more_steps) {
-    for (const std::string& line : {text_of_steps(gain), text_of_rejected(*report)}) {
+    for (const std::string& line : {text_of_steps(gain), text_of_rejected(report)}) {
       if (!line.empty()) std::printf("%s\n", line.c_str());
     }
-    for (const std::string& line : text_of_better(*decided)) std::printf("%s\n", line.c_str());
+    for (const std::string& line : text_of_better(step.decided)) std::printf("%s\n", line.c_str());
   }
   std::printf("the slowest link has %s; %s%s\n", text_of_bandwidth(bandwidth_of(request)).c_str(),
-              where_it_pays(*below).c_str(), is_searched ? "" : ", if all ranks exchange with all in every step");
-  if (!assumed.empty()) std::printf("%s\n", text_of_assumed(assumed).c_str());
+              where_it_pays(step.pays_below).c_str(),
+              step.pays_in_mode ? "" : ", if all ranks exchange with all in every step");
+  if (!step.assumed.empty()) std::printf("%s\n", text_of_assumed(step.assumed).c_str());
   std::printf("\n");
+}
+
+/// Prints the explanation of a step, or adds it to the JSON that is printed later. Nothing without gradients.
+Status explain_step(const ExplainOptions& options, const PlanRequest& asked, const Plan* plan, Json& json) {
+  if (asked.training.gradients.empty()) return Status::ok();
+  const Result<ExplainedStep> step = explained_step(options, asked, plan);
+  if (!step) return step.status();
+  if (options.json) {
+    json["step"] = json_of(*step);
+  } else {
+    print_step(*step);
+  }
   return Status::ok();
 }
 

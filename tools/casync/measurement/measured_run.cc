@@ -90,6 +90,91 @@ OnTheWay on_the_way_of(const OnTheWayOf& all, Rank rank, const std::set<std::int
   return {median(std::move(out)), median(std::move(in))};
 }
 
+/// Seconds from submitted to done, mean over ranks.
+double sync_s_of(const TraceFolder& folder, const std::string& gradient) {
+  double sync_ms = 0;
+  for (const RankTrace& rank : folder.traces) {
+    for (const TracedGradient& own : rank.gradients) {
+      if (own.name == gradient) sync_ms += own.mean_ms / static_cast<double>(folder.traces.size());
+    }
+  }
+  return sync_ms * 1e-3;
+}
+
+/// The session's settings.
+Scenario settings_of(const TraceFolder& folder) {
+  const RankTrace& first = folder.traces.front();
+  Scenario scenario;
+  scenario.topology = Topology::of(nodes_of(folder));
+  scenario.facts_of = facts_of;
+  scenario.fusion_bytes = static_cast<Bytes>(first.fusion_bytes);
+  scenario.credit_bytes = static_cast<Bytes>(first.credit_bytes);
+  scenario.mode.staleness = static_cast<std::uint32_t>(first.staleness);
+  return scenario;
+}
+
+/// Takes the gradients of a recorded training as the session has exchanged them, with their decisions and times.
+Status take_gradients(const TraceFolder& folder, Training&& recorded, MeasuredRun& run) {
+  std::map<std::string, const TracedGradient*> traced;
+  Plan plan;
+  for (const TracedGradient& gradient : folder.traces.front().gradients) {
+    traced[gradient.name] = &gradient;
+    if (!gradient.members.empty()) plan.groups.push_back({gradient.name, gradient.members, {}});
+  }
+  Result<GroupedTraining> exchanged = grouped(plan, recorded);
+  CASYNC_RETURN_IF_ERROR(exchanged.status());
+  for (const TrainedGradient& gradient : exchanged->training.gradients) {
+    const auto found = traced.find(gradient.spec.name);
+    if (found == traced.end()) {
+      return invalid_argument("gradient " + gradient.spec.name + " of " + folder.path +
+                              "/model.txtpb is in no trace: they are of different runs");
+    }
+    const Result<Decision> decision = decision_of(*found->second);
+    CASYNC_RETURN_IF_ERROR(decision.status());
+    run.scenario.decisions.push_back(*decision);
+    run.sync_s.push_back(sync_s_of(folder, gradient.spec.name));
+  }
+  run.recorded = std::move(recorded);
+  run.scenario.training = std::move(exchanged->training);
+  return Status::ok();
+}
+
+/// Takes the times of whole steps: of tasks the mean over ranks and steps, of steps and messages the median of each
+/// rank's.
+Status take_times(const TraceFolder& folder, MeasuredRun& run) {
+  const std::vector<TrainedGradient>& gradients = run.scenario.training.gradients;
+  std::set<std::string> names;
+  for (const TrainedGradient& gradient : gradients) names.insert(gradient.spec.name);
+  run.work.resize(gradients.size());
+  const auto ranks = static_cast<double>(folder.traces.size());
+  const OnTheWayOf all_messages = on_the_way(messages_of(folder), hosts_of(folder));
+  double processor_s = 0;
+  bool processors_known = true;
+  for (const RankTrace& trace : folder.traces) {
+    RankTimes times = times_of(trace, names);
+    if (times.steps.empty()) return invalid_argument(trace.path + ": not two whole steps");
+    const double steps = static_cast<double>(times.steps.size()) * ranks;
+    const auto seconds = [&](Kind kind) { return times.seconds[static_cast<std::size_t>(kind)] / steps; };
+    run.encode_s += seconds(Kind::kEncode);
+    run.merge_s += seconds(Kind::kMerge);
+    run.decode_s += seconds(Kind::kDecode);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const CodecWork& own = times.work[gradients[i].spec.name];
+      run.work[i].encode_s += own.encode_s / steps;
+      run.work[i].merge_s += own.merge_s / steps;
+      run.work[i].decode_s += own.decode_s / steps;
+    }
+    const OnTheWay messages = on_the_way_of(all_messages, trace.rank, times.numbers);
+    run.send_s += messages.out_s / ranks;
+    run.recv_s += messages.in_s / ranks;
+    processors_known = processors_known && times.processor.size() == times.steps.size();
+    processor_s += median(std::move(times.processor)) / ranks;
+    run.step_s += median(std::move(times.steps)) / ranks;
+  }
+  if (processors_known) run.messages_s = processor_s;
+  return Status::ok();
+}
+
 }  // namespace
 
 Result<MeasuredRun> measured_run(const TraceFolder& folder) {
@@ -108,67 +193,9 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder) {
                   training.status().message() + "; CASYNC_RECORD=" + folder.path + " writes it beside the traces");
   }
   MeasuredRun run;
-  run.scenario.topology = Topology::of(nodes_of(folder));
-  run.scenario.facts_of = facts_of;
-  run.scenario.fusion_bytes = static_cast<Bytes>(first.fusion_bytes);
-  run.scenario.credit_bytes = static_cast<Bytes>(first.credit_bytes);
-  run.scenario.mode.staleness = static_cast<std::uint32_t>(first.staleness);
-  std::map<std::string, const TracedGradient*> traced;
-  Plan plan;
-  for (const TracedGradient& gradient : first.gradients) {
-    traced[gradient.name] = &gradient;
-    if (!gradient.members.empty()) plan.groups.push_back({gradient.name, gradient.members, {}});
-  }
-  Result<GroupedTraining> exchanged = grouped(plan, *training);
-  CASYNC_RETURN_IF_ERROR(exchanged.status());
-  std::set<std::string> names;
-  for (const TrainedGradient& gradient : exchanged->training.gradients) {
-    const auto found = traced.find(gradient.spec.name);
-    if (found == traced.end()) {
-      return invalid_argument("gradient " + gradient.spec.name + " of " + folder.path +
-                              "/model.txtpb is in no trace: they are of different runs");
-    }
-    const Result<Decision> decision = decision_of(*found->second);
-    CASYNC_RETURN_IF_ERROR(decision.status());
-    run.scenario.decisions.push_back(*decision);
-    names.insert(gradient.spec.name);
-    double sync_ms = 0;
-    for (const RankTrace& rank : folder.traces) {
-      for (const TracedGradient& own : rank.gradients) {
-        if (own.name == gradient.spec.name) sync_ms += own.mean_ms / static_cast<double>(folder.traces.size());
-      }
-    }
-    run.sync_s.push_back(sync_ms * 1e-3);
-  }
-  run.recorded = std::move(*training);
-  run.scenario.training = std::move(exchanged->training);
-  run.work.resize(run.scenario.training.gradients.size());
-  const auto ranks = static_cast<double>(folder.traces.size());
-  const OnTheWayOf all_messages = on_the_way(messages_of(folder), hosts_of(folder));
-  double processor_s = 0;
-  bool processors_known = true;
-  for (const RankTrace& trace : folder.traces) {
-    RankTimes times = times_of(trace, names);
-    if (times.steps.empty()) return invalid_argument(trace.path + ": not two whole steps");
-    const double steps = static_cast<double>(times.steps.size()) * ranks;
-    const auto seconds = [&](Kind kind) { return times.seconds[static_cast<std::size_t>(kind)] / steps; };
-    run.encode_s += seconds(Kind::kEncode);
-    run.merge_s += seconds(Kind::kMerge);
-    run.decode_s += seconds(Kind::kDecode);
-    for (std::size_t i = 0; i < run.work.size(); ++i) {
-      const CodecWork& own = times.work[run.scenario.training.gradients[i].spec.name];
-      run.work[i].encode_s += own.encode_s / steps;
-      run.work[i].merge_s += own.merge_s / steps;
-      run.work[i].decode_s += own.decode_s / steps;
-    }
-    const OnTheWay messages = on_the_way_of(all_messages, trace.rank, times.numbers);
-    run.send_s += messages.out_s / ranks;
-    run.recv_s += messages.in_s / ranks;
-    processors_known = processors_known && times.processor.size() == times.steps.size();
-    processor_s += median(std::move(times.processor)) / ranks;
-    run.step_s += median(std::move(times.steps)) / ranks;
-  }
-  if (processors_known) run.messages_s = processor_s;
+  run.scenario = settings_of(folder);
+  CASYNC_RETURN_IF_ERROR(take_gradients(folder, std::move(*training), run));
+  CASYNC_RETURN_IF_ERROR(take_times(folder, run));
   return run;
 }
 

@@ -68,6 +68,115 @@ std::string counted(std::size_t count, const char* one, const char* several) {
   return std::to_string(count) + " " + (count == 1 ? one : several);
 }
 
+/// A plan's decisions about the gradients of a model, and all that is to be said of them.
+class DecidedModel {
+ public:
+  DecidedModel(const Plan& plan, std::string path, const Topology& topology)
+      : plan_(plan), path_(std::move(path)), topology_(topology), kept_(plan.mode, topology.ranks) {}
+
+  /// Decides its gradients. PlanError: the gradient that no session takes, or what the plan's mode rules out. Others as
+  /// grouped.
+  Status take(const Training& training, bool ranks_are_known) {
+    Result<GroupedTraining> whole = grouped(plan_, training);
+    if (!whole) return whole.status();
+    std::vector<GradientSpec> gradients;
+    std::vector<Decision> decisions;
+    for (const TrainedGradient& gradient : whole->training.gradients) {
+      const GradientSpec& spec = gradient.spec;
+      const Result<Decision> decision = decision_of(spec);
+      if (!decision) {
+        return Status(decision.status().code(), "gradient `" + spec.name + "`: " + decision.status().message());
+      }
+      gradients.push_back(spec);
+      decisions.push_back(in_own_type(*decision, spec.dtype));
+    }
+    Scenario scenario;
+    scenario.topology = topology_;
+    scenario.training = std::move(whole->training);
+    scenario.decisions = std::move(decisions);
+    scenario.mode = plan_.mode;
+    scenario.facts_of = facts_of;
+    CASYNC_RETURN_IF_ERROR(check_mode(std::move(scenario), ranks_are_known));
+    CASYNC_RETURN_IF_ERROR(check_declarations(plan_, gradients, topology_, ranks_are_known));
+    add_remarks(gradients, whole->absent);
+    return Status::ok();
+  }
+
+  /// Null without gradients.
+  const Json& gradients() const { return gradients_; }
+  /// A line for each gradient.
+  const std::string& lines() const { return lines_; }
+  const std::vector<std::string>& remarks() const { return remarks_; }
+  const CodecShares& shares() const { return shares_; }
+  const KeptMemory& kept() const { return kept_; }
+
+ private:
+  Result<Decision> decision_of(const GradientSpec& spec) {
+    Decision decision = decide(plan_, spec, topology_.ranks, payload_bits(facts_of));
+    const CodecLimits limits = codec_limits(plan_, spec.name);
+    if (limits.is_open) {
+      ++left_open_;
+      note(spec, text_of(limits), "left to the planner");
+      return decision;
+    }
+    CASYNC_RETURN_IF_ERROR(check_servers(decision.servers, decision.strategy, topology_.ranks));
+    const auto rounds = rounds_of(decision, spec, topology_.ranks, {}, facts_of);
+    if (!rounds) return rounds.status();
+    const Result<HopCosts> costs = hop_costs(in_own_type(decision, spec.dtype), spec.dtype, {}, facts_of);
+    if (!costs) return costs.status();
+    CASYNC_RETURN_IF_ERROR(kept_.add(decision, *rounds, spec));
+    note(spec, casync::text_of(decision), codecs_of(decision));
+    return decision;
+  }
+
+  void note(const GradientSpec& spec, const std::string& decided, const std::string& codecs) {
+    lines_ += "  " + spec.name + "  " + decided + "\n";
+    gradients_.push_back({{"name", spec.name}, {"decision", decided}});
+    shares_.add(codecs, spec);
+  }
+
+  void add_remarks(const std::vector<GradientSpec>& gradients, const std::vector<std::string>& absent) {
+    remarks_ = casync::remarks(plan_, gradients, topology_);
+    for (const std::string& group : absent) remarks_.push_back("group `" + group + "` has none of these gradients");
+    if (left_open_ == 0) return;
+    remarks_.push_back(std::to_string(left_open_) + (left_open_ == 1 ? " gradient has" : " gradients have") +
+                       " a codec that is left to the planner: no session takes this until `casync plan --plan " +
+                       path_ + "` has chosen");
+  }
+
+  const Plan& plan_;
+  const std::string path_;
+  const Topology topology_;
+  Json gradients_;
+  std::string lines_;
+  std::vector<std::string> remarks_;
+  CodecShares shares_;
+  KeptMemory kept_;
+  int left_open_ = 0;
+};
+
+void print_check(const std::string& path, const Plan& plan, const DecidedModel& model, bool has_model) {
+  const std::string groups = plan.groups.empty() ? "" : ", " + counted(plan.groups.size(), "group", "groups");
+  std::printf("%s: %s, %s%s\n%s", path.c_str(), counted(plan.rules.size(), "rule", "rules").c_str(),
+              counted(plan.gradients.size(), "entry", "entries").c_str(), groups.c_str(), model.lines().c_str());
+  if (const std::string memory = model.kept().text(); !memory.empty()) std::printf("  %s\n", memory.c_str());
+  const std::vector<std::string>& odd = model.remarks();
+  for (const std::string& remark : odd) std::printf("  note: %s\n", remark.c_str());
+  std::printf("%s%s%s\n", odd.empty() ? "OK" : counted(odd.size(), "note", "notes").c_str(), has_model ? ": " : "",
+              model.shares().text().c_str());
+}
+
+Json check_json(const std::string& path, const Plan& plan, const DecidedModel& model, bool has_model) {
+  Json json{
+      {"plan", path}, {"rules", plan.rules.size()}, {"entries", plan.gradients.size()}, {"groups", plan.groups.size()}};
+  if (!model.gradients().is_null()) json["gradients"] = model.gradients();
+  json["remarks"] = model.remarks();
+  if (!has_model) return json;
+  json["codecs"] = model.shares().json();
+  json["kept"] = model.kept().json();
+  return json;
+}
+
 }  // namespace
 
 Status check_plan(const std::string& path, const std::string& model, int ranks, int nodes, bool json) {
@@ -79,87 +188,21 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
   const bool ranks_are_known = ranks > 0 || plan->world.ranks;
   if (ranks == 0) ranks = plan->world.ranks.value_or(2);
   if (nodes == 0) nodes = plan->world.nodes.value_or(ranks);
-  if (nodes > ranks)
+  if (nodes > ranks) {
     return invalid_argument(path + ": " + std::to_string(nodes) + " nodes for " + std::to_string(ranks) + " ranks");
-  Json report{{"plan", path},
-              {"rules", plan->rules.size()},
-              {"entries", plan->gradients.size()},
-              {"groups", plan->groups.size()}};
-  std::vector<std::string> odd;
-  int left_open = 0;
-  std::string lines;
-  CodecShares shares;
-  KeptMemory kept(plan->mode, ranks);
-  if (!model.empty()) {
+  }
+  const bool has_model = !model.empty();
+  DecidedModel decided(*plan, path, place(ranks, nodes));
+  if (has_model) {
     const Result<Training> training = read_model_input(model);
     if (!training) return training.status();
-    const Result<GroupedTraining> whole = grouped(*plan, *training);
-    if (!whole) return named(whole.status());
-    const Topology topology = place(ranks, nodes);
-    Scenario scenario;
-    scenario.topology = topology;
-    scenario.training = whole->training;
-    scenario.mode = plan->mode;
-    scenario.facts_of = facts_of;
-    std::vector<GradientSpec> gradients;
-    for (const TrainedGradient& gradient : whole->training.gradients) {
-      gradients.push_back(gradient.spec);
-      Decision decision = decide(*plan, gradient.spec, ranks, payload_bits(facts_of));
-      const CodecLimits limits = codec_limits(*plan, gradient.spec.name);
-      if (limits.is_open) {
-        const std::string open = text_of(limits);
-        lines += "  " + gradient.spec.name + "  " + open + "\n";
-        report["gradients"].push_back({{"name", gradient.spec.name}, {"decision", open}});
-        ++left_open;
-        shares.add("left to the planner", gradient.spec);
-        scenario.decisions.push_back(in_own_type(decision, gradient.spec.dtype));
-        continue;
-      }
-      const Status servers = check_servers(decision.servers, decision.strategy, ranks);
-      if (!servers) return named(Status(servers.code(), "gradient `" + gradient.spec.name + "`: " + servers.message()));
-      const auto rounds = rounds_of(decision, gradient.spec, ranks, {}, facts_of);
-      if (!rounds)
-        return named(
-            Status(rounds.status().code(), "gradient `" + gradient.spec.name + "`: " + rounds.status().message()));
-      const Result<HopCosts> costs =
-          hop_costs(in_own_type(decision, gradient.spec.dtype), gradient.spec.dtype, {}, facts_of);
-      if (!costs)
-        return named(
-            Status(costs.status().code(), "gradient `" + gradient.spec.name + "`: " + costs.status().message()));
-      if (const Status memory = kept.add(decision, *rounds, gradient.spec); !memory) {
-        return named(Status(memory.code(), "gradient `" + gradient.spec.name + "`: " + memory.message()));
-      }
-      scenario.decisions.push_back(in_own_type(decision, gradient.spec.dtype));
-      lines += "  " + gradient.spec.name + "  " + text_of(decision) + "\n";
-      shares.add(codecs_of(decision), gradient.spec);
-      report["gradients"].push_back({{"name", gradient.spec.name}, {"decision", text_of(decision)}});
-    }
-    if (const Status able = check_mode(std::move(scenario), ranks_are_known); !able) return named(able);
-    if (const Status able = check_declarations(*plan, gradients, topology, ranks_are_known); !able) return named(able);
-    odd = remarks(*plan, gradients, topology);
-    for (const std::string& group : whole->absent) odd.push_back("group `" + group + "` has none of these gradients");
-    if (left_open > 0) {
-      odd.push_back(std::to_string(left_open) + (left_open == 1 ? " gradient has" : " gradients have") +
-                    " a codec that is left to the planner: no session takes this until `casync plan --plan " + path +
-                    "` has chosen");
-    }
-  }
-  report["remarks"] = odd;
-  if (!model.empty()) {
-    report["codecs"] = shares.json();
-    report["kept"] = kept.json();
+    if (const Status taken = decided.take(*training, ranks_are_known); !taken) return named(taken);
   }
   if (json) {
-    print_json(report);
-    return Status::ok();
+    print_json(check_json(path, *plan, decided, has_model));
+  } else {
+    print_check(path, *plan, decided, has_model);
   }
-  const std::string groups = plan->groups.empty() ? "" : ", " + counted(plan->groups.size(), "group", "groups");
-  std::printf("%s: %s, %s%s\n%s", path.c_str(), counted(plan->rules.size(), "rule", "rules").c_str(),
-              counted(plan->gradients.size(), "entry", "entries").c_str(), groups.c_str(), lines.c_str());
-  if (const std::string memory = kept.text(); !memory.empty()) std::printf("  %s\n", memory.c_str());
-  for (const std::string& remark : odd) std::printf("  note: %s\n", remark.c_str());
-  std::printf("%s%s%s\n", odd.empty() ? "OK" : counted(odd.size(), "note", "notes").c_str(), model.empty() ? "" : ": ",
-              shares.text().c_str());
   return Status::ok();
 }
 

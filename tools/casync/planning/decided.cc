@@ -9,7 +9,6 @@
 #include "casync/planner/decide.h"
 #include "casync/planner/loss_table.h"
 #include "casync/planner/search/evaluator.h"
-#include "casync/planner/search/payload_bits.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/whole_step.h"
 #include "casync/simulator/simulate_within.h"
@@ -71,9 +70,14 @@ Result<PlannedStep> step_of(const Plan& plan, const PlanRequest& request) {
   PlannedStep step{"given", {}, plan.fusion_bytes};
   for (const TrainedGradient& gradient : request.training.gradients) {
     const GradientSpec& spec = gradient.spec;
+    const auto named = [&](const Status& status) {
+      return Status(status.code(), "gradient `" + spec.name + "`: " + status.message());
+    };
     const Status decided = check_decided(plan, spec.name);
-    if (!decided) return Status(decided.code(), "gradient `" + spec.name + "`: " + decided.message());
-    step.decisions.push_back(decide(plan, spec, request.topology.ranks, payload_bits(request.facts_of)));
+    if (!decided) return named(decided);
+    const Result<Decision> decision = decision_of_session(plan, spec, request.topology.ranks, request.profile);
+    if (!decision) return named(decision.status());
+    step.decisions.push_back(*decision);
   }
   return step;
 }

@@ -30,7 +30,8 @@ Result<Decided> decided_plan(const PlanInputs& inputs, PlanRequest request);
 /// simulate_within() and find_plan().
 Result<Decided> given_plan(const Plan& plan, PlanRequest request);
 
-/// The plan's decisions for the request's gradients. PlanError, naming the gradient: it leaves one to the planner.
+/// The plan's decisions for the request's gradients, as a session carries them out. PlanError, naming the gradient: the
+/// plan leaves it to the planner, or no session takes its codecs.
 Result<PlannedStep> step_of(const Plan& plan, const PlanRequest& request);
 
 /// "local_sgd { every: 4 }", as plan files have it; "" if every step exchanges and waits.

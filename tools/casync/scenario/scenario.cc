@@ -5,6 +5,7 @@
 #include "casync/planner/search/grouped.h"
 #include "casync/planner/search/payload_bits.h"
 #include "casync/planner/search/request.h"
+#include "casync/simulator/rounds.h"
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
 
@@ -16,6 +17,14 @@ Topology place(int ranks, int nodes) {
     topology.node_of.push_back(static_cast<int>(static_cast<std::int64_t>(rank) * nodes / ranks));
   }
   return topology;
+}
+
+Result<Decision> decision_of_session(const Plan& plan, const GradientSpec& spec, int ranks, const Profile& profile) {
+  Decision decision = decide(plan, spec, ranks, payload_bits(facts_of)), sent = decision;
+  const auto rounds = rounds_of(sent, spec, ranks, profile, facts_of);
+  if (!rounds) return rounds.status();
+  if (!(sent.codec == decision.codec)) decision.codec = decision.second_hop = CodecChoice{};
+  return decision;
 }
 
 Result<Scenario> scenario_of(Profile profile, const Training& training, const Plan& plan, Topology topology) {
@@ -31,8 +40,12 @@ Result<Scenario> scenario_of(Profile profile, const Training& training, const Pl
   scenario.seed = plan.seed;
   scenario.facts_of = facts_of;
   for (const TrainedGradient& gradient : scenario.training.gradients) {
-    const Decision decision = decide(plan, gradient.spec, scenario.topology.ranks, payload_bits(facts_of));
-    scenario.decisions.push_back(in_own_type(decision, gradient.spec.dtype));
+    const GradientSpec& spec = gradient.spec;
+    const Result<Decision> decision = decision_of_session(plan, spec, scenario.topology.ranks, scenario.profile);
+    if (!decision) {
+      return Status(decision.status().code(), "gradient " + spec.name + ": " + decision.status().message());
+    }
+    scenario.decisions.push_back(in_own_type(*decision, spec.dtype));
   }
   return scenario;
 }

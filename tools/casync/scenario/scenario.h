@@ -21,12 +21,17 @@ inline constexpr const char* kUncoordinated =
 /// Ranks fill nodes one after the other, as launchers place them.
 Topology place(int ranks, int nodes);
 
+/// The plan's decision for a gradient as a session carries it out: with codec `none` where its codec exchanges and does
+/// not take the gradient. Errors as rounds_of().
+Result<Decision> decision_of_session(const Plan& plan, const GradientSpec& spec, int ranks, const Profile& profile);
+
 /// Reads them for this topology; what a user should know about the plan goes to `remark`, a sentence each. Errors as
 /// read_profile_file, read_model_file, read_plan_file.
 Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
                                const std::function<void(const std::string&)>& remark);
 
-/// The same from what has been read: each of the plan's groups is a gradient. Errors as grouped().
+/// The same from what has been read: each of the plan's groups is a gradient. Errors as grouped(); as
+/// decision_of_session(), with the gradient's name.
 Result<Scenario> scenario_of(Profile profile, const Training& training, const Plan& plan, Topology topology);
 
 }  // namespace casync::tools

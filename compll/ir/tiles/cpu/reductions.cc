@@ -88,7 +88,7 @@ void plan_reductions(CpuEncoder& plan) {
         if (graph[id].kind != Value::Kind::kReduce) continue;
         bytes += made.in_chunks ? kInChunksBytes : kOtherBytes;
         if (bytes > kMostTensorBytes) {
-          throw CannotPlan{graph[id].at, "so many reductions of the whole vector, by tiles,"};
+          throw CannotPlan{graph[id].at, "a program with so many reductions of the whole vector"};
         }
       }
     }

@@ -10,7 +10,7 @@
 //                          take the array otherwise closes the loop then
 //
 // A map that is computed where it is used may be computed after any later item. Therefore it reads no memory that a
-// later item changes: not the copy that a scatter begins with (FromCopies).
+// later item changes: not the copy that a scatter begins with (FromCopies). Neither does the one value of a scatter.
 #pragma once
 
 #include "compll/ir/vector/cpu/arrays.h"

@@ -74,7 +74,7 @@ std::optional<Id> Singles::values(const Term& scatter) {
   const Term& values = *scatter.arguments[1];
   if (values.type().is_array()) return fusion_.arrays.whole_array(values);
   prepare(values);
-  check(values);
+  check(values, FromCopies::kNever);  // it is computed again for each place
   return std::nullopt;
 }
 

@@ -11,7 +11,8 @@ namespace casync::compll::cpu_vector {
 struct Fusion;
 
 /// Says if a value may read elements of an array from the copy that a scatter will change. A function that is applied
-/// where its elements are used may not: that can be after the change.
+/// where its elements are used may not: that can be after the change. Nor may the one value of a scatter, which is
+/// computed between the changes.
 enum class FromCopies : std::uint8_t { kAllowed, kNever };
 
 /// Single values, and functions of elements.
