@@ -143,7 +143,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "device moments: a step in which its stream is captured into a graph is left out, and the graph stays whole") {
+    "device moments: a step in which its stream is captured into a graph is left out, and the graph is whole") {
   Recorded on;
   on.submit({0});
   emulated::begin_capture(on.program.stream());
