@@ -126,6 +126,19 @@ def test_a_cache_of_another_user_is_replaced_by_one_in_the_temporary_folder(tmp_
         native.cache_folder()
 
 
+def test_a_library_that_came_with_the_package_needs_no_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(native, "BUILT", tmp_path)
+    monkeypatch.setenv("CASYNC_CACHE_DIR", str(tmp_path / "file" / "casync"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
+    (tmp_path / "file").write_text("")
+    library = tmp_path / plugin().file_name()
+    library.write_text("")
+    assert plugin().find() == library
+    library.unlink()
+    with pytest.raises(casync.errors.Unavailable, match="file/casync: cannot be made: .*none is not a folder"):
+        plugin().find()
+
+
 def test_a_cache_that_cannot_be_made_is_replaced_by_one_in_the_temporary_folder(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("CASYNC_CACHE_DIR", str(tmp_path / "file" / "casync"))

@@ -63,10 +63,11 @@ class Plugin:
 
     def find(self) -> pathlib.Path | None:
         """The compiled library's path, or None."""
-        for folder in (BUILT, cache_folder()):
-            if (folder / self.file_name()).is_file():
-                return folder / self.file_name()
-        return None
+        name = self.file_name()
+        if (BUILT / name).is_file():
+            return BUILT / name
+        path = cache_folder() / name
+        return path if path.is_file() else None
 
     def build(self, folder: str | os.PathLike[str] | None = None) -> pathlib.Path:
         """Compiles, unless that has been done, and returns the path. Of several processes one does it. Raises
