@@ -142,8 +142,7 @@ TEST_CASE(
   CHECK(on.training()->backward_s == Approx(0.003));
 }
 
-TEST_CASE(
-    "device moments: a step in which its stream is captured into a graph is left out, and the graph is whole") {
+TEST_CASE("device moments: a step in which its stream is captured into a graph is left out, and the graph is whole") {
   Recorded on;
   on.submit({0});
   emulated::begin_capture(on.program.stream());
