@@ -49,6 +49,7 @@ class SentGroup {
   Status close(GradientId id);
   /// The result of the last try to close it: an error tells why it is not sent.
   void note_closed(Status status) { closed_ = std::move(status); }
+  const Status& closed() const { return closed_; }
   /// The group, once it is closed.
   const std::optional<GradientId>& id() const { return id_; }
 
