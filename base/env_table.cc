@@ -54,7 +54,8 @@ constexpr EnvironmentVariable kTable[] = {
      "Most pinned memory of a session on a GPU, in MiB. Gradients that need more are refused with the numbers.", 1,
      1e9},
     {"CASYNC_CACHE_DIR", Type::kDirectory, "`$XDG_CACHE_HOME/casync`, else `~/.cache/casync`",
-     "Cache of compiled codecs and parts of plugins. It must belong to this user, and nobody else may write to it."},
+     "Cache of compiled codecs and parts of plugins. It must belong to this user, and nobody else may write to it; "
+     "otherwise `casync-cache-UID` in `TMPDIR` or `/tmp` takes its place."},
     {"CASYNC_COMPILE_SEC", Type::kNumber, "120",
      "Time limit of the C++ compiler and of NVRTC for one text, in seconds.", 0.1, 3600},
     {"CASYNC_INCLUDE_DIR", Type::kDirectory, "relative to the library",

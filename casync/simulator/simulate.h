@@ -104,7 +104,7 @@ bool drifts(const Scenario& scenario, const SimulationOptions& options);
 
 /// The number of steps of each rank that simulate() takes: those asked for. Where ranks drift apart, or the training
 /// has a jitter, not fewer than kLeastDrawnSteps; with gossip on a ring, not fewer than two for each rank, since a
-/// delay spreads by one neighbour in an exchange.
+/// delay spreads by one neighbour in an exchange. In a mode that exchanges seldom (`every`), the number of exchanges.
 int simulated_steps(const Scenario& scenario, const SimulationOptions& options);
 inline constexpr int kLeastDrawnSteps = 64;
 

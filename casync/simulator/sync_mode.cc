@@ -35,7 +35,12 @@ Simulation mean_of_steps(Simulation simulation, int steps) {
         &simulation.wire_bytes_per_rank, &simulation.messages_per_rank}) {
     *value /= steps;
   }
-  for (RankPace& pace : simulation.ranks) pace.step_s /= steps;
+  for (RankPace& pace : simulation.ranks) {
+    pace.step_s /= steps;
+    pace.steps *= steps;
+    pace.most_ahead *= steps;
+    pace.mean_ahead *= steps;
+  }
   for (GradientTimes& times : simulation.gradients) {
     times.sync_s /= steps;
     times.waiting_s /= steps;

@@ -22,7 +22,7 @@ struct Exchanges {
 /// `every` steps; the end of the last one has all differences at once, and waits for them.
 Exchanges exchanges_of(const Training& training, const SyncMode& mode);
 
-/// Converts a simulation from one exchange to the next into the mean of `steps` steps.
+/// Converts a simulation from one exchange to the next into the mean of `steps` steps. Ranks' paces count steps then.
 Simulation mean_of_steps(Simulation simulation, int steps);
 
 }  // namespace casync

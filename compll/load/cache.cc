@@ -12,11 +12,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <utility>
 
 #include "base/env.h"
+#include "base/log.h"
 #include "compll/load/digest.h"
 
 namespace casync::compll {
@@ -37,13 +39,16 @@ Status failed(const fs::path& path, const std::string& what) {
   return unavailable(path.string() + ": " + what + ": " + std::strerror(errno));
 }
 
+/// Returns true if a folder's owner may lie above what is loaded: this user, or root.
+bool is_trusted(uid_t owner) { return owner == ::geteuid() || owner == 0 || owner == kUnmapped; }
+
 /// Checks that no other user can replace files in a folder: a writer can replace any, with the sticky bit only his own.
 Status check_folder(const fs::path& path, bool own) {
   struct stat info = {};
   if ((own ? ::lstat : ::stat)(path.c_str(), &info) != 0) return failed(path, "cannot be looked at");
   if (!S_ISDIR(info.st_mode)) return unavailable(path.string() + " is not a folder");
   const bool others = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-  if (info.st_uid != ::geteuid() && (own || info.st_uid != 0)) {
+  if (own ? info.st_uid != ::geteuid() : !is_trusted(info.st_uid)) {
     return unavailable(path.string() + " belongs to user " + std::to_string(info.st_uid));
   }
   if (others && (own || (info.st_mode & S_ISVTX) == 0)) {
@@ -60,6 +65,8 @@ bool make_private(const fs::path& folder) {
 }
 
 std::string home() { return foreign_env_text("HOME").value_or(""); }
+
+std::string temporary_folder() { return foreign_env_text("TMPDIR").value_or("/tmp"); }
 
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -98,9 +105,8 @@ std::string seal_of(std::string_view content, const std::string& digest) {
   return std::string(kSeal) + digest + DigestWriter().add(content).add(digest).text();
 }
 
-}  // namespace
-
-Result<fs::path> cache_folder() {
+/// The folder that the environment names for the cache.
+Result<fs::path> wanted_folder() {
   fs::path folder;
   if (const auto wanted = env_text("CASYNC_CACHE_DIR")) {
     folder = *wanted;
@@ -113,12 +119,39 @@ Result<fs::path> cache_folder() {
   }
   std::error_code error;
   folder = fs::absolute(folder, error);
-  if (!folder.has_filename()) folder = folder.parent_path();  // a slash at the end
+  return folder.has_filename() ? folder : folder.parent_path();  // a slash at the end
+}
+
+/// Makes a folder that is missing, and checks that no other user can replace it or what is in it.
+Status make_own(const fs::path& folder) {
   if (!make_private(folder)) return failed(folder, "cannot be made");
   CASYNC_RETURN_IF_ERROR(check_folder(folder, true));
   CASYNC_RETURN_IF_ERROR(check_folder(folder.parent_path(), false));
-  CASYNC_RETURN_IF_ERROR(check_ways(folder.parent_path()));
+  return check_ways(folder.parent_path());
+}
+
+/// The cache of a user who cannot use the wanted folder. Nothing is made where others could replace it.
+Result<fs::path> spare_folder() {
+  std::error_code error;
+  const fs::path temporary = fs::absolute(temporary_folder(), error);
+  CASYNC_RETURN_IF_ERROR(check_folder(temporary, false));
+  CASYNC_RETURN_IF_ERROR(check_ways(temporary));
+  fs::path folder = temporary / ("casync-cache-" + std::to_string(::geteuid()));
+  CASYNC_RETURN_IF_ERROR(make_own(folder));
   return folder;
+}
+
+}  // namespace
+
+Result<fs::path> cache_folder() {
+  Result<fs::path> wanted = wanted_folder();
+  const Status usable = wanted ? make_own(*wanted) : wanted.status();
+  if (usable) return wanted;
+  Result<fs::path> spare = spare_folder();
+  if (!spare) return unavailable(usable.message() + ", and " + spare.status().message());
+  static std::once_flag once;
+  std::call_once(once, [&] { log().warn("the cache of codecs is {}: {}", spare->string(), usable.message()); });
+  return spare;
 }
 
 Status check_ways(const fs::path& folder) {
@@ -126,7 +159,7 @@ Status check_ways(const fs::path& folder) {
   for (fs::path way = fs::canonical(folder, error); !error && way.has_relative_path(); way = way.parent_path()) {
     struct stat info = {};
     if (::stat(way.c_str(), &info) != 0) continue;
-    if (info.st_uid != ::geteuid() && info.st_uid != 0 && info.st_uid != kUnmapped) {
+    if (!is_trusted(info.st_uid)) {
       return unavailable(way.string() + " belongs to user " + std::to_string(info.st_uid));
     }
     if ((info.st_mode & S_IWOTH) == 0 || (info.st_mode & S_ISVTX) != 0) continue;
@@ -228,7 +261,7 @@ EntryLock::~EntryLock() {
 }
 
 Result<PassingFolder> PassingFolder::make() {
-  const std::string temporary = foreign_env_text("TMPDIR").value_or("/tmp");
+  const std::string temporary = temporary_folder();
   std::error_code error;
   // A process that was killed leaves its folder; a day later nobody reads it.
   for (const fs::directory_entry& each : fs::directory_iterator(temporary, error)) {

@@ -16,8 +16,9 @@
 namespace casync::compll {
 
 /// $CASYNC_CACHE_DIR, else $XDG_CACHE_HOME/casync, else ~/.cache/casync; made (mode 0700) if it is missing, as are the
-/// folders above it. Unavailable: it cannot be made, is a link, is somebody else's, others may write to it, or a folder
-/// above it is one that others may replace; says which.
+/// folders above it. One that cannot be made, is a link, is somebody else's, to which others may write, or that is
+/// below a folder that others may replace is not used: then it is casync-cache-UID in $TMPDIR or /tmp, under the same
+/// conditions, and a warning says why, once. Unavailable: neither can be used; says why.
 Result<std::filesystem::path> cache_folder();
 
 /// Checks that no other user can replace a folder that is there, or one above it: a folder's owner and its writers can

@@ -246,7 +246,9 @@ casync_status casync_session_stats(casync_session* session, char* json, size_t c
  * is_residual: false where the state is more than a residual. Late results have no op, and neither has what an earlier
  * version saved and nobody has declared since. Until the step is ended or a state is loaded,
  * casync_session_state_get copies one gradient's residual of `elements` floats out of it. CASYNC_INVALID_ARGUMENT: a
- * step is under way, no state was taken, no such gradient, or another number of elements. */
+ * step is under way, no state was taken, no such gradient, or another number of elements. After the job's failure,
+ * which other calls return, both still work, unless results of `staleness` are lost with it; ranks may be a step apart
+ * then. */
 casync_status casync_session_state(casync_session* session, char* json, size_t capacity, size_t* length);
 casync_status casync_session_state_get(casync_session* session, const char* name, float* residual, size_t elements);
 /* And back: first name NULL and codec the JSON (residual NULL, elements 0), then each gradient in it with its codec,

@@ -81,7 +81,9 @@ bool DeviceMoments::put_event(Step& step, void* stream) {
     Result<std::unique_ptr<Event>> event = device_.make_timed_event();
     if (event) step.events.push_back(std::move(*event));
   }
-  if (has_room && step.used < step.events.size() && device_.record(*step.events[step.used], stream)) {
+  // In a stream that is captured it would be the graph's event, and asking it would end the capture.
+  const bool goes = has_room && step.used < step.events.size() && device_.check_stream(stream);
+  if (goes && device_.record(*step.events[step.used], stream)) {
     ++step.used;
     return true;
   }

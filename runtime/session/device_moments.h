@@ -18,7 +18,8 @@ namespace casync::runtime {
 ///
 /// The program's stream is that of its last submission, which stays (Submission::stream). Steps are recorded from
 /// the end of the first one with a submission on. A step's events are asked when a later one ends, and nothing waits
-/// for them: if that is too early, or the device refused an event, the step is not recorded.
+/// for them: if that is too early, the device refused an event, or the program captures the stream into a graph
+/// meanwhile, the step is not recorded.
 class DeviceMoments final : public StepMoments {
  public:
   /// Borrows the device.

@@ -40,7 +40,9 @@ Result<GroupedGradient> GroupTable::declare(const GradientSpec& gradient) {
 
 Status GroupTable::close(SentGroup& group) {
   const Result<GradientId> id = session_.declare(group.members().spec());
-  return id ? group.close(*id) : id.status();
+  const Status closed = id ? group.close(*id) : id.status();
+  group.note_closed(closed);
+  return closed;
 }
 
 std::optional<GradientId> GroupTable::find(const std::string& name) const {

@@ -81,7 +81,8 @@ bool GroupWaits::does_not_leave(const SentGroup& group, std::uint32_t step) cons
 
 /// The reason for that. Under the lock.
 Status GroupWaits::no_more(const SentGroup& group, std::uint32_t step) const {
-  if (group.is_whole(step) && !step_.started().is_ok()) return step_.started();
+  const bool has_own_reason = !group.closed().is_ok();
+  if (!has_own_reason && group.is_whole(step) && !step_.started().is_ok()) return step_.started();
   return group.incomplete(step, GroupTable::kHowToGoOn);
 }
 

@@ -43,7 +43,7 @@ GroupedSession::~GroupedSession() {
 }
 
 Result<GradientId> GroupedSession::declare(const GradientSpec& gradient) {
-  if (forked()) return session_->declare(gradient);
+  CASYNC_RETURN_IF_ERROR(session_->failure());  // a member may not come to the session, which would say it
   std::lock_guard lock(lock_.mutex);
   const Result<GroupedGradient> declared = table_.declare(gradient);
   if (!declared) return declared.status();
@@ -189,8 +189,9 @@ Result<StepResult> GroupedSession::step() {
 
 Result<SessionState> GroupedSession::state() const {
   if (forked()) return session_->state();
+  const bool goes_on = session_->failure().is_ok();
   std::lock_guard lock(lock_.mutex);
-  CASYNC_RETURN_IF_ERROR(table_.check_whole(step_.number(), ": end the step, then take the state"));
+  if (goes_on) CASYNC_RETURN_IF_ERROR(table_.check_whole(step_.number(), ": end the step, then take the state"));
   Result<SessionState> state = session_->state();
   if (state) table_.split(*state);
   return state;

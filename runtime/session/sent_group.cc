@@ -99,8 +99,9 @@ std::string SentGroup::missing(std::uint32_t step) const {
 }
 
 Status SentGroup::incomplete(std::uint32_t step, const char* then) const {
-  return invalid_argument("step " + std::to_string(step) + ": group `" + members_.name() +
-                          "` has not been submitted without " + missing(step) + then);
+  const std::string what = "step " + std::to_string(step) + ": group `" + members_.name() + "` has not been submitted";
+  if (!closed_) return {closed_.code(), what + ": " + closed_.message()};
+  return invalid_argument(what + " without " + missing(step) + then);
 }
 
 Result<bool> SentGroup::has_result(std::size_t place, std::uint32_t step) const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -46,6 +47,9 @@ class SentGroup {
   /// Takes the group, with the members that are there now, as the session's gradient `id`: no member is added any more.
   /// Gathers those whose calls came earlier, or are under way.
   Status close(GradientId id);
+  /// The result of the last try to close it: an error tells why it is not sent.
+  void note_closed(Status status) { closed_ = std::move(status); }
+  const Status& closed() const { return closed_; }
   /// The group, once it is closed.
   const std::optional<GradientId>& id() const { return id_; }
 
@@ -71,7 +75,7 @@ class SentGroup {
   /// "`c`", or "`c` and 2 more": the members that are missing in `step`, also those that were never declared while the
   /// group may get them.
   std::string missing(std::uint32_t step) const;
-  /// InvalidArgument: members are missing in `step`. `then` ends its text.
+  /// InvalidArgument: members are missing in `step`. `then` ends its text. Or the reason that it cannot be closed.
   Status incomplete(std::uint32_t step, const char* then) const;
   /// The submission of all members' elements.
   Submission submission() { return memory_->submission(*id_); }
@@ -109,6 +113,7 @@ class SentGroup {
   std::vector<Clock::time_point> handed_over_at_;  ///< by place
   std::vector<bool> taken_;                        ///< by place: by a call that is under way
   std::optional<GradientId> id_;
+  Status closed_;                 ///< as note_closed()
   std::uint32_t left_steps_ = 0;  ///< 1 + the last step that it has left in; 0: none
   GroupDelay delay_;
   std::unique_ptr<GroupMemory> memory_;

@@ -60,8 +60,7 @@ Status SessionImpl::usable() const {
                   getpid()));
 }
 
-/// usable(), or the failure of the job.
-Status SessionImpl::goes_on() const {
+Status SessionImpl::failure() const {
   CASYNC_RETURN_IF_ERROR(usable());
   return parts_.executor->failures().failing() ? job_end_.failure() : Status::ok();
 }
@@ -73,7 +72,7 @@ Exchanged SessionImpl::exchanged() const {
 }
 
 Status SessionImpl::begin_consensus() {
-  CASYNC_RETURN_IF_ERROR(goes_on());
+  CASYNC_RETURN_IF_ERROR(failure());
   if (!parts_.plan.mode.is_gossip() && !parts_.plan.mode.is_asynchronous()) {
     return invalid_argument(
         "a consensus is for a plan with gossip or asynchronous: without them the ranks' parameters are the same after "
@@ -86,14 +85,14 @@ Status SessionImpl::begin_consensus() {
 }
 
 Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
-  CASYNC_RETURN_IF_ERROR(goes_on());
+  CASYNC_RETURN_IF_ERROR(failure());
   if (gradient.scattered && parts_.over_nccl()) return scattered_over_nccl(gradient);
   Result<Declared> declared = declare_gradient(parts_.plan, gradient, parts_.topology);
   return declared ? add(std::move(*declared)) : declared.status();
 }
 
 Result<GradientId> SessionImpl::declare_copied(const GradientSpec& gradient, std::optional<Rank> root) {
-  CASYNC_RETURN_IF_ERROR(goes_on());
+  CASYNC_RETURN_IF_ERROR(failure());
   if (parts_.options.op != ReduceOp::kCopy) return copies_nothing(gradient);
   Result<Declared> declared = runtime::declare_copied(gradient, root, parts_.topology);
   return declared ? add(std::move(*declared)) : declared.status();
@@ -236,7 +235,7 @@ Result<SessionState> SessionImpl::state() const {
 }
 
 Status SessionImpl::load_state(const SessionState& state) {
-  CASYNC_RETURN_IF_ERROR(goes_on());
+  CASYNC_RETURN_IF_ERROR(failure());
   std::lock_guard lock(tables_.mutex);
   CASYNC_RETURN_IF_ERROR(states_.check(state));
   const std::uint32_t steps_before = tables_.step.number() + (tables_.completed().empty() ? 0 : 1);

@@ -125,9 +125,9 @@ struct SessionState {
 /// bytes on every rank (with gossip, those of its neighbours; of asynchronous ranks, in portions of their own).
 ///
 /// Threads: any thread may call anything; one thread at a time per call of step(), declare() and load_state().
-/// Errors:  the first failure is final and the same on all ranks; every later call returns it. By then nothing of the
-///          session touches the gradients any more: a call waits up to timeout_s for a task that was begun, and the
-///          failure says so if that was not enough.
+/// Errors:  the first failure is final and the same on all ranks; every later call returns it, but for state(), which
+///          still gives the last committed step's. By then nothing of the session touches the gradients any more: a
+///          call waits up to timeout_s for a task that was begun, and the failure says so if that was not enough.
 /// Stalls:  when nothing has moved for 30 s (or timeout_s / 10, if that is less) although gradients are under way, each
 ///          rank logs a warning with what it lacks and from whom, and again every minute.
 /// Forks:   in a forked child, which has none of its threads, every call returns Unavailable, at once.
@@ -191,6 +191,9 @@ class Session {
   /// The program stood still for so long because of this gradient, and not in wait() or step(): for reports.
   virtual Status note_exposed(Handle handle, double seconds) = 0;
 
+  /// OK, or the failure that every later call returns. Unavailable: in a forked child.
+  virtual Status failure() const = 0;
+
   /// Says that this rank submits nothing more in the step under way, as step() does. For programs that wait for handles
   /// earlier than step(): ranks whose gradients differ in name then learn it at once, and not by a timeout. Any thread.
   virtual void end_submissions() = 0;
@@ -208,6 +211,9 @@ class Session {
   /// it (InvalidArgument). Of asynchronous ranks also what they have not been told, and only where that is the same for
   /// all ranks: ahead of the first step, and between a consensus and the next submission (InvalidArgument). The same
   /// for load_state().
+  /// After a failure a step that was under way counts as none, so that a program can still save what it has; a rank
+  /// whose step was complete may be a step ahead of the others then, which the load tells. Results that come late
+  /// (staleness) are lost with the step that should have brought them: then it returns the failure.
   virtual Result<SessionState> state() const = 0;
   /// Goes on from `state`, earlier or later than this session's step; gradients that it does not name begin without a
   /// residual, and those declared later find theirs. On every rank, or on none: the next submit compares the steps, and

@@ -47,6 +47,7 @@ class SessionImpl final : public Session {
                   std::vector<Handle>* done) override;
   void nudge() override;
   Status note_exposed(Handle handle, double seconds) override;
+  Status failure() const override;
   Result<StepResult> step() override;
   SessionStats stats() const override;
   Result<SessionState> state() const override;
@@ -60,7 +61,6 @@ class SessionImpl final : public Session {
   Status connect();
   bool forked() const { return fork_generation() != generation_; }
   Status usable() const;
-  Status goes_on() const;
   Result<GradientId> add(Declared declared);
   Status start(std::span<const Submission> submissions, std::span<Handle> handles);
   Status check_all_submitted() const;

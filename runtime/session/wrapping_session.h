@@ -20,6 +20,7 @@ class WrappingSession : public Session {
   const Topology& topology() const override { return session_->topology(); }
   Exchanged exchanged() const override { return session_->exchanged(); }
   void nudge() override;
+  Status failure() const override { return session_->failure(); }
   bool holds_memory() const override { return session_->holds_memory(); }
 
  protected:

@@ -52,12 +52,13 @@ class Paced final : public Transport, private TransportClient {
     Time gone;  // when its last byte has left
   };
 
-  Placement place(Rank from, const Message& message) override { return client_->place(from, message); }
+  Placement place(Rank from, const Message& message) override;
   void received(Rank from, const Message& message, Status status) override;
   void sent(std::uint64_t cookie, Status status) override;
   void failed(Rank peer, Status status) override;
 
   bool start_what_may_leave(Time now);
+  void make_room_for(const Waiting& waiting);
   void start(Waiting& waiting, Time gone);
   bool report(Time now) { return reports_.make_due(*client_, now); }
   Time next_event() const;
@@ -67,6 +68,7 @@ class Paced final : public Transport, private TransportClient {
   Link link_;
   TransportClient* client_ = nullptr;
   std::vector<bool> failed_;  // by rank
+  std::size_t placed_ = 0;    // messages that have a place, and are not complete
   Pool<Waiting> waiting_pool_;
   Fifo<Waiting> waiting_;
   Pool<Leaving> leaving_;
@@ -100,12 +102,19 @@ bool Paced::start_what_may_leave(Time now) {
     Waiting& first = *waiting_.front();
     const bool costs_time = !closing_ && !failed_[static_cast<std::size_t>(first.to)];
     if (costs_time && egress_free_ > now) return any;
+    make_room_for(first);
     if (costs_time) egress_free_ = std::max(egress_free_, first.since) + link_.time_of(wire_bytes(first.outgoing));
     waiting_.pop();
     start(first, costs_time ? egress_free_ : now);
     any = true;
   }
   return any;
+}
+
+// Where there is no memory, the message stays; what has left or has a place is reported without any.
+void Paced::make_room_for(const Waiting& waiting) {
+  leaving_.make_ready(waiting.outgoing.size());
+  reports_.make_room_for_sent(leaving_.in_use() + waiting.outgoing.size());
 }
 
 void Paced::start(Waiting& waiting, Time gone) {
@@ -124,7 +133,15 @@ void Paced::sent(std::uint64_t cookie, Status status) {
   leaving_.give(leaving);
 }
 
+Placement Paced::place(Rank from, const Message& message) {
+  reports_.make_room_for_received(placed_ + 1);
+  Placement placement = client_->place(from, message);
+  if (placement.kind == Placement::Kind::kHere) ++placed_;
+  return placement;
+}
+
 void Paced::received(Rank from, const Message& message, Status status) {
+  --placed_;
   if (!status.is_ok()) return client_->received(from, message, std::move(status));
   const Time now = Clock::now();
   ingress_free_ = std::max(ingress_free_, now) + link_.time_of(message.payload_bytes + kFrameHeaderBytes);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -23,6 +25,9 @@ class PacedReports {
   void add_received(Rank from, const Message& message, Status status, Clock::time_point at) {
     received_.push_back({from, message, std::move(status), at});
   }
+  /// The next `count` calls of add_sent(), or of add_received(), allocate nothing.
+  void make_room_for_sent(std::size_t count) { make_room(sent_, count); }
+  void make_room_for_received(std::size_t count) { make_room(received_, count); }
   bool empty() const { return sent_.empty() && received_.empty() && !any_due(); }
   /// The time of the next report; the end of time if there is none.
   Clock::time_point next() const;
@@ -44,6 +49,11 @@ class PacedReports {
     Clock::time_point at;
   };
 
+  template <class Report>
+  static void make_room(std::vector<Report>& reports, std::size_t count) {
+    const std::size_t wanted = reports.size() + count;
+    if (wanted > reports.capacity()) reports.reserve(std::max(wanted, 2 * reports.capacity()));
+  }
   bool any_due() const { return !due_sent_.empty() || !due_received_.empty(); }
 
   std::vector<Sent> sent_;  // in no order of their times: there are few

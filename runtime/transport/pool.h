@@ -14,8 +14,7 @@ class Pool {
  public:
   T* take() {
     if (free_.empty()) {
-      all_.emplace_back();
-      free_.reserve(all_.size());  // give() never allocates
+      add();
       return &all_.back();
     }
     T* object = free_.back();
@@ -23,9 +22,12 @@ class Pool {
     return object;
   }
   void give(T* object) { free_.push_back(object); }
-  /// The next take() allocates nothing.
-  void make_ready() {
-    if (free_.empty()) give(take());
+  /// The next `count` calls of take() allocate nothing.
+  void make_ready(std::size_t count = 1) {
+    while (free_.size() < count) {
+      add();
+      free_.push_back(&all_.back());
+    }
   }
   /// Calls f(T&) for every object, in use or not.
   template <class F>
@@ -35,6 +37,11 @@ class Pool {
   std::size_t in_use() const { return all_.size() - free_.size(); }
 
  private:
+  void add() {
+    free_.reserve(all_.size() + 1);  // give() never allocates
+    all_.emplace_back();
+  }
+
   std::deque<T> all_;  // addresses stay
   std::vector<T*> free_;
 };

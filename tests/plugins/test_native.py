@@ -98,10 +98,49 @@ def test_a_cache_that_others_can_write_to_or_replace_is_refused(tmp_path, monkey
     folder = tmp_path / "shared" / "casync"
     folder.mkdir(parents=True, mode=0o700)
     monkeypatch.setenv("CASYNC_CACHE_DIR", str(folder))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
     culprit = folder if writable == "folder" else folder.parent
     culprit.chmod(0o777)
-    with pytest.raises(casync.errors.Unavailable, match=f"^{culprit} can be written by others"):
+    with pytest.raises(casync.errors.Unavailable, match=f"^{culprit} can be written by others.*none is not a folder"):
         native.cache_folder()
     culprit.chmod(0o1777)  # in a folder with the sticky bit others replace nothing
     if writable == "above":
         assert native.cache_folder() == folder
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize("theirs", ["folder", "above"])
+def test_a_cache_of_another_user_is_replaced_by_one_in_the_temporary_folder(tmp_path, monkeypatch, caplog, theirs):
+    folder, temporary = tmp_path / "project" / "casync", tmp_path / "temporary"
+    folder.mkdir(parents=True, mode=0o700)
+    temporary.mkdir(mode=0o700)
+    os.chown(folder if theirs == "folder" else folder.parent, 12345, 12345)
+    monkeypatch.setenv("CASYNC_CACHE_DIR", str(folder))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    spare = temporary / f"casync-cache-{os.geteuid()}"
+    assert native.cache_folder() == native.cache_folder() == spare
+    assert spare.stat().st_mode & 0o777 == 0o700
+    assert len(caplog.records) == 1 and f"is {spare}: " in caplog.text and "belongs to user 12345" in caplog.text
+    temporary.chmod(0o777)
+    with pytest.raises(casync.errors.Unavailable, match=f"belongs to user 12345.*{temporary} can be written by others"):
+        native.cache_folder()
+
+
+def test_a_library_that_came_with_the_package_needs_no_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(native, "BUILT", tmp_path)
+    monkeypatch.setenv("CASYNC_CACHE_DIR", str(tmp_path / "file" / "casync"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
+    (tmp_path / "file").write_text("")
+    library = tmp_path / plugin().file_name()
+    library.write_text("")
+    assert plugin().find() == library
+    library.unlink()
+    with pytest.raises(casync.errors.Unavailable, match="file/casync: cannot be made: .*none is not a folder"):
+        plugin().find()
+
+
+def test_a_cache_that_cannot_be_made_is_replaced_by_one_in_the_temporary_folder(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("CASYNC_CACHE_DIR", str(tmp_path / "file" / "casync"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert native.cache_folder() == tmp_path / f"casync-cache-{os.geteuid()}"

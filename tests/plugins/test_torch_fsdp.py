@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """FSDP2 on real meshes of two nodes by two shards, and the process group of the backend "casync"."""
 
+import contextlib
 import hashlib
 import pathlib
 import time
@@ -185,6 +186,36 @@ def native(rank):
 
 def test_the_hook_beside_fsdps_own_reduction_is_refused():
     assert len(set(ranks.values(__file__, "native", NODES * SHARDS, torch=True))) == 1
+
+
+def with_unfrozen(rank):
+    """A parameter is unfrozen with a new state, and then frozen with the same."""
+    begin()
+    mesh = init_device_mesh("cpu", (NODES, SHARDS), mesh_dim_names=("nodes", "shards"))
+    net = network()
+    net[1][0].weight.requires_grad_(False)
+    net = shard(net, mesh["shards"])
+    names = []
+    for step, is_trained in enumerate((False, True)):
+        net[1][0].weight.requires_grad_(is_trained)
+        state = casync.torch.State(codec="int8", process_group=mesh.get_group("nodes"))
+        casync.torch.fsdp_all_reduce_hook(state).install(net)
+        loss_of(net, rank, step).backward()
+        assert (net[1][0].weight.grad is not None) == is_trained
+        names.append(sorted(state.state_dict()["gradients"]))
+        if not is_trained:
+            state.close()
+    net[1][0].weight.requires_grad_(False)
+    with pytest.raises(errors.InvalidArgument, match=r"module 1: its gradient has \d+ elements and had \d+: .* new casync"):
+        loss_of(net, rank, 2).backward()
+    with contextlib.suppress(errors.Error):
+        state.close()  # of a pass that has not ended
+    return names
+
+
+def test_a_parameter_is_unfrozen_with_a_new_state_and_its_module_refused_with_the_same():
+    for names in ranks.values(__file__, "with_unfrozen", NODES * SHARDS, torch=True):
+        assert names == [["0", "1", "2", "3"]] * 2
 
 
 def with_process_group(rank, codec):

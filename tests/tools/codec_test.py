@@ -76,19 +76,35 @@ def test_a_link_in_the_place_of_an_entry_is_not_followed():
         claim(not entry.is_symlink() and trap.exists(), "the link was replaced, not what it leads to")
 
 
-def test_a_cache_that_cannot_be_used_is_done_without():
+def refused_caches(place):
+    """Folders that cannot be the cache."""
+    (place.path / "elsewhere").mkdir()
+    (place.path / "link").symlink_to(place.path / "elsewhere")
+    (place.path / "shared").mkdir()
+    (place.path / "shared").chmod(0o777)
+    return [str(place.path / each) for each in ("link", "shared", "mine.cll", "mine.cll/below")]
+
+
+def test_a_cache_that_cannot_be_used_is_replaced_by_one_in_the_temporary_folder():
     with Place() as place:
-        (place.path / "elsewhere").mkdir()
-        (place.path / "link").symlink_to(place.path / "elsewhere")
-        (place.path / "shared").mkdir()
-        (place.path / "shared").chmod(0o777)
-        for calls, folder in enumerate(["link", "shared", "mine.cll", "mine.cll/below"], 1):
-            result = place.comes_out_well(calls, folder, CASYNC_CACHE_DIR=str(place.path / folder))
-            claim(f"{place.path}/{folder}" in result.stderr or "mine.cll" in result.stderr, "a warning names it",
+        spare = place.temporary / f"casync-cache-{os.geteuid()}"
+        for folder in refused_caches(place):
+            result = place.comes_out_well(1, folder, CASYNC_CACHE_DIR=folder)
+            claim(result.stderr.count(f"is {spare}: {folder}") == 1, "a warning names both, once", result.stderr)
+        claim(list(place.temporary.iterdir()) == [spare], "nothing is left beside it", *place.temporary.iterdir())
+        claim(not list((place.path / "elsewhere").iterdir()), "nothing was written behind the link")
+
+
+def test_caches_that_cannot_be_used_are_done_without():
+    with Place() as place:
+        spare = place.temporary / f"casync-cache-{os.geteuid()}"
+        spare.write_text("")
+        for calls, folder in enumerate(refused_caches(place), 1):
+            result = place.comes_out_well(calls, folder, CASYNC_CACHE_DIR=folder)
+            claim(folder in result.stderr and f"{spare} is not a folder" in result.stderr, "a warning names both",
                   result.stderr)
             claim(result.stderr.count("cannot be used") == 1, "once", result.stderr)
-        claim(not list(place.temporary.iterdir()), "nothing is left of it", *place.temporary.iterdir())
-        claim(not list((place.path / "elsewhere").iterdir()), "nothing was written behind the link")
+        claim(list(place.temporary.iterdir()) == [spare], "nothing is left of it", *place.temporary.iterdir())
 
 
 def test_a_temporary_folder_that_others_may_write_to_is_not_used():

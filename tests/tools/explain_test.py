@@ -2,6 +2,7 @@
 """casync explain: a gradient's alternatives within rules, the crossover, and the terms of a whole step."""
 import json
 import os
+from pathlib import Path
 
 from command import casync, claim, ends_with, run_all, temporary_folder
 from planner_files import Files
@@ -177,6 +178,12 @@ def test_the_terms_of_a_whole_step_add_up_and_only_the_overlap_is_taken_off():
         claim(len(text.splitlines()) <= 24 and "compression pays " in text and "= step" in text, "one screen", text)
         both = casync("explain", "--whole-step", *files.inputs, "-n", 4, "large.weight")
         claim(both.returncode == 2 and both.stderr, "a step or a gradient", both.stderr)
+        Path(files.plan).write_text('version: 1\nworld { ranks: 4 }\ndefault { codec { name: "int4" } }\n')
+        planned = casync("explain", "--whole-step", *files.inputs, "--plan", files.plan)
+        claim(planned.returncode == 2 and "--rules" in planned.stderr, "a plan would not be the one shown", planned.stderr)
+        ruled = casync("explain", "--whole-step", *files.inputs, "-n", 4, "--rules", files.plan, "--json")
+        ends_with(0, ruled, "explain --whole-step --rules")
+        claim(json.loads(ruled.stdout)["compressed"]["bytes"] < 0.2 * 4 * 1100100, "the rules' codec", ruled.stdout)
 
 
 run_all(globals())

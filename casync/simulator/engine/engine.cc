@@ -54,7 +54,7 @@ void Engine::happen(const Event& event) {
     case Event::Kind::kDownload:
       if (copies.ends_download(event)) progress.complete(copies.end_download(rank));
       break;
-    case Event::Kind::kCredit: network.give_back_credit(event.subject, step); break;
+    case Event::Kind::kCredit: network.give_back_credit(event.subject); break;
     case Event::Kind::kAnnounced:
       messages.add(tasks.receiver_of(event.subject), {event.subject, step, MessageWork::Kind::kAnnounced, 0});
       break;

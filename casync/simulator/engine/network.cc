@@ -24,7 +24,7 @@ Network::Network(Engine& engine)
       since_(engine.tasks.size()),
       queued_as_(engine.tasks.size()) {
   if (!engine.scenario.mode.is_asynchronous()) under_way_.resize(engine.tasks.size());
-  if (engine.scenario.credit_bytes > 0) credit_.resize(2 * std::size_t{engine.tasks.size()});
+  if (engine.scenario.credit_bytes > 0) credit_.resize(engine.tasks.size());
   if (!engine.routes.takes_processors()) return;
   to_leave_.resize(engine.tasks.size());
   to_arrive_.resize(engine.tasks.size());
@@ -79,7 +79,6 @@ void Network::hand_over(Port& port) {
     if (port.under_way > 0 && port.under_way + next > engine_.scenario.credit_bytes) return;
     const std::uint32_t first = port.ready.pop().task;
     const Bytes bytes = fuse(first);
-    credit_of(first, engine_.progress.step_of(first)) = bytes;
     port.under_way += bytes;
     port.handed_over.push_back({first, bytes});
   }
@@ -98,9 +97,9 @@ std::optional<Network::HandedOver> Network::next_message(Port& port) {
   return next;
 }
 
-void Network::give_back_credit(std::uint32_t first, int step) {
+void Network::give_back_credit(std::uint32_t first) {
   const std::size_t port = engine_.routes.port_of(first);
-  ports_[port].under_way -= credit_of(first, step);
+  ports_[port].under_way -= credit_[first];
   mark(port);
 }
 
@@ -192,17 +191,23 @@ void Network::free_port(std::uint32_t first) {
   }
 }
 
+/// The bytes of a message with all that has joined it.
+Bytes Network::bytes_of(std::uint32_t first) const {
+  Bytes bytes = 0;
+  for (std::uint32_t send = first; send != kNoTask; send = fused_with_[send]) bytes += engine_.tasks[send].bytes;
+  return bytes;
+}
+
 void Network::head_arrives(std::uint32_t first, std::uint32_t step) {
   const std::uint32_t recv = engine_.tasks[first].peer_task;
   const Rank receiver = engine_.tasks.rank_of(recv);
   Port& port = ports_[engine_.routes.port_of(recv)];
-  Bytes bytes = 0;
+  const Bytes bytes = bytes_of(first);
   const double begins = std::max(engine_.clock.now(), port.receives_until);
   const Link& link = engine_.routes.link_of(first);
   // A sender that many receivers slow down is not overtaken by its own message.
   const double left = link.outcast.empty() ? begins : since_[recv];
   for (std::uint32_t send = first; send != kNoTask; send = fused_with_[send]) {
-    bytes += engine_.tasks[send].bytes;
     since_[engine_.tasks[send].peer_task] = begins;
   }
   if (!link.incast.empty()) port.senders.add(engine_.routes.far_port_of(recv));
@@ -225,6 +230,7 @@ void Network::arrived(std::uint32_t first, int step) {
     ports_[engine_.routes.port_of(first_recv)].senders.remove(engine_.routes.far_port_of(first_recv));
   }
   if (!credit_.empty()) {
+    credit_[first] = bytes_of(first);
     engine_.clock.push(Event::Kind::kCredit, engine_.clock.now() + link.latency_s, first,
                        static_cast<std::uint32_t>(step), engine_.tasks.receiver_of(first), engine_.tasks.rank_of(first),
                        engine_.routes.distance_of(first_recv));

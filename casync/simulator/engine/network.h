@@ -39,7 +39,7 @@ class Network {
   void head_arrives(std::uint32_t first, std::uint32_t step);
   /// The way through the network, the sender's or the receiver's processors are through with it.
   void part_arrived(std::uint32_t first, int step);
-  void give_back_credit(std::uint32_t first, int step);
+  void give_back_credit(std::uint32_t first);
 
   /// The moment at which a message asked, or began to leave, or to arrive; earlier: has left.
   double since(std::uint32_t task) const { return since_[task]; }
@@ -69,8 +69,8 @@ class Network {
   bool clean(UrgentQueue& queue) const;
   std::optional<HandedOver> next_message(Port& port);
   void hand_over(Port& port);
-  Bytes& credit_of(std::uint32_t first, int step) { return credit_[2 * std::size_t{first} + (step & 1)]; }
   Bytes fuse(std::uint32_t first);
+  Bytes bytes_of(std::uint32_t first) const;
   void free_port(std::uint32_t first);
   void arrived(std::uint32_t first, int step);
 
@@ -85,8 +85,8 @@ class Network {
   std::vector<std::uint32_t> fused_with_;  // the next task of the same message
   std::vector<double> since_;
   std::vector<std::uint64_t> queued_as_;  // the arrival of a send that waits for its port; 0: it does not
-  // Bytes of a message that has been handed over, by its first task and the last bit of its step: its word comes ahead
-  // of the message two steps later, which needs an answer to the one between. Empty: no credit.
+  // Bytes of a message that has arrived, by its first task: its word is at the sender before the next one of that task,
+  // which leaves once this one has arrived, can arrive. Empty: no credit.
   std::vector<Bytes> credit_;
   // Parts still missing until a message has left and has arrived. Used if messages take processor time.
   std::vector<std::uint8_t> to_leave_, to_arrive_;

@@ -105,11 +105,14 @@ HWY_INLINE void store_sized(size_t count, const Headed<T>& array, const Generate
 
 // Loops over blocks.
 
-/// Elements of a tile, in loops that wait for blocks of these sizes.
-inline size_t tile_of(std::initializer_list<size_t> blocks) {
-  constexpr size_t kLeast = 4096;  // with the other arrays read, a tile stays in the first-level cache
+/// Elements of a tile, in loops that wait for blocks of these sizes, of at most 2^16 elements: whole blocks of all, or
+/// more than a vector has.
+constexpr size_t tile_of(std::initializer_list<size_t> blocks) {
+  constexpr size_t kLeast = 4096;            // with the other arrays read, a tile stays in the first-level cache
+  constexpr size_t kMost = size_t{1} << 33;  // vectors have half as many
   size_t tile = kGroup;
-  for (const size_t block : blocks) tile = std::lcm(tile, block);
+  for (const size_t block : blocks) tile = std::min(std::lcm(tile, block), kMost);
+  if (tile == kMost) return kMost;
   return tile * std::max<size_t>(1, kLeast / tile);
 }
 

@@ -8,6 +8,7 @@ import ctypes
 import fcntl
 import functools
 import hashlib
+import logging
 import os
 import pathlib
 import platform
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import TextIO
 
+_log = logging.getLogger("casync")
 _PACKAGE = pathlib.Path(__file__).parent
 SOURCES = _PACKAGE / "sources"  # as in the source tree: plugins/...
 BUILT = _PACKAGE / "lib" / "plugins"  # what the build of this package has compiled
 COMPILE_S = 900.0  # TensorFlow's headers take a minute of a fast processor
+_UNMAPPED = 65534  # owner of files whose user, mostly root, a container does not know
 _FLAGS = ("-std=c++17", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-fvisibility-inlines-hidden")
 
 
@@ -60,10 +63,11 @@ class Plugin:
 
     def find(self) -> pathlib.Path | None:
         """The compiled library's path, or None."""
-        for folder in (BUILT, cache_folder()):
-            if (folder / self.file_name()).is_file():
-                return folder / self.file_name()
-        return None
+        name = self.file_name()
+        if (BUILT / name).is_file():
+            return BUILT / name
+        path = cache_folder() / name
+        return path if path.is_file() else None
 
     def build(self, folder: str | os.PathLike[str] | None = None) -> pathlib.Path:
         """Compiles, unless that has been done, and returns the path. Of several processes one does it. Raises
@@ -172,20 +176,63 @@ def _compiler() -> tuple[str, ...]:
 
 
 def cache_folder() -> pathlib.Path:
-    """The folder for the libraries, the same as for compiled codecs; missing ones above it are made for this user alone.
-    Unavailable: others may write there, or replace it."""
-    given = os.environ.get("CASYNC_CACHE_DIR")
-    if not given:
+    """The folder for the libraries, the same as for compiled codecs: that of the environment, or, where it cannot be used,
+    one in the folder for temporary files; a warning says so, once. Missing folders are made for this user alone.
+    Unavailable: others may write to both, or replace them."""
+    wanted = os.environ.get("CASYNC_CACHE_DIR")
+    if not wanted:
         cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        given = os.path.join(cache, "casync")
-    folder = pathlib.Path(given).absolute()
-    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
-    state = folder.stat()
-    if state.st_uid != os.geteuid() or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        wanted = os.path.join(cache, "casync")
+    try:
+        return _own_folder(pathlib.Path(wanted).absolute())
+    except errors.Unavailable as error:
+        reason = str(error)
+    spare = _spare_folder(reason)
+    _warn_once(f"the cache of native parts is {spare}: {reason}")
+    return spare
+
+
+def _spare_folder(reason: str) -> pathlib.Path:
+    """The cache of a user who cannot use the wanted folder. Nothing is made where others could replace it."""
+    temporary = pathlib.Path(os.environ.get("TMPDIR") or "/tmp").absolute()
+    folder = temporary / f"casync-cache-{os.geteuid()}"
+    try:
+        if not temporary.is_dir():
+            raise errors.Unavailable(f"{temporary} is not a folder")
+        _check_ways(folder)
+        return _own_folder(folder)
+    except errors.Unavailable as error:
+        raise errors.Unavailable(f"{reason}, and {error}") from None
+
+
+def _own_folder(folder: pathlib.Path) -> pathlib.Path:
+    """Makes a folder that is missing, and checks that no other user can replace it or what is in it."""
+    try:
+        for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+            missing.mkdir(mode=0o700, exist_ok=True)
+        state = folder.lstat()
+    except OSError as error:
+        raise errors.Unavailable(f"{folder}: cannot be made: {error.strerror or error}") from None
+    if not stat.S_ISDIR(state.st_mode):
+        raise errors.Unavailable(f"{folder} is not a folder")
+    if state.st_uid != os.geteuid():
+        raise errors.Unavailable(f"{folder} belongs to user {state.st_uid}, and libraries are loaded from it")
+    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise errors.Unavailable(f"{folder} can be written by others, and libraries are loaded from it: chmod go-w {folder}")
-    for above in folder.resolve().parents:
-        mode = above.stat().st_mode
-        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            raise errors.Unavailable(f"{above} can be written by others, who could replace {folder}: chmod o-w {above}")
+    _check_ways(folder)
     return folder
+
+
+def _check_ways(folder: pathlib.Path) -> None:
+    """Checks that no other user can replace a folder above this one: its owner and its writers can."""
+    for above in folder.resolve().parents:
+        state = above.stat()
+        if state.st_uid not in (os.geteuid(), 0, _UNMAPPED):
+            raise errors.Unavailable(f"{above} belongs to user {state.st_uid}, who could replace {folder}")
+        if state.st_mode & stat.S_IWOTH and not state.st_mode & stat.S_ISVTX:
+            raise errors.Unavailable(f"{above} can be written by others, who could replace {folder}: chmod o-w {above}")
+
+
+@functools.lru_cache(maxsize=None)
+def _warn_once(message: str) -> None:
+    _log.warning("%s", message)

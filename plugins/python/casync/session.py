@@ -284,7 +284,8 @@ class Session:
         return json.loads(_library.text("casync_session_stats", self._pointer))
 
     def state_dict(self) -> dict[str, Any]:
-        """This rank's memory after the last step: numpy arrays, ints and strings. Each rank saves its own."""
+        """This rank's memory after the last step: numpy arrays, ints and strings. Each rank saves its own. Also once a call
+        has raised the job's failure, when ranks may be a step apart."""
         self._check()
         state = json.loads(_library.text("casync_session_state", self._pointer))
         for name, gradient in state["gradients"].items():

@@ -61,8 +61,10 @@ TEST_CASE("gossip: an exchange of equal ranks takes one message in pairs, and tw
   CHECK(simulated(gossiping(6, Neighbours::kPairs, "none", kSlowByte)).step_s == Approx(2 * kGossipPass + kMessage));
   Scenario seldom = gossiping(6, Neighbours::kPairs, "none", kSlowByte);
   seldom.mode.every = 4;
-  CHECK(simulated(seldom).step_s == Approx(2 * kGossipPass + kMessage / 4));
-  CHECK(simulated(seldom).wire_bytes_per_rank == Approx(4.0 * kElements / 4));
+  const Simulation made = simulated(seldom);
+  CHECK(made.step_s == Approx(2 * kGossipPass + kMessage / 4));
+  CHECK(made.wire_bytes_per_rank == Approx(4.0 * kElements / 4));
+  for (const RankPace& pace : made.ranks) CHECK(pace.steps == 4 * simulated_steps(seldom, {}));
 }
 
 TEST_CASE("gossip: on a ring a delay spreads by one neighbour an exchange, and in the end all have the slowest pace") {
@@ -82,6 +84,12 @@ TEST_CASE("gossip: on a ring a delay spreads by one neighbour an exchange, and i
     if (rank > 0) CHECK(own[static_cast<std::size_t>(distance)] > (2 * distance + 1) * kGossipPass * 1.001);
     CHECK(made.ranks[static_cast<std::size_t>(rank)].step_s == Approx(10 * kGossipPass).epsilon(1e-3));
     CHECK(made.ranks[static_cast<std::size_t>(rank)].most_ahead <= distance);
+  }
+  scenario.mode.every = 3;
+  const Simulation seldom = simulated(scenario);
+  for (std::size_t rank = 0; rank < made.ranks.size(); ++rank) {
+    CHECK(seldom.ranks[rank].step_s == Approx(made.ranks[rank].step_s).epsilon(1e-3));
+    CHECK(seldom.ranks[rank].most_ahead == 3 * made.ranks[rank].most_ahead);  // three steps between two exchanges
   }
 }
 
@@ -105,14 +113,17 @@ TEST_CASE("gossip: pairs are those that a session draws") {
 
 TEST_CASE("gossip: messages that a slow link still carries when the next step sends end no run") {
   for (const Neighbours neighbours : {Neighbours::kRing, Neighbours::kPairs}) {
-    Scenario scenario = several(6, 2, {{"none", {}}, {"none", {}}, StrategyKind::kPs, 3, 0}, crowded());
-    scenario.mode = {.every = 1, .neighbours = neighbours};
-    scenario.fusion_bytes = 64 * 1024;
-    scenario.profile.between.latency_s = 0.05;  // longer than a step
-    scenario.training.jitter = 2;
-    const Simulation made = simulated(scenario);
-    CHECK(made.step_s > 0.05);
-    for (const RankPace& pace : made.ranks) CHECK(pace.steps == simulated_steps(scenario, {}));
+    for (const Bytes credit : {Bytes{0}, Bytes{30'000}}) {
+      Scenario scenario = several(6, 2, {{"none", {}}, {"none", {}}, StrategyKind::kPs, 3, 0}, crowded());
+      scenario.mode = {.every = 1, .neighbours = neighbours};
+      scenario.fusion_bytes = 64 * 1024;
+      scenario.credit_bytes = credit;
+      scenario.profile.between.latency_s = 0.05;  // longer than a step
+      scenario.training.jitter = 2;
+      const Simulation made = simulated(scenario);
+      CHECK(made.step_s > 0.05);
+      for (const RankPace& pace : made.ranks) CHECK(pace.steps == simulated_steps(scenario, {}));
+    }
   }
 }
 

@@ -45,8 +45,9 @@ fs::path made_entry(const test::TemporaryDirectory& folder) {
   return path;
 }
 
+/// The answer for a wanted folder where no other can take its place.
 Status folder_status(const std::string& folder) {
-  const ScopedVariable variable("CASYNC_CACHE_DIR", folder.c_str());
+  const ScopedVariable variable("CASYNC_CACHE_DIR", folder.c_str()), temporary("TMPDIR", "/proc/nowhere");
   return cache_folder().status();
 }
 
@@ -186,6 +187,48 @@ TEST_CASE("cache: a folder below one of another user, who may replace it, is ref
   CHECK(folder_status(mine + "/cache").is_ok());
   REQUIRE(::chown(theirs.c_str(), 12345, 12345) == 0);
   CHECK_THAT(folder_status(mine + "/cache").message(), Catch::Contains(theirs + " belongs to user 12345"));
+}
+
+TEST_CASE("cache: one in TMPDIR takes the place of a folder that cannot be used") {
+  const test::TemporaryDirectory root;
+  const std::string temporary = root.path() + "/tmp", open = root.path() + "/open";
+  for (const std::string& each : {temporary, open}) REQUIRE(::mkdir(each.c_str(), 0700) == 0);
+  REQUIRE(::chmod(open.c_str(), 0777) == 0);
+  write(root.path() + "/file", "");
+  const std::string spare = temporary + "/casync-cache-" + std::to_string(::geteuid());
+  const ScopedVariable variable("TMPDIR", temporary.c_str());
+  for (const std::string& wanted : {open, open + "/cache", root.path() + "/file/cache"}) {
+    const ScopedVariable refused("CASYNC_CACHE_DIR", wanted.c_str());
+    const Result<fs::path> folder = cache_folder();
+    REQUIRE(folder.status().text() == "OK");
+    CHECK(*folder == spare);
+  }
+  struct stat info = {};
+  REQUIRE(::stat(spare.c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0700);
+  const ScopedVariable refused("CASYNC_CACHE_DIR", open.c_str());
+  SECTION("others may write to it") {
+    REQUIRE(::chmod(spare.c_str(), 0777) == 0);
+    CHECK_THAT(cache_folder().status().message(), Catch::Contains(open + " can be written by others") &&
+                                                      Catch::Contains(spare + " can be written by others"));
+  }
+  SECTION("others may replace it") {
+    REQUIRE(::chmod(temporary.c_str(), 0777) == 0);
+    CHECK_THAT(cache_folder().status().message(), Catch::Contains(temporary + " can be written by others"));
+  }
+  SECTION("it is a link") {
+    REQUIRE(::rmdir(spare.c_str()) == 0);
+    fs::create_directory_symlink(root.path(), spare);
+    CHECK_THAT(cache_folder().status().message(), Catch::Contains(spare + " is not a folder"));
+  }
+}
+
+TEST_CASE("cache: nothing is made in a TMPDIR where others may replace it") {
+  const test::TemporaryDirectory root;
+  const ScopedVariable wanted("CASYNC_CACHE_DIR", "/proc/nowhere/cache"), variable("TMPDIR", root.path().c_str());
+  REQUIRE(::chmod(root.path().c_str(), 0777) == 0);
+  CHECK_THAT(cache_folder().status().message(), Catch::Contains(root.path() + " can be written by others"));
+  CHECK(fs::is_empty(root.path()));
 }
 
 TEST_CASE("cache: a new file follows no link and replaces nothing") {

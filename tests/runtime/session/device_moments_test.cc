@@ -142,6 +142,21 @@ TEST_CASE(
   CHECK(on.training()->backward_s == Approx(0.003));
 }
 
+TEST_CASE("device moments: a step in which its stream is captured into a graph is left out, and the graph is whole") {
+  Recorded on;
+  on.submit({0});
+  emulated::begin_capture(on.program.stream());
+  on.moments.waits(0);
+  on.moments.goes_on();
+  CHECK(emulated::end_capture(on.program.stream()));
+  on.end();
+  CHECK_FALSE(on.training());
+  on.time.computes(on.program, 3);
+  on.submit({0});
+  on.end();
+  CHECK(on.training()->backward_s == Approx(0.003));
+}
+
 TEST_CASE("device moments: steps of a device that has failed are left out") {
   Recorded on;
   on.submit({0});

@@ -32,6 +32,7 @@ class LoneSession : public runtime::Session {
   }
   void nudge() override {}
   Status note_exposed(runtime::Handle, double) override { return Status::ok(); }
+  Status failure() const override { return Status::ok(); }
   Result<runtime::StepResult> step() override { return runtime::StepResult{}; }
   runtime::SessionStats stats() const override { return {}; }
   Result<runtime::SessionState> state() const override { return runtime::SessionState{}; }

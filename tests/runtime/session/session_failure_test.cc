@@ -180,21 +180,32 @@ TEST_CASE("session failure: one of several causes wins, on all ranks") {
   CHECK(words[2] == words[0]);
 }
 
-TEST_CASE("session failure: abort reaches every rank with its reason") {
-  const std::string complaints = run_ranks(3, [](RankContext& context) -> std::string {
+TEST_CASE("session failure: abort reaches every rank with its reason, and only a state can be taken then") {
+  std::atomic<int> stepped = 0;
+  const std::string complaints = run_ranks(3, [&](RankContext& context) -> std::string {
+    context.options.codec = CodecChoice{"int8", {}};
     OpenSession session = Session::open(context.options);
     if (!session) return session.status().text();
     const Result<GradientId> id = declare(**session, "weight", 1000);
+    std::vector<float> values = contribution(context.rank, 1000, 0);
+    if (!id) return id.status().text();
+    if (std::string bad = step(**session, *id, values); !bad.empty()) return bad;
+    const Result<SessionState> committed = (*session)->state();
+    if (!committed || !(*session)->failure().is_ok()) return committed.status().text() + ", or a failure";
+    for (++stepped; stepped < 3;) std::this_thread::yield();  // the failure is that of no rank's step 0
     if (context.rank == 2) {
       (*session)->abort("the loss went up");
       return "";
     }
-    std::vector<float> values(1000);
     const auto is_told = [](const std::string& text) {
       return text.find("rank 2 aborted the job: the loss went up") != std::string::npos;
     };
-    const std::string text = id ? reduce(**session, *id, values) : id.status().text();
-    if (!is_told(text)) return "wrong words: " + text;
+    const std::string text = reduce(**session, *id, values);
+    if (!is_told(text) || !is_told((*session)->failure().text())) return "wrong words: " + text;
+    const Result<SessionState> kept = (*session)->state();
+    if (!kept) return "no state: " + kept.status().text();
+    const std::vector<float>& residual = kept->gradients.at("weight").residual;
+    if (kept->step != 1 || residual != committed->gradients.at("weight").residual) return "not the last step's state";
     if (!is_told(declare(**session, "late", 10).status().text())) return "a gradient can be declared";
     return is_told((*session)->load_state({}).text()) ? "" : "a state can be loaded";
   });

@@ -2,9 +2,14 @@
 #include "runtime/transport/paced.h"
 
 #include <chrono>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
+#include "base/allocation_count.h"
 #include "runtime/transport/frame.h"
 #include "runtime/transport/loopback/factory.h"
 #include "tests/conformance/transport_probe.h"
@@ -49,6 +54,42 @@ struct Ranks {
   Clock::time_point begin;
 };
 
+// A network in the hands of a test, which makes the calls of its client.
+struct Network : runtime::Transport {
+  std::string address() const override { return ""; }
+  Status connect(std::span<const std::string>, runtime::TransportClient& of) override {
+    client = &of;
+    return Status::ok();
+  }
+  void send(Rank, std::span<const runtime::Outgoing> outgoing) override {
+    for (const runtime::Outgoing& each : outgoing) cookies.push_back(each.cookie);
+  }
+  void retry_held() override {}
+  void retry_held(std::uint64_t) override {}
+  bool progress() override { return false; }
+  void wait(Clock::time_point) override {}
+  void wake() override {}
+  void settle() override {}
+  bool settled() const override { return true; }
+  bool close(Clock::time_point) override { return true; }
+  runtime::TransportStats stats() const override { return {}; }
+  Bytes announced_bytes(Rank) const override { return 0; }
+  std::string description() const override { return "network"; }
+
+  runtime::TransportClient* client = nullptr;
+  std::vector<std::uint64_t> cookies;
+};
+
+// A client that takes all.
+struct Counter : runtime::TransportClient {
+  runtime::Placement place(Rank, const runtime::Message&) override { return runtime::Placement::here({}); }
+  void received(Rank, const runtime::Message&, Status) override { ++received_count; }
+  void sent(std::uint64_t, Status) override { ++sent_count; }
+  void failed(Rank, Status) override {}
+
+  std::size_t sent_count = 0, received_count = 0;
+};
+
 // 10 ms each at 80 Mbit/s.
 constexpr Bytes kTenMilliseconds = 100'000 - runtime::kFrameHeaderBytes;
 
@@ -88,6 +129,27 @@ TEST_CASE("paced: both directions go at once") {
       [&] { return ranks.probes[0]->received_count() == 10 && ranks.probes[1]->received_count() == 10; });
   CHECK(both >= 0.0995);
   CHECK(ranks.probes[0]->transport().description() == "loopback link=80mbit");
+}
+
+TEST_CASE("paced: a message that has left or has a place is reported without more memory") {
+  constexpr std::size_t kMessages = 50;
+  Counter client;
+  auto inner = std::make_unique<Network>();
+  Network& network = *inner;
+  const auto paced = runtime::make_paced(std::move(inner), *runtime::parse_link("1gbit"), 2);
+  REQUIRE(paced->connect({}, client).is_ok());
+  const runtime::Outgoing outgoing[2] = {};
+  for (std::size_t i = 0; i < kMessages; i += 2) paced->send(1, outgoing);
+  while (network.cookies.size() < kMessages) paced->progress();
+  for (std::size_t i = 0; i < kMessages; ++i) network.client->place(1, {});
+  const std::uint64_t before = allocations_of_this_thread();
+  for (const std::uint64_t cookie : network.cookies) network.client->sent(cookie, Status::ok());
+  for (std::size_t i = 0; i < kMessages; ++i) network.client->received(1, {}, Status::ok());
+  CHECK(allocations_of_this_thread() == before);
+  while (client.sent_count < kMessages || client.received_count < kMessages) paced->progress();
+  CHECK(client.sent_count == kMessages);
+  CHECK(client.received_count == kMessages);
+  CHECK(paced->close(Clock::now()));
 }
 
 TEST_CASE("link: rates and latencies in their units") {

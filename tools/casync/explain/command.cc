@@ -334,6 +334,11 @@ Status explain(ExplainOptions options) {
 }
 
 int run(const ExplainOptions& options) {
+  if (options.whole_step && !options.plan.empty()) {
+    return fail_usage("explain",
+                      "--whole-step finds its plans itself: give the file as --rules, whose choices it keeps, "
+                      "and --ranks");
+  }
   PlanInputs given = options.inputs;
   if (!options.plan.empty()) given.ranks = std::max(given.ranks, 1);  // the plan says for how many
   if (const std::string missing = missing_options(given); !missing.empty()) {

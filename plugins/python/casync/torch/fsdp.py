@@ -43,12 +43,20 @@ class _Step:
     def __init__(self, state: State) -> None:
         self._state, self._under_way, self._begin = state, False, 0.0
         self._handles: list[Handle] = []
+        self._elements: dict[str, int] = {}  # by name
 
     def start(self, name: str, tensor: torch.Tensor, scatter: bool = False) -> Handle:
         """Starts averaging a flat tensor in place, or with `scatter` this rank's shard of it, under a name, inside of a
-        backward pass. Returns its Handle; the end of the pass waits for it."""
+        backward pass. Returns its Handle; the end of the pass waits for it. InvalidArgument: its size is another one than
+        in earlier passes."""
         if tensor.device.type not in ("cpu", "cuda"):
             raise errors.Unavailable(f"{name} is on {tensor.device}, expected the CPU or a GPU of CUDA")
+        if (before := self._elements.setdefault(name, tensor.numel())) != tensor.numel():
+            raise errors.InvalidArgument(
+                f"module {name}: its gradient has {tensor.numel()} elements and had {before}: a parameter was frozen, unfrozen "
+                "or not used. Between two steps, close the state and install the hook of a new casync.torch.State: residuals "
+                "belong to elements, and those are others now"
+            )
         synchronizer = self._state.synchronizer(tensor.device)
         declare = functools.partial(shards.declare, synchronizer) if scatter else synchronizer.declare
         identity = declare(name, tensor.shape, naming.dtype_name(tensor, f"gradient {name}"))

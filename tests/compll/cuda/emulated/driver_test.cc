@@ -107,6 +107,8 @@ TEST_CASE("emulated driver: a call that may wait ends captures, but not of a thr
   CHECK(api().is_capturing(here.stream, &status) == 0);
   CHECK(status == DriverApi::kCaptureNone);
   CHECK(api().record_event(other.event, other.stream) == emulated::kCaptureUnsupported);
+  CHECK_FALSE(emulated::end_capture(other.stream));  // the event would be the graph's
+  emulated::begin_capture(other.stream);
   CHECK(api().query_event(here.event) == 0);
   CHECK(emulated::end_capture(other.stream));
   emulated::begin_capture(other.stream);

@@ -151,7 +151,10 @@ Code enqueue(Handle handle, int device, std::function<void()> work) {
   State& all = state();
   const std::lock_guard lock(all.mutex);
   if (all.error != 0) return all.error;
-  if (stream->capture != DriverApi::kCaptureNone) return kCaptureUnsupported;
+  if (stream->capture != DriverApi::kCaptureNone) {
+    stream->capture = kEndedCapture;
+    return kCaptureUnsupported;
+  }
   stream->queue.push_back([work = std::move(work)] {
     if (error() == 0) work();
   });

@@ -24,7 +24,8 @@ void release_streams();
 DriverApi::Handle make_stream(int device);
 /// Returns at once: what is queued runs all the same.
 void end_stream(DriverApi::Handle stream);
-/// Queues `work`. kInvalidHandle: the default stream, or one of another device. kCaptureUnsupported: it is captured.
+/// Queues `work`. kInvalidHandle: the default stream, or one of another device. kCaptureUnsupported: it is captured,
+/// which ends the capture: the work would be the graph's.
 DriverApi::Code enqueue(DriverApi::Handle stream, int device, std::function<void()> work);
 DriverApi::Code wait_for(DriverApi::Handle stream);
 
