@@ -2,7 +2,6 @@
 #include "runtime/executor/device_tasks.h"
 
 #include <algorithm>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "runtime/executor/answer_lane.h"
 #include "runtime/executor/answering.h"
 #include "runtime/executor/bundle_lane.h"
+#include "runtime/executor/keep_for_ever.h"
 
 namespace casync::runtime {
 namespace {
@@ -24,14 +24,6 @@ constexpr std::size_t kLanes = 4;
 // launch.
 constexpr std::size_t kMostTogether = 64;
 constexpr Bytes kVectorsTogether = 32_MiB, kKernelsTogether = 32_MiB, kPinnedTogether = 256_KiB;
-
-/// Keeps a thing that a device which failed may still call, or write to.
-void keep_for_ever(std::shared_ptr<void> thing) {
-  static std::mutex mutex;
-  static auto& kept = *new std::vector<std::shared_ptr<void>>;
-  const std::lock_guard lock(mutex);
-  kept.push_back(std::move(thing));
-}
 
 }  // namespace
 
@@ -281,7 +273,7 @@ bool DeviceTasks::come_to_rest(Clock::time_point deadline) {
   log().error("{}: {} tasks have not ended: their memory is kept until the process ends", device_.name(),
               taken_.size());
   // Keeps all lanes: giving back the memory of one would wait for the device.
-  for (std::unique_ptr<DeviceLane>& lane : lanes_) keep_for_ever(std::shared_ptr<DeviceLane>(std::move(lane)));
+  for (std::unique_ptr<DeviceLane>& lane : lanes_) keep_for_ever(std::move(lane));
   return false;
 }
 

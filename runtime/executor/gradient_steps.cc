@@ -113,7 +113,7 @@ void GradientSteps::mark_not_finite(GradientRun& run, BufferId decoded) {
 BufferId GradientSteps::take_over(GradientRun& run, TaskId task, const TaskOutcome& outcome) {
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (const auto* decode = std::get_if<Decode>(&primitive)) {
-    if (!outcome.finite) mark_not_finite(run, decode->from);  // of bytes that all ranks have: alike on them
+    if (!outcome.finite) mark_not_finite(run, decode->from);  // alike on all ranks with this result
     return decode->from;
   }
   const BufferId buffer = *written_buffer(primitive);

@@ -2,30 +2,13 @@
 #include "runtime/executor/round_stream.h"
 
 #include <chrono>
-#include <mutex>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/log.h"
+#include "runtime/executor/keep_for_ever.h"
 
 namespace casync::runtime {
-namespace {
-
-/// Everything that a device may still use which does not come to rest, or which has failed and may still ring.
-struct KeptWork {
-  std::shared_ptr<Bell> bell;
-  std::unique_ptr<Stream> stream;
-  std::unique_ptr<RoundTransport> transport;
-};
-void keep_for_ever(KeptWork work) {
-  static std::mutex mutex;
-  static auto& kept = *new std::vector<KeptWork>;
-  const std::lock_guard lock(mutex);
-  kept.push_back(std::move(work));
-}
-
-}  // namespace
 
 RoundStream::RoundStream(Device& device, Transport& waker) : device_(device), bell_(std::make_shared<Bell>(waker)) {}
 
@@ -58,7 +41,7 @@ void RoundStream::close(Clock::time_point deadline) {
 }
 
 void RoundStream::silence() {
-  if (!bell_->silence()) keep_for_ever({bell_, nullptr, nullptr});
+  if (!bell_->silence()) keep_for_ever(bell_);
 }
 
 bool RoundStream::come_to_rest(Clock::time_point deadline) {
@@ -75,7 +58,8 @@ bool RoundStream::come_to_rest(Clock::time_point deadline) {
   silence();
   if (at_rest) return true;
   log().error("{}: rounds have not ended: their memory is kept until the process ends", device_.name());
-  keep_for_ever({bell_, std::move(stream_), std::move(transport_)});
+  keep_for_ever(stream_);
+  keep_for_ever(transport_);
   return false;
 }
 

@@ -44,10 +44,11 @@ class RoundStream {
   void silence();
 
   Device& device_;
+  // Shared with the device, which may use them for ever. They are asked until the end.
   std::shared_ptr<Bell> bell_;
-  std::unique_ptr<Stream> stream_;
+  std::shared_ptr<Stream> stream_;
   std::unique_ptr<Event> rest_;
-  std::unique_ptr<RoundTransport> transport_;
+  std::shared_ptr<RoundTransport> transport_;
 };
 
 }  // namespace casync::runtime

@@ -280,7 +280,7 @@ TaskOutcome run_decode(GradientRun& run, const Decode& decode, std::uint64_t see
         .decode(payload_of(run, decode.from, 0), decode.to.count, floats_of(part, decode.to, scratch));
     fits = end_decode(run, part, decode.to, seed, scratch);
   }
-  // All ranks decode the same bytes and say the same, but for a shard, which only its owner decodes.
+  // Ranks with the same result decode the same bytes, and say the same. A shard is decoded by its owner alone.
   return {Status::ok(), state.bytes, state.finite && (fits || run.spec.scattered)};
 }
 

@@ -89,11 +89,10 @@ bool Completions::close(Clock::time_point deadline) {
     changed_->notify_all();
   }
   session_.nudge();
+  std::unique_lock lock(mutex_);
   if (!thread_ || !thread_->joinable()) return true;
-  {
-    std::unique_lock lock(mutex_);
-    if (!changed_->wait_until(lock, deadline, [&] { return ended_; })) return false;
-  }
+  if (!changed_->wait_until(lock, deadline, [&] { return ended_; })) return false;
+  lock.unlock();  // the thread lets go of it last
   thread_->join();
   return true;
 }

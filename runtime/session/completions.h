@@ -76,10 +76,10 @@ class Completions {
 
   Session& session_;
   const unsigned generation_ = fork_generation();
-  std::unique_ptr<std::thread> thread_;
   std::atomic<bool> interrupted_{false};  ///< added_ or closing_ has changed
 
   mutable std::mutex mutex_;  ///< for the fields below
+  std::unique_ptr<std::thread> thread_;
   std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
   std::vector<Pending> added_;
   std::size_t promised_ = 0;                  ///< prepared for and not yet added

@@ -21,19 +21,15 @@ constexpr std::chrono::milliseconds kLook{100};
 // Interval at which such a wait is logged, unless a tenth of the session's time limit is shorter.
 constexpr Seconds kStall{30};
 
+const GradientSpec& spec_of(const GroupedGradient& member) { return member.group->members().spec_of(member.place); }
+
 /// Timeout: the group of a handle has not left.
 Status not_left(const GroupedGradient& gradient, Handle handle) {
   const SentGroup& group = *gradient.group;
   const std::string missing = group.missing(step_of(handle));
-  return timeout_error(fmt::format("gradient {}, step {}: group {} has not left{}{}",
-                                   group.members().spec_of(gradient.place).name, step_of(handle),
-                                   group.members().name(), missing.empty() ? "" : " without ", missing));
-}
-
-/// Timeout: a device copies the result of a handle still.
-Status on_its_way(const GroupedGradient& gradient, Handle handle) {
-  return timeout_error(fmt::format("gradient {}, step {}: its result is on its way to its memory",
-                                   gradient.group->members().spec_of(gradient.place).name, step_of(handle)));
+  return timeout_error(fmt::format("gradient {}, step {}: group {} has not left{}{}", spec_of(gradient).name,
+                                   step_of(handle), group.members().name(), missing.empty() ? "" : " without ",
+                                   missing));
 }
 
 }  // namespace
@@ -92,7 +88,8 @@ Status GroupWaits::withdraw(std::span<const Handle> handles, const Status& why) 
   for (const Handle handle : handles) {
     const GroupedGradient& gradient = table_.at(GradientId(index_of(handle)));
     const Result<bool> gathered = gradient.group->is_gathered(gradient.place);
-    if (!gathered || !*gathered) return gathered.status();
+    if (!gathered) return end_with(session_, gathered.status());
+    if (!*gathered) return Status::ok();
   }
   for (const Handle handle : handles) {
     const GroupedGradient& gradient = table_.at(GradientId(index_of(handle)));
@@ -102,7 +99,8 @@ Status GroupWaits::withdraw(std::span<const Handle> handles, const Status& why) 
   return why;
 }
 
-/// Waits until the group has left. Timeout; the failure of the job; InvalidArgument: the submission is void.
+/// Waits until the group has left. Timeout; the failure of the job; InvalidArgument: it does not leave, as no_more()
+/// says, or the submission is void.
 Status GroupWaits::wait_until_whole(const GroupedGradient& gradient, Handle handle, double timeout_s) {
   const bool own = timeout_s >= 0 && timeout_s < timeout_s_;
   const std::uint32_t step = step_of(handle);
@@ -186,8 +184,8 @@ Status GroupWaits::take_result(Handle handle, Clock::time_point deadline, std::u
     if (!there) return end_with(session_, there.status());
     if (*there) return Status::ok();
     const Clock::time_point now = Clock::now();
-    if (now >= last) return end_with(session_, on_its_way(gradient, handle));
-    if (now >= deadline) return on_its_way(gradient, handle);
+    if (now >= last) return end_with(session_, on_its_way(spec_of(gradient), handle));
+    if (now >= deadline) return on_its_way(spec_of(gradient), handle);
     SessionLock::pause(lock);
   }
 }
@@ -234,7 +232,7 @@ Status GroupWaits::look(std::span<const Handle> handles, Looked* looked, std::ve
 void GroupWaits::look_at_copy(const GroupedGradient& gradient, Handle handle, Looked* looked) const {
   looked->copies = true;
   const Clock::time_point last = gradient.group->handed_over_at(gradient.place) + limit();
-  if (Clock::now() >= last && looked->late.is_ok()) looked->late = on_its_way(gradient, handle);
+  if (Clock::now() >= last && looked->late.is_ok()) looked->late = on_its_way(spec_of(gradient), handle);
 }
 
 /// The same for a handle whose group has not left.
@@ -249,6 +247,20 @@ void GroupWaits::look_at_delay(const GroupedGradient& gradient, Handle handle, L
   if (now >= last && looked->late.is_ok()) looked->late = not_left(gradient, handle);
 }
 
+/// Nothing that is waited for has left. Waits for a while until a group has, and the caller looks again; or says that
+/// none does. `lock` is held.
+Status GroupWaits::wait_for_news(std::span<const Handle> handles, const Looked& looked, Clock::time_point until,
+                                 const std::atomic<bool>& interrupted, std::unique_lock<std::mutex>& lock) {
+  if (!looked.no_more && !looked.may_leave) {
+    const Status told = withdraw(handles, looked.no_more);
+    if (told) SessionLock::pause(lock);
+    return told;
+  }
+  lock_.changed->wait_until(lock, std::min(until, after(kLook)), [&] { return interrupted.load(); });
+  lock.unlock();
+  return session_.submit({}, {});
+}
+
 Status GroupWaits::wait_any(std::span<const Handle> handles, Clock::time_point until,
                             const std::atomic<bool>& interrupted, std::vector<Handle>* done) {
   thread_local Looked looked;  // keeps its memory, as does the next: this runs in every step
@@ -258,7 +270,7 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, Clock::time_point u
     std::unique_lock lock(lock_.mutex);
     CASYNC_RETURN_IF_ERROR(look(handles, &looked, done));
     if (!done->empty()) return Status::ok();
-    if (closed_) return aborted("the session was closed");
+    if (closed_ && !looked.uses_memory()) return aborted("the session was closed");
     if (!looked.late) {
       lock.unlock();
       return end_with(session_, looked.late);
@@ -267,16 +279,7 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, Clock::time_point u
       SessionLock::pause(lock);
       return Status::ok();
     }
-    if (looked.wholes.empty()) {  // the caller looks again when a group has started
-      if (!looked.no_more && !looked.may_leave) {
-        const Status told = withdraw(handles, looked.no_more);
-        if (told) SessionLock::pause(lock);
-        return told;
-      }
-      lock_.changed->wait_until(lock, std::min(until, after(kLook)), [&] { return interrupted.load(); });
-      lock.unlock();
-      return session_.submit({}, {});
-    }
+    if (looked.wholes.empty()) return wait_for_news(handles, looked, until, interrupted, lock);
     if (looked.may_leave || !looked.no_more) {  // or the step goes on
       if (interrupted.load()) return Status::ok();
       sleeper.emplace(*this);
@@ -284,6 +287,13 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, Clock::time_point u
   }
   const std::atomic<bool>& ends = sleeper ? sleeper->looks_again() : interrupted;
   const Status status = session_.wait_any(looked.wholes, std::min(until, looked.first_due), ends, &ended);
+  return hand_over_ended(looked, ended, status, done);
+}
+
+/// Hands over the results of what has left and `ended`, and adds those that are there to `done`. Returns `status`,
+/// which the wrapped session gave with them, or the device's failure.
+Status GroupWaits::hand_over_ended(const Looked& looked, std::span<const Handle> ended, const Status& status,
+                                   std::vector<Handle>* done) {
   std::lock_guard lock(lock_.mutex);
   Status failed;
   for_each_ended(looked.wholes, ended, [&](std::size_t i) {

@@ -40,7 +40,8 @@ class GroupWaits {
   /// while it waits. Timeout: a device has not copied them within the session's limit; the memory of both stays in use,
   /// and the job has ended.
   Status hand_over_all(std::unique_lock<std::mutex>& lock);
-  /// Ends waits for groups that have not left, with Aborted. Returns false if that has been done. Under the lock.
+  /// Ends waits for groups that have not left, with Aborted; those that have end with the wrapped session. Returns
+  /// false if that has been done. Under the lock.
   bool close();
   /// Lets waits for any look again that have groups which had not left, and sleep in the wrapped session: it has to be
   /// nudged if this returns true. Under the lock.
@@ -55,6 +56,9 @@ class GroupWaits {
     Status late, no_more;  ///< a group has not left, or a copy not ended, by the session's limit; and does not leave
     /// The first moment at which one that has not left is to be logged, or ends the job.
     Clock::time_point first_due = Clock::time_point::max();
+
+    /// Returns true if a result of some is made or copied: until that is over nobody hears of an end of the session.
+    bool uses_memory() const { return copies || !wholes.empty(); }
   };
 
   /// A wait for any that sleeps in the wrapped session, and looks again if somebody says so.
@@ -83,6 +87,10 @@ class GroupWaits {
   bool does_not_leave(const SentGroup& group, std::uint32_t step) const;
   Status no_more(const SentGroup& group, std::uint32_t step) const;
   Status withdraw(std::span<const Handle> handles, const Status& why) const;
+  Status wait_for_news(std::span<const Handle> handles, const Looked& looked, Clock::time_point until,
+                       const std::atomic<bool>& interrupted, std::unique_lock<std::mutex>& lock);
+  Status hand_over_ended(const Looked& looked, std::span<const Handle> ended, const Status& status,
+                         std::vector<Handle>* done);
   Status wait_for(Handle handle, double timeout_s, Waiter waiter);
   Status wait_until_whole(const GroupedGradient& gradient, Handle handle, double timeout_s);
   Status take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock);

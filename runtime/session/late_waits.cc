@@ -12,15 +12,6 @@
 #include "runtime/session/wrapping_session.h"
 
 namespace casync::runtime {
-namespace {
-
-/// Timeout: a device copies the result of a handle still.
-Status result_on_its_way(const LateGradient& gradient, Handle handle) {
-  return timeout_error("gradient " + gradient.spec().name + ", step " + std::to_string(step_of(handle)) +
-                       ": its result is on its way to its memory");
-}
-
-}  // namespace
 
 bool LateWaits::done(Handle handle) const {
   std::lock_guard lock(lock_.mutex);
@@ -78,8 +69,8 @@ Status LateWaits::take_result(Handle handle, Clock::time_point deadline, std::un
     if (!there) return failure_.end_with(there.status());
     if (*there) return Status::ok();
     const Clock::time_point now = Clock::now();
-    if (is_late(own, now)) return failure_.end_with(result_on_its_way(own, handle));
-    if (now >= deadline) return result_on_its_way(own, handle);
+    if (is_late(own, now)) return failure_.end_with(on_its_way(own.spec(), handle));
+    if (now >= deadline) return on_its_way(own.spec(), handle);
     SessionLock::pause(lock);
   }
 }
@@ -101,7 +92,7 @@ Status LateWaits::look(std::span<const Handle> handles, Looked* looked, std::vec
     if (*there) {
       done->push_back(handle);
     } else if (own.is_handed_over(step_of(handle))) {
-      if (is_late(own, Clock::now())) return failure_.end_with(result_on_its_way(own, handle));
+      if (is_late(own, Clock::now())) return failure_.end_with(on_its_way(own.spec(), handle));
       looked->copies = true;
     } else if (own.reduction()) {
       looked->waiting.push_back(handle);

@@ -81,6 +81,7 @@ void SentGroup::withdraw(std::size_t place, std::uint32_t step) {
   submissions_.remove(place, step);
   handed_over_[place] = true;
   memory_->take_back(place);
+  delay_.forget();
 }
 
 Result<bool> SentGroup::is_gathered(std::size_t place) const {
@@ -101,7 +102,8 @@ std::string SentGroup::missing(std::uint32_t step) const {
 Status SentGroup::incomplete(std::uint32_t step, const char* then) const {
   const std::string what = "step " + std::to_string(step) + ": group `" + members_.name() + "` has not been submitted";
   if (!closed_) return {closed_.code(), what + ": " + closed_.message()};
-  return invalid_argument(what + " without " + missing(step) + then);
+  const std::string lacks = missing(step);
+  return invalid_argument(what + (lacks.empty() ? "" : " without ") + lacks + then);
 }
 
 Result<bool> SentGroup::has_result(std::size_t place, std::uint32_t step) const {

@@ -66,7 +66,7 @@ class SentGroup {
   /// Returns true if a call is under way that submits some member.
   bool is_called() const;
   /// Makes the submission of a member in `step` void, as the group does not leave with it: its memory is the program's,
-  /// and it may be submitted again.
+  /// and it may be submitted again. Waits for the group begin anew.
   void withdraw(std::size_t place, std::uint32_t step);
   /// Returns true if no device reads the member's memory.
   Result<bool> is_gathered(std::size_t place) const;
@@ -75,7 +75,8 @@ class SentGroup {
   /// "`c`", or "`c` and 2 more": the members that are missing in `step`, also those that were never declared while the
   /// group may get them.
   std::string missing(std::uint32_t step) const;
-  /// InvalidArgument: members are missing in `step`. `then` ends its text. Or the reason that it cannot be closed.
+  /// InvalidArgument: the group has not left in `step`, with the members that are missing. `then` ends its text. Or the
+  /// reason that it cannot be closed.
   Status incomplete(std::uint32_t step, const char* then) const;
   /// The submission of all members' elements.
   Submission submission() { return memory_->submission(*id_); }

@@ -42,7 +42,8 @@ SessionImpl::~SessionImpl() {
     leave_to_threads();
   } else if (parts_.executor) {
     static_cast<void>(close());
-    if (departure_.is_abandoned()) leave_to_threads();
+    // Giving back any memory of a device waits for its work, which may not end.
+    if (departure_.is_abandoned() || (!parts_.device->is_host() && holds_memory())) leave_to_threads();
   }
 }
 

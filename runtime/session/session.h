@@ -234,8 +234,8 @@ class Session {
   /// not ended after timeout_s; its thread goes on, and the gradients' memory is still in use.
   virtual Status close() = 0;
 
-  /// After close(): returns true if a thread or the network may still use the gradients' memory, as the session's
-  /// failure or close() has said. Whoever owns that memory keeps it then.
+  /// After close(): returns true if a thread, the network or a device may still use the gradients' memory, as the
+  /// session's failure or close() has said. Whoever owns that memory keeps it then.
   virtual bool holds_memory() const { return false; }
 };
 

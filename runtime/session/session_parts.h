@@ -24,7 +24,7 @@ struct SessionParts {
   /// The end of a wait that begins now.
   Clock::time_point deadline() const { return after(Seconds(options.timeout_s)); }
   bool over_nccl() const;
-  /// Leaves what the executor's threads use to them: nothing of it is destroyed.
+  /// Leaves what the executor's threads, or a device, still use to them: nothing of it is destroyed.
   void leave_to_threads();
 
   const SessionOptions options;

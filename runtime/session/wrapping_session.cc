@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/wrapping_session.h"
 
+#include <fmt/format.h>
+
 #include <mutex>
+
+#include "runtime/session/handles.h"
 
 namespace casync::runtime {
 
@@ -17,6 +21,11 @@ void WrappingSession::nudge() {
 Status end_with(Session& session, Status status) {
   session.abort(status.message());
   return status;
+}
+
+Status on_its_way(const GradientSpec& gradient, Handle handle) {
+  return timeout_error(
+      fmt::format("gradient {}, step {}: its result is on its way to its memory", gradient.name, step_of(handle)));
 }
 
 }  // namespace casync::runtime

@@ -39,6 +39,9 @@ class WrappingSession : public Session {
 /// Ends the job of a wrapped session whose device has failed. Returns `status`.
 Status end_with(Session& session, Status status);
 
+/// Timeout: a device still copies the result of this submission.
+Status on_its_way(const GradientSpec& gradient, Handle handle);
+
 /// Calls `ended(i)` for each place of `inner`, handles of the wrapped session, that is among those that wait_any()
 /// gave, which keep their order.
 template <class Ended>

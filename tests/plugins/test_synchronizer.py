@@ -2,6 +2,7 @@
 """The seam that all frameworks' plugins use: casync.synchronizer, casync.exchange and the public part of Session."""
 
 import ast
+import contextlib
 import logging
 import pathlib
 import re
@@ -197,6 +198,32 @@ def test_a_session_knows_sizes_and_refuses_a_consensus_of_ranks_that_are_never_a
             assert session.bytes_of(session.declare(dtype, shape, dtype)) == size
         with pytest.raises(errors.InvalidArgument, match="a consensus is for a plan with gossip or asynchronous"):
             session.begin_consensus()
+
+
+def test_a_step_does_not_wait_for_a_member_whose_group_did_not_leave(tmp_path):
+    plan = tmp_path / "plan.txtpb"
+    plan.write_text('version: 1\ngroup { name: "g" gradient: "a" gradient: "b" }\n')
+    heard, told = threading.Event(), []
+
+    def done(_, error):
+        told.append(error)
+        heard.set()
+
+    with Session(rank=0, size=1, plan=str(plan)) as session:
+        ids = [session.declare(name, 4) for name in ("a", "b")]
+        arrays = [numpy.full(4, at + 1, numpy.float32) for at in range(2)]
+        addresses, sizes = [array.ctypes.data for array in arrays], [array.nbytes for array in arrays]
+        session.submit_memory(ids[:1], addresses[:1], sizes[:1], arrays, done)
+        with contextlib.suppress(errors.InvalidArgument):  # unless the call comes first
+            session.step()
+        assert heard.wait(60)
+        assert isinstance(told[0], errors.InvalidArgument) and "has not been submitted without `b`" in str(told[0])
+        assert session.step()
+        assert not session.busy
+        session.submit_memory(ids, addresses, sizes, arrays, done)
+        assert session.step()
+        assert told[1:] == [None, None]
+    assert [array.tolist() for array in arrays] == [[1] * 4, [2] * 4]
 
 
 def two_sessions(rank):

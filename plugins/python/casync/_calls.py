@@ -19,11 +19,14 @@ class Calls:
 
     def __init__(self) -> None:
         self._waiting, self._numbers = {}, itertools.count(1)
-        waiting = self._waiting
+        self.failed = set()  # handles of submissions that came to nothing
+        waiting, failed = self._waiting, self.failed
 
         def call(user, handle, status, message):
             done, id = waiting.pop(user)
             error = None if status == 0 else errors.from_status(status, (message or b"").decode(errors="replace"))
+            if error is not None:
+                failed.add(handle)
             done(id, error)  # ctypes prints what it raises
 
         self.function = _library.Completion(call)

@@ -187,6 +187,7 @@ class Session:
             start()
         handles = []
         for number in numbers[:count]:
+            self._calls.failed.discard(number)  # of a plan's group, submitted again in the step
             self._in_flight[number] = owner
             handles.append(Handle(self, number))
         return handles
@@ -270,10 +271,15 @@ class Session:
         feedback."""
         self._check()
         _library.call("casync_session_end_submissions", self._pointer)
-        for handle in list(self._in_flight):
-            self._wait(handle, None)
+        handles = list(self._in_flight)
+        for handle in handles:
+            if handle not in self._calls.failed:  # C knows no more of those, or tells why the job has ended
+                self._wait(handle, None)
         finite, name = ctypes.c_int32(), ctypes.create_string_buffer(4096)
         _library.call("casync_session_step", self._pointer, ctypes.byref(finite), name, len(name))
+        for handle in self._calls.failed.intersection(handles):
+            self._calls.failed.discard(handle)
+            self._in_flight.pop(handle, None)
         if finite.value:
             return StepResult(True, None)
         return StepResult(False, name.value.decode(errors="replace"))

@@ -153,3 +153,20 @@ TEST_CASE("device rounds: a failure of the transport is the answer, and its end 
   job.sides[1].held->ends_by_abort = false;
   CHECK_FALSE(job.sides[1].rounds.come_to_rest(after(Seconds(0))));
 }
+
+TEST_CASE("device rounds: what is missing, and what was sent, is told even after a device has not come to rest") {
+  Job job(926, kCodecs);
+  job.submit(0, 1);
+  job.run();
+  DeviceSide& side = job.sides[0];
+  const std::uint64_t sent = side.rounds.stats().messages_sent;
+  CHECK(sent > 0);
+  side.rank.begin(1, 1);
+  side.begin(1);
+  side.held->ends_by_abort = false;
+  CHECK_FALSE(side.rounds.come_to_rest(after(Seconds(0))));
+  CHECK(side.rounds.stats().messages_sent == sent);
+  CHECK(side.rounds.missing(*side.rank.runs[1]) ==
+        "gradient layer0, which was declared earlier or travels with it, was not submitted here: over held all ranks "
+        "exchange gradients in one order");
+}

@@ -51,6 +51,14 @@ struct Waiting : Table {
   const Handle of_group = handle_of(0, GradientId(1));  ///< the wrapped session's
 };
 
+/// A device that has failed.
+struct LostDevice final : casync::test::HangingDevice {
+  struct Lost final : Event {
+    Result<bool> done() const override { return unavailable("the device is lost"); }
+  };
+  Result<std::unique_ptr<Event>> make_event() override { return std::unique_ptr<Event>(new Lost); }
+};
+
 const std::string kLate = "gradient a, step 0: group g has not left without `b`";
 
 }  // namespace
@@ -78,6 +86,21 @@ TEST_CASE("group waits: a wait for a member that does not come ends at once") {
   CHECK_FALSE(closed.waits.close());
   CHECK(closed.wait(-1).text() == "Aborted: the session was closed");
   CHECK(closed.wait_any() == "waits, Aborted: the session was closed");
+}
+
+TEST_CASE("group waits: after a close what has left is waited for, as its memory is in use") {
+  Waiting it;
+  const Handle both[] = {it.of_a, it.of_alone};
+  CHECK(it.waits.close());
+  CHECK(it.wait_any_of(both) == "waits");
+  CHECK(it.session.asked == std::vector<Handle>{handle_of(0, GradientId(0))});  // the wrapped session's of "alone"
+  it.session.asked.clear();
+  it.reduce({5, 6, 7, 8});
+  CHECK(it.wait_any() == "waits");
+  CHECK(it.session.asked == std::vector<Handle>{it.of_group});
+  it.session.is_done = true;
+  CHECK(it.wait_any() == "done");
+  CHECK(it.a == Values{5, 6});
 }
 
 TEST_CASE("group waits: once the group has left its result is waited for, and the member gets its part") {
@@ -233,6 +256,27 @@ TEST_CASE("group waits: a submission that a wait for any gives up is void, and i
     CHECK(it.waits.done(it.of_a));
     CHECK(it.a == Values{1, 1});
   }
+}
+
+TEST_CASE("group waits: after a submission was given up, waits for its group have the whole limit again") {
+  Waiting it;
+  CHECK(it.wait(0.01).text() == "Timeout: " + kLate);
+  GroupDelay& delay = it.table.at(GradientId(0)).group->delay();
+  const Clock::time_point since = delay.waited_since(0, Clock::now());
+  it.step.end_submissions(Status::ok());
+  CHECK_THAT(it.wait_any(), Catch::Contains("has not been submitted without `b`"));
+  it.step.submits();
+  it.submit(0, it.a);
+  CHECK(it.wait(0.01).text() == "Timeout: " + kLate);
+  CHECK(delay.waited_since(0, Clock::now()) > since);
+}
+
+TEST_CASE("group waits: a device that has failed when a submission is given up ends the job") {
+  LostDevice device;
+  Waiting it(device);
+  it.step.end_submissions(Status::ok());
+  CHECK(it.wait_any() == "waits, Unavailable: the device is lost");
+  CHECK(it.session.aborted_with == "the device is lost");
 }
 
 TEST_CASE("group waits: a group that could not be sent at the end of the submissions says why") {

@@ -28,7 +28,7 @@ struct HangingStream final : Stream {
 };
 
 /// Its memory is kept by whoever gives it up: a test makes it static.
-struct HangingDevice final : WrappingDevice {
+struct HangingDevice : WrappingDevice {
   HangingDevice() : WrappingDevice(make_host_device()) {}
   bool is_host() const override { return false; }
   Result<std::unique_ptr<Stream>> make_stream(bool) override { return std::unique_ptr<Stream>(new HangingStream); }

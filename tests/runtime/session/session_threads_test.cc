@@ -9,10 +9,15 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/hanging_device.h"
 #include "tests/runtime/session/wrapped_transport.h"
+#include "tests/support/kept_for_ever.h"
 #include "tests/support/ranks.h"
 
 using namespace casync;        // NOLINT(google-build-using-namespace)
@@ -33,6 +38,26 @@ std::map<std::string, std::uint64_t> blocked_signals() {
     }
   }
   return all;
+}
+
+/// A device that hangs, and has a share of `token` while it is there.
+struct HeldDevice final : HangingDevice {
+  explicit HeldDevice(std::shared_ptr<int> held) : token(std::move(held)) {}
+  const std::shared_ptr<int> token;
+};
+
+/// Submits a gradient, and waits until the device has some of its tasks. Returns "" or what went wrong.
+std::string begin_on_device(Session& session, GradientId id, std::vector<float>& values) {
+  const Submission one{id, {}, DeviceView::of(values.data(), values.size() * sizeof(float))};
+  const auto handles = session.submit({&one, 1});
+  if (!handles) return handles.status().text();
+  // The round that has answered a question begins tasks, and then the next one answers.
+  for (int answers = 0; answers < 2;) {
+    const Status late = session.wait((*handles)[0], 0.02);
+    if (late.code() != StatusCode::kTimeout) return "it does not hang: " + late.text();
+    if (late.message().find("not done") != std::string::npos) ++answers;
+  }
+  return "";
 }
 
 /// A thread of this process that is the library's; "": there is none.
@@ -179,4 +204,33 @@ TEST_CASE("session threads: one that does not come to rest is left alone after t
   CHECK(blocked_signals().contains("casync-progress"));
   released = true;
   while (blocked_signals().contains("casync-progress")) std::this_thread::yield();
+}
+
+TEST_CASE("session threads: a device that does not end its work stays, with all that is on it") {
+  static std::vector<float> values(100);
+  for (const bool begins : {false, true}) {
+    CAPTURE(begins);
+    const auto token = std::make_shared<int>();
+    const std::string complaints = run_ranks(1, [&](RankContext& context) -> std::string {
+      const KeptForEver on_purpose;
+      context.options.timeout_s = 4;
+      context.options.codec = CodecChoice{"int4", {}};
+      context.options.device = "cuda:0";
+      context.options.open_device = [&](const std::string&) {
+        return Result<std::unique_ptr<Device>>(std::make_unique<HeldDevice>(token));
+      };
+      Result<std::unique_ptr<Session>> session = Session::open(context.options);
+      if (!session) return session.status().text();
+      const Result<GradientId> id = declare(**session, "a", values.size());
+      if (!id) return id.status().text();
+      std::string bad = begins ? begin_on_device(**session, *id, values) : "";
+      (*session)->abort("the test has seen enough");
+      static_cast<void>((*session)->close());
+      if ((*session)->holds_memory() != begins) bad += "it does not say who uses the gradients";
+      session->reset();
+      return bad;
+    });
+    CHECK(complaints == "");
+    CHECK((token.use_count() > 1) == begins);
+  }
 }

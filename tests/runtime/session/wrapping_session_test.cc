@@ -12,24 +12,13 @@
 #include "runtime/session/delayed_session.h"
 #include "runtime/session/grouped_session.h"
 #include "tests/runtime/session/lone_session.h"
-
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#endif
+#include "tests/support/kept_for_ever.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 using namespace casync::test;     // NOLINT(google-build-using-namespace)
 
 namespace {
-
-#ifdef __SANITIZE_ADDRESS__
-using KeptForEver = __lsan::ScopedDisabler;  // memory that threads keep is a leak on purpose
-#else
-struct KeptForEver {
-  KeptForEver() {}
-};
-#endif
 
 /// A buffer that counts while it lives.
 class Counted final : public DeviceBuffer {
