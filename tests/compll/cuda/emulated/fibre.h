@@ -38,8 +38,8 @@ class Fibre {
 
 #if COMPLL_FIBRES_ARE_INLINE
 /// Keeps this place, and goes on at the other one until somebody changes back. A processor predicts where a function
-/// returns to by its calls so far. To enter a fibre is therefore no call: then the returns of one fibre match the calls of
-/// the previous one, which wait in the same functions, and a change takes a fifth of the time.
+/// returns to by its calls so far. To enter a fibre is therefore no call: then the returns of one fibre match the calls
+/// of the previous one, which wait in the same functions, and a change takes a fifth of the time.
 [[gnu::always_inline]] inline void Fibre::change(Place& here, Place& there) {
   void **from = here.data(), **to = there.data();
   asm volatile(
@@ -53,9 +53,9 @@ class Fibre {
       "1:\n\t"
       : "+D"(from), "+S"(to)
       :
-      : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3",
-        "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "memory",
-        "cc");
+      : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2",
+        "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
+        "memory", "cc");
 }
 
 inline void Fibre::enter(void (*function)()) {
