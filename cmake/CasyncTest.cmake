@@ -18,6 +18,19 @@ if(CASYNC_CCACHE AND NOT CMAKE_CROSSCOMPILING)
     FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
   list(APPEND CASYNC_TEST_CODEC_ENVIRONMENT "CXX=${PROJECT_BINARY_DIR}/codec_cache/compiler ${CMAKE_CXX_COMPILER}")
 endif()
+# NVRTC is no compiler of the cache's: kernels that it compiles for tests stay beside the cache, where other build folders
+# find them, for a month since a test has last taken them.
+set(kernels ${CASYNC_TEST_CODECS})
+if(CASYNC_CCACHE AND DEFINED ENV{XDG_CACHE_HOME})
+  set(kernels $ENV{XDG_CACHE_HOME}/casync-tests)
+elseif(CASYNC_CCACHE AND DEFINED ENV{HOME})
+  set(kernels $ENV{HOME}/.cache/casync-tests)
+endif()
+set(CASYNC_TEST_KERNELS ${kernels} CACHE PATH "The folder, of this user alone, where kernels that tests compile stay")
+if(IS_DIRECTORY ${CASYNC_TEST_KERNELS})
+  execute_process(COMMAND find ${CASYNC_TEST_KERNELS} -type f -mtime +30 -atime +30 -delete)
+endif()
+
 set(CASYNC_TEST_PATIENCE 1 CACHE STRING "Every C++ test's timeout is multiplied by this: sanitizers make them slow")
 
 function(casync_test name)

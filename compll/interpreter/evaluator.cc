@@ -17,6 +17,14 @@ namespace {
 /// Number of elements that a body is applied to at once: each term is looked at once for all of them.
 constexpr Elements kTermLanes = 32;
 
+/// Room for an operand of some lanes. It is not cleared, which would take longer than most operations.
+union Room {
+  Room() {}  // NOLINT(modernize-use-equals-default)
+  std::span<Scalar> first(std::size_t count) { return std::span(lanes).first(count); }
+
+  std::array<Scalar, kTermLanes> lanes;
+};
+
 /// Returns true if a body computes whole arrays for each element.
 bool needs_arrays(const Body& body) {
   bool found = false;
@@ -168,10 +176,12 @@ void Evaluator::elements(const Term& term, std::span<Scalar> out) {
       elements(*term.arguments.front(), out);
       return convert(out, term.arguments.front()->type().element, term.type().element);
     case Op::kSelect: {
-      std::array<Scalar, kTermLanes> holds, otherwise;
-      elements(*term.arguments[0], std::span(holds).first(out.size()));
+      Room memory_of_holds, memory_of_otherwise;
+      const std::span<Scalar> holds = memory_of_holds.first(out.size()),
+                              otherwise = memory_of_otherwise.first(out.size());
+      elements(*term.arguments[0], holds);
       elements(*term.arguments[1], out);
-      elements(*term.arguments[2], std::span(otherwise).first(out.size()));
+      elements(*term.arguments[2], otherwise);
       for (std::size_t i = 0; i < out.size(); ++i) out[i] = holds[i].as_bool() ? out[i] : otherwise[i];
       return;
     }
@@ -185,10 +195,13 @@ void Evaluator::elements(const Term& term, std::span<Scalar> out) {
     default: break;
   }
   if (const std::optional<ArrayOp> op = array_op(term.op)) return fill(evaluate(term, *op).front());
+  const ScalarType type = term.arguments.front()->type().element;
   elements(*term.arguments.front(), out);
-  std::array<Scalar, kTermLanes> second;
-  if (term.arguments.size() > 1) elements(*term.arguments[1], std::span(second).first(out.size()));
-  compute(term.op, term.arguments.front()->type().element, out, std::span(second).first(out.size()));
+  if (term.arguments.size() == 1) return compute(term.op, type, out, out);
+  Room room;
+  const std::span<Scalar> second = room.first(out.size());
+  elements(*term.arguments[1], second);
+  compute(term.op, type, out, second);
 }
 
 }  // namespace casync::compll

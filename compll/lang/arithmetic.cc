@@ -131,6 +131,18 @@ void with_constant(Op op, const Work& work) {
   }
 }
 
+/// Calls work with the function from a value of this type to its number.
+template <class Work>
+void with_number(ScalarType type, const Work& work) {
+  switch (type.kind) {
+    case ScalarType::Kind::kFloat:
+      if (type == kDoubleType) return work([](Scalar value) { return value.as_double(); });
+      return work([](Scalar value) { return static_cast<double>(value.as_float()); });
+    case ScalarType::Kind::kInt: return work([](Scalar value) { return static_cast<double>(value.as_int()); });
+    default: return work([](Scalar value) { return static_cast<double>(value.as_uint()); });
+  }
+}
+
 }  // namespace
 
 Scalar Scalar::of(ScalarType type, double number) {
@@ -159,19 +171,18 @@ Scalar converted(Scalar value, ScalarType from, ScalarType to) {
 }
 
 void convert(std::span<Scalar> values, ScalarType from, ScalarType to) {
-  if (to.kind == ScalarType::Kind::kBool) {
-    for (Scalar& each : values) each = Scalar::of_bool(each.as_number(from) != 0);
-    return;
-  }
-  if (to.is_float()) {
-    for (Scalar& each : values) each = Scalar::of(to, each.as_number(from));
-    return;
-  }
-  const double least = static_cast<double>(least_of(to)), most = static_cast<double>(most_of(to));
-  for (Scalar& each : values) {
-    const double number = each.as_number(from);
-    each = std::isnan(number) ? Scalar() : Scalar::of(to, std::clamp(std::trunc(number), least, most));
-  }
+  with_number(from, [&](const auto& number_of) {
+    const auto for_each = [&](const auto& made) {
+      for (Scalar& each : values) each = made(number_of(each));
+    };
+    if (to.kind == ScalarType::Kind::kBool) return for_each([](double number) { return Scalar::of_bool(number != 0); });
+    if (to == kDoubleType) return for_each(Scalar::of_double);
+    if (to.is_float()) return for_each([](double number) { return Scalar::of_float(static_cast<float>(number)); });
+    const double least = static_cast<double>(least_of(to)), most = static_cast<double>(most_of(to));
+    for_each([&](double number) {
+      return std::isnan(number) ? Scalar() : Scalar::of(to, std::clamp(std::trunc(number), least, most));
+    });
+  });
 }
 
 Scalar computed(Op op, ScalarType type, std::span<const Scalar> operands) {

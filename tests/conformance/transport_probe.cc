@@ -17,13 +17,17 @@ namespace {
 constexpr std::byte kGuardByte{0xA5};
 constexpr std::uint64_t kGradient = 0xfeedface12345678;
 
-}  // namespace
-
-std::byte pattern_byte(Rank from, const MessageKey& key, Bytes at) {
-  const std::uint64_t mixed =
-      (at / 8 + 1) * 0x9e3779b97f4a7c15ull + key.partition * 31 + key.step * 17 + static_cast<std::uint64_t>(from);
-  return static_cast<std::byte>(mixed >> (8 * (at % 8)));
+/// Calls use(first byte, bytes, the word that has them) for each eight bytes of a payload, and for those left over.
+template <class Use>
+void for_each_word(Rank from, const MessageKey& key, Bytes size, const Use& use) {
+  for (Bytes at = 0; at < size; at += 8) {
+    const std::uint64_t word =
+        (at / 8 + 1) * 0x9e3779b97f4a7c15ull + key.partition * 31 + key.step * 17 + static_cast<std::uint64_t>(from);
+    use(at, std::min<Bytes>(sizeof word, size - at), word);
+  }
 }
+
+}  // namespace
 
 bool ReceivedMessage::guards_are_whole() const {
   const auto whole = [](std::byte b) { return b == kGuardByte; };
@@ -32,10 +36,11 @@ bool ReceivedMessage::guards_are_whole() const {
 }
 
 bool ReceivedMessage::holds_the_pattern(Rank from) const {
-  for (Bytes at = 0; at < size; ++at) {
-    if (memory[kGuard + at] != pattern_byte(from, message.key, at)) return false;
-  }
-  return true;
+  bool holds = true;
+  for_each_word(from, message.key, size, [&](Bytes at, Bytes count, std::uint64_t word) {
+    holds = holds && std::memcmp(memory.data() + kGuard + at, &word, count) == 0;
+  });
+  return holds;
 }
 
 std::vector<std::string> all_gather_while_moving(TransportRig& rig, runtime::Transport& transport,
@@ -78,9 +83,9 @@ SentMessage& TransportProbe::make(Rank, std::uint32_t partition, Bytes bytes, st
   message.outgoing.message.elements = bytes * 2 + 1;
   message.outgoing.message.payload_bytes = bytes;
   message.payload.resize(bytes);
-  for (Bytes at = 0; at < bytes; ++at) {
-    message.payload[at] = pattern_byte(rig_.rank, message.outgoing.message.key, at);
-  }
+  for_each_word(rig_.rank, message.outgoing.message.key, bytes, [&](Bytes at, Bytes count, std::uint64_t word) {
+    std::memcpy(message.payload.data() + at, &word, count);
+  });
   message.outgoing.payload = {message.payload.data(), bytes};
   message.outgoing.cookie = sent_.size() - 1;
   return message;

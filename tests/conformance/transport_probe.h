@@ -14,10 +14,7 @@
 
 namespace casync::test {
 
-/// Bytes that tell who sent them, as what, and where in the payload they belong.
-std::byte pattern_byte(Rank from, const runtime::MessageKey& key, Bytes at);
-
-/// A message with that payload, kept until sent() ran.
+/// A message of bytes that tell who sent them, as what, and where in the payload they belong; kept until sent() ran.
 struct SentMessage {
   std::vector<std::byte> payload;
   runtime::Outgoing outgoing;

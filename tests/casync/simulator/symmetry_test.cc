@@ -93,13 +93,18 @@ void check_same(const Scenario& scenario, SimulationOptions options = {}) {
 
 }  // namespace
 
+// All ranks of a large group are simulated, too, which takes most of the time: these take a share of the settings in
+// turn.
 TEST_CASE("symmetry: one rank stands for all, whatever their processors, codecs and announcements") {
   for (const Way& way : ways()) {
-    for (int ranks = 2; ranks <= 16; ++ranks) {
-      for (const int processors : {0, 1, 2}) {
-        for (const double slow : {1.0, 6.0, 20.0}) {  // codecs faster and slower than the wire
-          for (const double announced : {0.0, 1.0, 3000.0}) {
-            if (announced > 0 && processors != 1) continue;  // more answer at once
+    int setting = 0;
+    for (const int processors : {0, 1, 2}) {
+      for (const double slow : {1.0, 6.0, 20.0}) {  // codecs faster and slower than the wire
+        for (const double announced : {0.0, 1.0, 3000.0}) {
+          if (announced > 0 && processors != 1) continue;  // more answer at once
+          ++setting;
+          for (int ranks = 2; ranks <= 16; ++ranks) {
+            if (ranks > 9 && (ranks + setting) % 3 != 0) continue;
             CAPTURE(way.name, ranks, processors, slow, announced);
             check_same(equal(way, ranks, 1, busy(processors, slow, announced)));
           }
@@ -114,6 +119,9 @@ TEST_CASE("symmetry: the same holds for 64 ranks") {
     for (const int ranks : {24, 32, 48, 64}) {
       for (const int processors : {0, 1}) {
         for (const double slow : {1.0, 20.0}) {
+          const bool is_slow = slow > 1, computes = processors > 0;
+          if (ranks == 48 && is_slow == computes) continue;
+          if (ranks == 64 && is_slow != computes) continue;
           CAPTURE(way.name, ranks, processors, slow);
           check_same(equal(way, ranks, 1, busy(processors, slow, 0)));
         }

@@ -36,7 +36,7 @@ const GeneratedCodec& codec_called(const std::string& name) {
 
 TEST_CASE("entries: sections that are the same for all elements or blocks are written whole") {
   REQUIRE(generated_uniform()->encode.tile != nullptr);
-  for (const std::string& set : instruction_sets()) {
+  for (const std::string& set : instruction_sets("uniform")) {
     const UseInstructionSet used(set);
     for (const double block : {16.0, 64.0, 4096.0}) {
       const Parameters parameters = {{"block", block}, {"k", 2}};

@@ -80,7 +80,7 @@ void check_same(const Made& a, const Made& b) {
 /// The interpreter takes most of the time, and is the same for every instruction set.
 void check_same_on_every_set(const Codec& meaning, const Codec& generated, const std::vector<float>& values) {
   const Made expected = made_by(meaning, values);
-  for (const std::string& set : instruction_sets()) {
+  for (const std::string& set : instruction_sets(generated.info().name)) {
     const UseInstructionSet used(set);
     INFO(set);
     check_same(expected, made_by(generated, values));

@@ -31,7 +31,7 @@ void check_same(const Pair& pair, const std::vector<std::vector<float>>& all) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Coded expected = encode(*pair.meaning, all[i]);
     const std::vector<std::byte> sum = merged(*pair.meaning, all[i]);
-    for (const std::string& set : instruction_sets()) {
+    for (const std::string& set : instruction_sets(pair.generated->info().name)) {
       const UseInstructionSet used(set);
       INFO(set << ", " << all[i].size() << " elements, input " << i);
       const Coded made = encode(*pair.generated, all[i]);

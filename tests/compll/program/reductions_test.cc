@@ -108,7 +108,7 @@ void check_generated(const std::vector<float>& values, std::size_t block) {
     const Result<std::unique_ptr<Codec>> codec =
         make_generated_codec(*functions, Parameters{{"block", static_cast<double>(block)}});
     REQUIRE(codec.status().text() == "OK");
-    for (const std::string& set : instruction_sets()) {
+    for (const std::string& set : instruction_sets(functions->declares.name)) {
       const UseInstructionSet used(set);
       INFO(set << ", " << functions->declares.name << ", " << values.size() << " elements, blocks of " << block);
       const Coded coded = encode(**codec, values);

@@ -54,7 +54,7 @@ void check_same(const std::string& name, const std::string& text, const Generate
     CHECK(shape.exchanged == expected.exchanged);
     CHECK(shape.states == expected.states);
     const std::vector<float> made = made_by(*meaning, rows, columns, 5);
-    for (const std::string& set : instruction_sets()) {
+    for (const std::string& set : instruction_sets(name)) {
       const UseInstructionSet used(set);
       INFO(set);
       CHECK(same_bytes(made, made_by(**codec, rows, columns, 5)));

@@ -91,7 +91,7 @@ void check_same(const Pair& pair, const std::vector<float>& values, const Given&
   for (const CodecFunction function : kFunctions) {
     if (function == CodecFunction::kResult && !pair.meaning->info().has_result) continue;
     const Made expected = made_by(*pair.meaning, function, values, given);
-    for (const std::string& set : instruction_sets()) {
+    for (const std::string& set : instruction_sets(pair.generated->info().name)) {
       const UseInstructionSet used(set);
       INFO("function " << static_cast<int>(function) << ", " << set);
       const Made made = made_by(*pair.generated, function, values, given);

@@ -79,7 +79,7 @@ TEST_CASE("trits: every five elements are the byte that the documentation says, 
   }
   const auto plain = from_text("plain", kPlain).codec;
   CHECK(same_bytes(round_trip(*plain, values), values));
-  for (const std::string& set : instruction_sets()) {
+  for (const std::string& set : instruction_sets(pair.generated->info().name)) {
     const UseInstructionSet used(set);
     INFO(set);
     CHECK(encode(*pair.generated, values).payload == coded.payload);
@@ -106,7 +106,7 @@ TEST_CASE("trits: compiled code gives the interpreter's bytes, wherever tiles an
         INFO(title(*pair.meaning) << ", " << n << " elements");
         CHECK(pair.generated->encoded_bound(n) == pair.meaning->encoded_bound(n));
         const std::vector<std::byte> expected = made_of(*pair.meaning, values);
-        for (const std::string& set : instruction_sets()) {
+        for (const std::string& set : instruction_sets(pair.generated->info().name)) {
           const UseInstructionSet used(set);
           INFO(set);
           CHECK(made_of(*pair.generated, values) == expected);

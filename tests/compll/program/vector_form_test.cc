@@ -58,7 +58,7 @@ void check_same(const Codec& generated, const Codec& meaning, const std::string&
     for (const std::vector<float>& values : {gaussian(n, 3), laplace(n, 4), std::vector<float>(n, -0.0f)}) {
       const Outcome expected = outcome_of(meaning, values);
       REQUIRE((expected.coded.finite && expected.merged.finite));
-      for (const std::string& set : instruction_sets()) {
+      for (const std::string& set : instruction_sets(generated.info().name)) {
         const UseInstructionSet used(set);
         INFO(text << ", " << set << ", " << n << " elements");
         const Outcome made = outcome_of(generated, values);
@@ -134,7 +134,7 @@ TEST_CASE("vector form: the last value for a place counts, also where it is adde
     const Coded expected = encode(*meaning, values, before);
     std::vector<float> sum = before;
     meaning->decode_add(expected.view(), n, sum.data());
-    for (const std::string& set : instruction_sets()) {
+    for (const std::string& set : instruction_sets("repeated_places")) {
       const UseInstructionSet used(set);
       INFO(set << ", " << n << " elements");
       const Coded made = encode(**generated, values, before);

@@ -20,7 +20,8 @@ struct ExchangeModel::Sums {
     Vector sum(model.elements_ / model.partitions_, 0.0);
     for (int rank = 0; rank < model.ranks_; ++rank) {
       if (!model.contributes(rank)) continue;
-      sum = plus(sum, rank == owner ? model.own(rank) : model.told("rank " + std::to_string(rank), model.own(rank)));
+      sum = plus(std::move(sum),
+                 rank == owner ? model.own(rank) : model.told("rank " + std::to_string(rank), model.own(rank)));
     }
     return sum;
   }
@@ -52,7 +53,7 @@ struct ExchangeModel::Sums {
     Vector sum = model.own((root + place) % model.ranks_);
     for (int bit = 1; place + bit < model.ranks_ && (place & bit) == 0; bit *= 2) {
       const int child = place + bit, rank = (root + child) % model.ranks_;
-      sum = plus(sum, model.told("rank " + std::to_string(rank), subtree(model, root, child)));
+      sum = plus(std::move(sum), model.told("rank " + std::to_string(rank), subtree(model, root, child)));
     }
     return sum;
   }
@@ -75,7 +76,7 @@ struct ExchangeModel::Sums {
     for (const auto& [begin, size] : {std::pair(first + left + 1, right), std::pair(first, left)}) {
       if (size == 0) continue;
       Vector half = numbers(model, root, begin, size);
-      sum = plus(sum, model.told("rank " + std::to_string(rank(begin, size)), std::move(half)));
+      sum = plus(std::move(sum), model.told("rank " + std::to_string(rank(begin, size)), std::move(half)));
     }
     return sum;
   }
@@ -89,8 +90,9 @@ struct ExchangeModel::Sums {
     Vector sum(model.elements_ / model.partitions_, 0.0);
     for (std::size_t node = 0; node < model.nodes_.size(); ++node) {
       Vector whole(sum.size(), 0.0);
-      for (const int rank : model.nodes_[node]) whole = plus(whole, model.own(rank));
-      sum = plus(sum, node == owning && !gathered ? whole : model.told("node " + std::to_string(node), whole));
+      for (const int rank : model.nodes_[node]) whole = plus(std::move(whole), model.own(rank));
+      sum =
+          plus(std::move(sum), node == owning && !gathered ? whole : model.told("node " + std::to_string(node), whole));
     }
     return sum;
   }
@@ -152,7 +154,7 @@ Vector ExchangeModel::own(int rank) const {
 Vector ExchangeModel::sum_of_codes(const std::string& role) {
   Vector sum(elements_ / partitions_, 0.0);
   for (int rank = 0; rank < ranks_; ++rank) {
-    if (contributes(rank)) sum = plus(sum, told(role + std::to_string(rank), own(rank)));
+    if (contributes(rank)) sum = plus(std::move(sum), told(role + std::to_string(rank), own(rank)));
   }
   return sum;
 }

@@ -94,7 +94,7 @@ Told threshold_values(double tau) {
   };
 }
 
-/// The places of the largest magnitudes, the first of equal ones.
+/// The places of the largest magnitudes, the first of equal ones, in any order.
 std::vector<std::size_t> largest(const Vector& x, double ratio) {
   std::vector<std::size_t> places(x.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
@@ -103,7 +103,7 @@ std::vector<std::size_t> largest(const Vector& x, double ratio) {
     const double one = std::fabs(x[a]), other = std::fabs(x[b]);
     return one != other ? one > other : a < b;
   };
-  std::partial_sort(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(k), places.end(), before);
+  std::nth_element(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(k - 1), places.end(), before);
   places.resize(k);
   return places;
 }
@@ -171,8 +171,10 @@ Vector normal_float(Vector x) {
   each_block(x.size(), 64, [&](std::size_t begin, std::size_t end) {
     const double top = top_of(x, begin, end);
     for (std::size_t i = begin; i < end; ++i) {
-      const auto nearer = [&](double a, double b) { return std::fabs(x[i] - a * top) < std::fabs(x[i] - b * top); };
-      x[i] = *std::min_element(std::begin(levels), std::end(levels), nearer) * top;
+      const auto is_less = [&](double level, double value) { return level * top < value; };
+      const double* above = std::lower_bound(std::begin(levels), std::end(levels) - 1, x[i], is_less);
+      if (above != levels && x[i] - above[-1] * top <= above[0] * top - x[i]) --above;
+      x[i] = *above * top;
     }
   });
   return x;

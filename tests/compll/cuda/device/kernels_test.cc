@@ -86,7 +86,8 @@ std::unique_ptr<RoundsCodec> meaning_for(const cuda::RoundsKernels& kernels, con
 
 template <class Kernels>
 std::string compared(const Kernels& kernels, const Codec& meaning, CudaDevice& device, bool is_small, DType dtype) {
-  return difference(kernels, meaning, device, comparison(is_small, dtype));
+  KernelDevice* const devices[] = {&device};
+  return difference(kernels, meaning, devices, comparison(is_small, dtype));
 }
 std::string compared(const cuda::RoundsKernels& kernels, const RoundsCodec& meaning, CudaDevice& device, bool is_small,
                      DType) {

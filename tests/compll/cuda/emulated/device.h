@@ -17,6 +17,10 @@ class EmulatedDevice final : public test::KernelDevice {
  public:
   /// `blocks`: see blocks_at_once.
   explicit EmulatedDevice(emulated::Order order, std::uint32_t blocks = 3) : order_(order), blocks_(blocks) {}
+  std::string title() const override {
+    return std::to_string(blocks_) + (order_ == emulated::Order::kForward ? " blocks" : " backward blocks") +
+           " of threads";
+  }
   std::byte* allocate(std::size_t bytes) override {
     memory_.push_back(std::make_unique<Line[]>(bytes / sizeof(Line) + 1));
     return reinterpret_cast<std::byte*>(memory_.back().get());

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <stdexcept>
 
@@ -30,12 +31,10 @@ std::string difference(const cuda::Kernels& kernels, const Parameters& parameter
                        const std::vector<emulated::Order>& orders = {emulated::Order::kForward,
                                                                      emulated::Order::kBackward}) {
   const Written meaning = test::meaning_of(kernels.name, parameters);
-  for (const emulated::Order order : orders) {
-    test::EmulatedDevice device(order);
-    const std::string found = test::difference(kernels, *meaning.codec, device, comparison);
-    if (!found.empty()) return found;
-  }
-  return "";
+  std::deque<test::EmulatedDevice> owned;
+  std::vector<test::KernelDevice*> devices;
+  for (const emulated::Order order : orders) devices.push_back(&owned.emplace_back(order));
+  return test::difference(kernels, *meaning.codec, devices, comparison);
 }
 
 const cuda::Kernels& kernels_of(const std::string& name) {

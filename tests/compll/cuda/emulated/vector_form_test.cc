@@ -3,6 +3,7 @@
 // Kernels of programs in vector form, run on this host, give the interpreter's bytes.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <deque>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -24,12 +25,10 @@ std::string difference(const cuda::VectorFormKernels& kernels, const Parameters&
                        const std::vector<std::pair<Order, std::uint32_t>>& runs = {{Order::kForward, 7},
                                                                                    {Order::kBackward, 2}}) {
   const Written meaning = test::meaning_of(kernels.name, parameters);
-  for (const auto& [order, blocks] : runs) {
-    test::EmulatedDevice device(order, blocks);
-    const std::string found = test::difference(kernels, *meaning.codec, device, comparison);
-    if (!found.empty()) return found + ", " + std::to_string(blocks) + " blocks of threads";
-  }
-  return "";
+  std::deque<test::EmulatedDevice> owned;
+  std::vector<test::KernelDevice*> devices;
+  for (const auto& [order, blocks] : runs) devices.push_back(&owned.emplace_back(order, blocks));
+  return test::difference(kernels, *meaning.codec, devices, comparison);
 }
 
 const cuda::VectorFormKernels& kernels_of(const std::string& name) {

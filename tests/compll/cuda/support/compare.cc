@@ -89,11 +89,17 @@ std::vector<float> of_float16s_range(Elements n) {
   return values;
 }
 
+/// The meaning of one job of encoding, and of decoding its code.
+struct Expected {
+  Coded code;
+  std::vector<float> decoded, sum, result;
+};
+
 class Comparer {
  public:
-  using Make = std::function<std::unique_ptr<KernelRunner>()>;
-  Comparer(Make make, const Codec& meaning, KernelDevice& device)
-      : make_(std::move(make)), meaning_(meaning), device_(device) {}
+  using Make = std::function<std::unique_ptr<KernelRunner>(KernelDevice&)>;
+  Comparer(Make make, const Codec& meaning, Devices devices)
+      : make_(std::move(make)), meaning_(meaning), devices_(devices) {}
 
   std::string run(const Comparison& comparison) {
     dtype_ = comparison.dtype;
@@ -151,7 +157,7 @@ class Comparer {
     if (problem.empty() || !found_.empty()) return;
     std::ostringstream text;
     text << meaning_.info().name << ", block " << meaning_.info().block << ", " << what << " of " << job.n << " "
-         << name_of(dtype_) << " elements, " << input << ": " << problem;
+         << name_of(dtype_) << " elements, " << input << ": " << problem << device_title_;
     found_ = text.str();
   }
 
@@ -185,58 +191,69 @@ class Comparer {
   }
 
   void encode_jobs(const std::vector<Job>& jobs, const std::vector<std::string>& names) {
-    device_.reset();
-    const std::unique_ptr<KernelRunner> kernels = make_();
-    const std::vector<Coded> made = kernels->encode(jobs);
-    std::vector<Job> decodes;
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      const Coded expected = encoded(jobs[i]);
-      note("encode", jobs[i], names[i], codes_differ(expected, made[i], jobs[i].keeps_residual));
-      Job decode = jobs[i];
-      decode.values.clear(), decode.residual.clear();
-      decode.before = rounded(laplace(jobs[i].n, 9));
-      decode.codes = {dtype_ == DType::kFloat32 ? expected : encoded(stretched(jobs[i]))};
-      decodes.push_back(decode);
+    std::vector<Job> decodes, results;
+    std::vector<Expected> all;
+    for (const Job& job : jobs) {
+      Expected expected{encoded(job), {}, {}, {}};
+      Job decode_job = job;
+      decode_job.values.clear(), decode_job.residual.clear();
+      decode_job.before = rounded(laplace(job.n, 9));
+      decode_job.codes = {dtype_ == DType::kFloat32 ? expected.code : encoded(stretched(job))};
+      const Coded& code = decode_job.codes.front();
+      const std::vector<float> decoded = decode(meaning_, code, job.n);
+      expected.decoded = rounded(decoded);
+      expected.sum = decode_job.before;
+      meaning_.decode_add(code.view(), job.n, expected.sum.data());
+      expected.sum = rounded(std::move(expected.sum));
+      if (meaning_.info().has_result) results.push_back(result_job(decode_job, decoded, expected.result));
+      decodes.push_back(std::move(decode_job));
+      all.push_back(std::move(expected));
     }
-    if (!found_.empty()) return;
-    compare_decoded(*kernels, decodes, names);
-    if (meaning_.info().has_result) compare_results(*kernels, decodes, names);
-    if (kernels->wrote_outside()) note("a kernel", jobs[0], names[0], "wrote outside of its memory");
+    for (KernelDevice* device : devices_) {
+      begin(*device);
+      const std::unique_ptr<KernelRunner> kernels = make_(*device);
+      const std::vector<Coded> made = kernels->encode(jobs);
+      for (std::size_t i = 0; i < jobs.size(); ++i) {
+        note("encode", jobs[i], names[i], codes_differ(all[i].code, made[i], jobs[i].keeps_residual));
+      }
+      if (!found_.empty()) return;
+      const auto into = kernels->decode(decodes, false), onto = kernels->decode(decodes, true);
+      for (std::size_t i = 0; i < jobs.size(); ++i) {
+        note("decode", jobs[i], names[i], decoded_differ(all[i].decoded, into[i]));
+        note("decode_add", jobs[i], names[i], decoded_differ(all[i].sum, onto[i]));
+      }
+      if (!results.empty()) compare_results(*kernels, results, all, names);
+      if (kernels->wrote_outside()) note("a kernel", jobs[0], names[0], "wrote outside of its memory");
+    }
   }
 
-  void compare_results(KernelRunner& kernels, std::vector<Job> jobs, const std::vector<std::string>& names) {
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      jobs[i].values = decode(meaning_, jobs[i].codes.front(), jobs[i].n);
-      jobs[i].residual = laplace(jobs[i].n * arrays(), 12);
+  /// The job of `result` on these decoded elements, and its meaning.
+  Job result_job(Job job, const std::vector<float>& decoded, std::vector<float>& expected) const {
+    job.values = decoded;
+    job.residual = laplace(job.n * arrays(), 12);
+    std::vector<float> after(job.residual.size());
+    expected.resize(job.n);
+    meaning_.result(job.values.data(), job.n, {job.residual.data(), after.data(), job.n}, job.context, expected.data());
+    expected = rounded(std::move(expected));
+    // The residual is the first state of a codec that has one. It is the encoder's.
+    const Elements first = meaning_.info().feedback ? job.n : 0;
+    if (meaning_.info().states != 0) {
+      expected.insert(expected.end(), after.begin() + static_cast<std::ptrdiff_t>(first), after.end());
     }
+    return job;
+  }
+
+  void compare_results(KernelRunner& kernels, const std::vector<Job>& jobs, const std::vector<Expected>& all,
+                       const std::vector<std::string>& names) {
     const auto made = kernels.result(jobs);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      const Job& job = jobs[i];
-      std::vector<float> expected(job.n), after(job.residual.size());
-      meaning_.result(job.values.data(), job.n, {job.residual.data(), after.data(), job.n}, job.context,
-                      expected.data());
-      expected = rounded(std::move(expected));
-      // The residual is the first state of a codec that has one. It is the encoder's.
-      const Elements first = meaning_.info().feedback ? job.n : 0;
-      if (meaning_.info().states != 0) expected.insert(expected.end(), after.begin() + first, after.end());
-      note("result", job, names[i], decoded_differ(expected, made[i]));
-    }
-  }
-
-  void compare_decoded(KernelRunner& kernels, const std::vector<Job>& jobs, const std::vector<std::string>& names) {
-    const auto into = kernels.decode(jobs, false), onto = kernels.decode(jobs, true);
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      const Coded& code = jobs[i].codes.front();
-      note("decode", jobs[i], names[i], decoded_differ(rounded(decode(meaning_, code, jobs[i].n)), into[i]));
-      std::vector<float> sum = jobs[i].before;
-      meaning_.decode_add(code.view(), jobs[i].n, sum.data());
-      note("decode_add", jobs[i], names[i], decoded_differ(rounded(std::move(sum)), onto[i]));
+      note("result", jobs[i], names[i], decoded_differ(all[i].result, made[i]));
     }
   }
 
   void merge_some(Elements n) {
-    device_.reset();
     std::vector<Job> jobs;
+    std::vector<Coded> expected;
     for (std::size_t count = 0; count <= 5; ++count) {
       Job job = job_of(n, {}, count);
       for (std::size_t c = 0; c < count; ++c) {
@@ -246,15 +263,24 @@ class Comparer {
       if (count % 2 == 0) job.raw = rounded(laplace(n, 30));
       if (count == 4) job.raw_behind = 1;
       job.scale = count == 0 ? 1.0f : 1.0f / static_cast<float>(count);
-      jobs.push_back(job);
+      expected.push_back(merged(job));
+      jobs.push_back(std::move(job));
     }
-    const std::unique_ptr<KernelRunner> kernels = make_();
-    const std::vector<Coded> made = kernels->merge(jobs);
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      note("merge", jobs[i], std::to_string(i) + " codes",
-           codes_differ(merged(jobs[i]), made[i], jobs[i].keeps_residual));
+    for (KernelDevice* device : devices_) {
+      begin(*device);
+      const std::unique_ptr<KernelRunner> kernels = make_(*device);
+      const std::vector<Coded> made = kernels->merge(jobs);
+      for (std::size_t i = 0; i < jobs.size(); ++i) {
+        note("merge", jobs[i], std::to_string(i) + " codes",
+             codes_differ(expected[i], made[i], jobs[i].keeps_residual));
+      }
+      if (kernels->wrote_outside()) note("a kernel", jobs[0], "merge", "wrote outside of its memory");
     }
-    if (kernels->wrote_outside()) note("a kernel", jobs[0], "merge", "wrote outside of its memory");
+  }
+
+  void begin(KernelDevice& device) {
+    device.reset();
+    device_title_ = device.title().empty() ? "" : ", " + device.title();
   }
 
   Coded merged(const Job& job) const {
@@ -275,24 +301,28 @@ class Comparer {
 
   Make make_;
   const Codec& meaning_;
-  KernelDevice& device_;
+  const Devices devices_;
   DType dtype_ = DType::kFloat32;
+  std::string device_title_;  ///< of the device that runs
   std::string found_;
 };
 
 }  // namespace
 
-std::string difference(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device,
+std::string difference(const cuda::Kernels& kernels, const Codec& meaning, Devices devices,
                        const Comparison& comparison) {
   const Codec& plain = without_coding(meaning);
-  return Comparer([&] { return std::make_unique<KernelCodec>(kernels, plain, device); }, plain, device).run(comparison);
+  const auto make = [&](KernelDevice& device) { return std::make_unique<KernelCodec>(kernels, plain, device); };
+  return Comparer(make, plain, devices).run(comparison);
 }
 
-std::string difference(const cuda::VectorFormKernels& kernels, const Codec& meaning, KernelDevice& device,
+std::string difference(const cuda::VectorFormKernels& kernels, const Codec& meaning, Devices devices,
                        const Comparison& comparison) {
   const Codec& plain = without_coding(meaning);
-  return Comparer([&] { return std::make_unique<VectorFormKernelCodec>(kernels, plain, device); }, plain, device)
-      .run(comparison);
+  const auto make = [&](KernelDevice& device) {
+    return std::make_unique<VectorFormKernelCodec>(kernels, plain, device);
+  };
+  return Comparer(make, plain, devices).run(comparison);
 }
 
 }  // namespace casync::compll::test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,17 @@ struct Comparison {
   DType dtype = DType::kFloat32;       ///< of gradients
 };
 
+/// The devices that a comparison is made on. What the interpreter gives, which takes longest, is the same for all.
+using Devices = std::span<KernelDevice* const>;
+
 /// Compares a codec's kernels with its meaning: encode with and without feedback, decode into and onto, merge, batches
 /// of several sizes, memory off a multiple of 16 bytes. Of half precision the meaning is that of the widened elements,
 /// and what is decoded is rounded. Returns the first difference: the names of codec and input, the
-/// index of the byte or element; "" if there is none.
-std::string difference(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device,
+/// index of the byte or element, and the device; "" if there is none.
+std::string difference(const cuda::Kernels& kernels, const Codec& meaning, Devices devices,
                        const Comparison& comparison);
 /// The same of a program in vector form, with its states and with what it makes of what was decoded.
-std::string difference(const cuda::VectorFormKernels& kernels, const Codec& meaning, KernelDevice& device,
+std::string difference(const cuda::VectorFormKernels& kernels, const Codec& meaning, Devices devices,
                        const Comparison& comparison);
 
 }  // namespace casync::compll::test

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "compll/ops/cuda/launch.h"
 
@@ -22,6 +23,8 @@ class KernelDevice {
   /// Number of thread blocks worth starting if blocks take their work as it comes.
   virtual std::uint32_t blocks_at_once(cuda::Kernel kernel) = 0;
   virtual void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch) = 0;
+  /// Tells it from other devices in a message. Empty: there are no others.
+  virtual std::string title() const { return ""; }
 };
 
 }  // namespace casync::compll::test
