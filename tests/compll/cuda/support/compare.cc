@@ -38,22 +38,17 @@ std::string floats_differ(const std::vector<float>& meaning, const std::vector<f
   return at_first_difference(meaning.data(), kernel.data(), meaning.size() * sizeof(float), sizeof(float));
 }
 
-std::string codes_differ(const Coded& meaning, const Coded& kernel, bool keeps_residual) {
-  if (meaning.payload != kernel.payload) {
-    return "payload" + at_first_difference(meaning.payload.data(), kernel.payload.data(), meaning.payload.size(), 1);
-  }
-  if (meaning.finite != kernel.finite) return "the flag of what is not finite";
-  if (!keeps_residual || !meaning.finite) return "";
-  const std::string residual = floats_differ(meaning.residual, kernel.residual);
-  return residual.empty() ? "" : "residual" + residual;
-}
-
-/// Compares decoded elements. NaN equals NaN of any bits: the compiler chooses which of two NaNs a sum keeps.
-std::string decoded_differ(std::vector<float> meaning, std::vector<float> kernel) {
+/// Compares floats. NaN equals NaN of any bits: the compiler chooses which of two NaNs a sum keeps.
+std::string numbers_differ(std::vector<float> meaning, std::vector<float> kernel) {
   for (std::vector<float>* values : {&meaning, &kernel}) {
     for (float& value : *values) value = value != value ? 0.5f : value;
   }
   return floats_differ(meaning, kernel);
+}
+
+std::string payloads_differ(const std::vector<std::byte>& meaning, const std::vector<std::byte>& kernel) {
+  if (meaning == kernel) return "";
+  return at_first_difference(meaning.data(), kernel.data(), meaning.size(), 1);
 }
 
 EncodeContext context_of(std::size_t index) { return {kSeed, 0x9876543210 + index, kStep, 1000003 * index}; }
@@ -97,6 +92,7 @@ class Comparer {
 
   std::string run(const Comparison& comparison) {
     dtype_ = comparison.dtype;
+    payload_difference_ = comparison.payload_difference;
     for (const Elements n : comparison.sizes) {
       encode_all(n);
       if (!found_.empty()) return found_;
@@ -140,6 +136,16 @@ class Comparer {
   }
 
   Coded encoded(const Job& job) const { return encode(meaning_, job.values, job.residual, job.context); }
+
+  std::string codes_differ(const Job& job, const Coded& meaning, const Coded& kernel) const {
+    const std::string payload = payload_difference_ ? payload_difference_(job.n, meaning.payload, kernel.payload)
+                                                    : payloads_differ(meaning.payload, kernel.payload);
+    if (!payload.empty()) return "payload" + payload;
+    if (meaning.finite != kernel.finite) return "the flag of what is not finite";
+    if (!job.keeps_residual || !meaning.finite) return "";
+    const std::string residual = numbers_differ(meaning.residual, kernel.residual);
+    return residual.empty() ? "" : "residual" + residual;
+  }
 
   /// The same job with values that its type has to round, or does not have.
   static Job stretched(Job job) {
@@ -191,7 +197,7 @@ class Comparer {
     std::vector<Job> decodes;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const Coded expected = encoded(jobs[i]);
-      note("encode", jobs[i], names[i], codes_differ(expected, made[i], jobs[i].keeps_residual));
+      note("encode", jobs[i], names[i], codes_differ(jobs[i], expected, made[i]));
       Job decode = jobs[i];
       decode.values.clear(), decode.residual.clear();
       decode.before = rounded(laplace(jobs[i].n, 9));
@@ -219,7 +225,7 @@ class Comparer {
       // The residual is the first state of a codec that has one. It is the encoder's.
       const Elements first = meaning_.info().feedback ? job.n : 0;
       if (meaning_.info().states != 0) expected.insert(expected.end(), after.begin() + first, after.end());
-      note("result", job, names[i], decoded_differ(expected, made[i]));
+      note("result", job, names[i], numbers_differ(expected, made[i]));
     }
   }
 
@@ -227,10 +233,10 @@ class Comparer {
     const auto into = kernels.decode(jobs, false), onto = kernels.decode(jobs, true);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const Coded& code = jobs[i].codes.front();
-      note("decode", jobs[i], names[i], decoded_differ(rounded(decode(meaning_, code, jobs[i].n)), into[i]));
+      note("decode", jobs[i], names[i], numbers_differ(rounded(decode(meaning_, code, jobs[i].n)), into[i]));
       std::vector<float> sum = jobs[i].before;
       meaning_.decode_add(code.view(), jobs[i].n, sum.data());
-      note("decode_add", jobs[i], names[i], decoded_differ(rounded(std::move(sum)), onto[i]));
+      note("decode_add", jobs[i], names[i], numbers_differ(rounded(std::move(sum)), onto[i]));
     }
   }
 
@@ -251,8 +257,7 @@ class Comparer {
     const std::unique_ptr<KernelRunner> kernels = make_();
     const std::vector<Coded> made = kernels->merge(jobs);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      note("merge", jobs[i], std::to_string(i) + " codes",
-           codes_differ(merged(jobs[i]), made[i], jobs[i].keeps_residual));
+      note("merge", jobs[i], std::to_string(i) + " codes", codes_differ(jobs[i], merged(jobs[i]), made[i]));
     }
     if (kernels->wrote_outside()) note("a kernel", jobs[0], "merge", "wrote outside of its memory");
   }
@@ -277,6 +282,7 @@ class Comparer {
   const Codec& meaning_;
   KernelDevice& device_;
   DType dtype_ = DType::kFloat32;
+  decltype(Comparison::payload_difference) payload_difference_;
   std::string found_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,10 @@ struct Comparison {
   std::vector<Elements> large;         ///< two inputs
   std::vector<Elements> batch = {};    ///< one launch of all these sizes
   DType dtype = DType::kFloat32;       ///< of gradients
+  /// Returns how a payload of so many elements differs from its meaning, the first one; "" if it does not. Without it
+  /// the bytes are compared.
+  std::function<std::string(Elements n, const std::vector<std::byte>& meaning, const std::vector<std::byte>& kernel)>
+      payload_difference = nullptr;
 };
 
 /// Compares a codec's kernels with its meaning: encode with and without feedback, decode into and onto, merge, batches
