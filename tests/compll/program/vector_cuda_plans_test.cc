@@ -265,4 +265,22 @@ TEST_CASE("plan: each plan of launches refuses programs of the other") {
   CHECK(cuda_vector::plan_turns(*vector.program, vector.source).status().message() == "topk.cll: exchanges nothing");
 }
 
+TEST_CASE("plan: functions to reduce by see nothing of a launch: no parameters, and no sizes of a matrix") {
+  const auto reason = [](const Status& status) { return status.message().substr(0, status.message().find('\n')); };
+  const Compiled scaled("x",
+                        "codec x {}\nparam { float p = 0.5 in 0..1; }\n"
+                        "void encode(float* g, uint8* c) {\n"
+                        "float* y = block_reduce(g, 48, 0, [&](float a, float b) -> float { return a + b * p; });\n"
+                        "c = concat(y);\n}\n"
+                        "void decode(uint8* c, float* g) { float* y; extract(c, y); g = spread(y, 48); }\n");
+  CHECK(reason(cuda_vector::plan_vector(*scaled.program, scaled.source).status()) ==
+        "x.cll:4:83: error: a function that sees this cannot be compiled for CUDA, only interpreted");
+  const Compiled counted("y",
+                         "codec y { shape rows columns; }\nvoid synchronize(float* g, float* r) {\n"
+                         "float y = reduce(exchange(g), 0, [&](float a, float b) -> float { return a + rows; });\n"
+                         "r = map(g, [&](float x) -> float { return y; });\n}\n");
+  CHECK(reason(cuda_vector::plan_turns(*counted.program, counted.source).status()) ==
+        "y.cll:3:78: error: a function that sees this cannot be compiled for CUDA, only interpreted");
+}
+
 }  // namespace casync::compll

@@ -5,19 +5,20 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/coded/coded_section.h"
 #include "compll/interpreter/bit_sections.h"
 #include "compll/lang/element_count.h"
+#include "tests/compll/support/compare_steps.h"
 #include "tests/compll/support/inputs.h"
 
 namespace casync::compll::test {
 namespace {
 
 using Floats = std::vector<float>;
-using Payload = std::vector<std::byte>;
 
 constexpr Elements kLarge = 4000;  // the interpreter takes most of its time for these, so it runs one input of them
 
@@ -30,6 +31,30 @@ std::string place_of_difference(const std::string& what, const Floats& is, const
            std::to_string(should[i]);
   }
   return "";
+}
+
+/// The payload as a program without codings has it.
+Payload without_codes(const Codec& meaning, const Payload& payload, Elements n) {
+  const PayloadCoding* const coding = coding_of(meaning);
+  if (coding == nullptr) return payload;
+  const SectionPlaces at = coding->places(n);
+  Payload plain(coding->plain().encoded_bound(n));
+  std::copy_n(payload.begin(), kHeaderBytes, plain.begin());
+  Bytes begin = kHeaderBytes;
+  for (std::size_t i = 0; i < at.all().size(); ++i) {
+    begin = round_up(begin, kSectionAlignment);
+    const std::byte* const from = payload.data() + begin;
+    std::byte* const to = plain.data() + at[i].begin;
+    const CodedElements section{coding->codings()[i], at[i].bits, at[i].count};
+    if (section.coding == Coding::kPlain) {
+      std::copy_n(from, at[i].bytes(), to);
+      begin += at[i].bytes();
+    } else {
+      read_coded_section(section, from, section.count, to);
+      begin += coded_section_size(section, from);
+    }
+  }
+  return plain;
 }
 
 /// One encoding and what it keeps.
@@ -89,56 +114,10 @@ class Comparison {
 
   std::string compared(const std::string& what, const Made& is, const Made& should) const {
     if (is.finite != should.finite) return what + ": one of them says that all is finite";
-    if (std::string found = payload_difference(is.payload, should.payload); !found.empty()) return what + ": " + found;
+    const std::string found = payload_difference(program_, meaning_, n_, is.payload, should.payload);
+    if (!found.empty()) return what + ": " + found;
     return place_of_difference(what + ", kept", is.kept, should.kept, true);
   }
-
-  std::string payload_difference(const Payload& is, const Payload& should) const {
-    if (is == should) return "";
-    if (!std::equal(is.begin(), is.begin() + kHeaderBytes, should.begin())) return "the header";
-    if (Status status = compiled_.check({is.data(), is.size()}, n_); !status) return status.message();
-    const Payload plain = without_codes(is), plain_meant = without_codes(should);
-    SectionPlaces at;
-    for (const Section& section : program_.sections) {
-      at.add(section.type.element.bits, element_count(program_, section.type, values(), n_));
-    }
-    for (std::size_t i = 0; i < program_.sections.size(); ++i) {
-      const ScalarType type = program_.sections[i].type.element;
-      const std::vector<Scalar> a = read_section(at[i], type, {plain.data(), plain.size()}),
-                                b = read_section(at[i], type, {plain_meant.data(), plain_meant.size()});
-      for (std::size_t k = 0; k < a.size(); ++k) {
-        const double x = a[k].as_number(type), y = b[k].as_number(type);
-        if ((std::isnan(x) && std::isnan(y)) || (x == y && std::signbit(x) == std::signbit(y))) continue;
-        return "section " + std::to_string(i) + " (" + program_.sections[i].name + "), entry " + std::to_string(k) +
-               " is " + std::to_string(x) + ", expected " + std::to_string(y);
-      }
-    }
-    return "";
-  }
-  /// The payload as a program without codings has it.
-  Payload without_codes(const Payload& payload) const {
-    const PayloadCoding* const coding = coding_of(meaning_);
-    if (coding == nullptr) return payload;
-    const SectionPlaces at = coding->places(n_);
-    Payload plain(coding->plain().encoded_bound(n_));
-    std::copy_n(payload.begin(), kHeaderBytes, plain.begin());
-    Bytes begin = kHeaderBytes;
-    for (std::size_t i = 0; i < at.all().size(); ++i) {
-      begin = round_up(begin, kSectionAlignment);
-      const std::byte* const from = payload.data() + begin;
-      std::byte* const to = plain.data() + at[i].begin;
-      const CodedElements section{coding->codings()[i], at[i].bits, at[i].count};
-      if (section.coding == Coding::kPlain) {
-        std::copy_n(from, at[i].bytes(), to);
-        begin += at[i].bytes();
-      } else {
-        read_coded_section(section, from, section.count, to);
-        begin += coded_section_size(section, from);
-      }
-    }
-    return plain;
-  }
-  std::span<const double> values() const { return std::span(meaning_.info().values).first(program_.parameters.size()); }
 
   std::string decoded(const Made& made) const {
     const ConstView code{made.payload.data(), made.payload.size()};
@@ -201,11 +180,38 @@ Floats with_extremes(Floats values, std::uint64_t seed) {
 
 }  // namespace
 
-std::string difference(const Program& program, const Codec& meaning, const Codec& compiled, std::uint64_t seed,
-                       Elements most) {
+std::string payload_difference(const Program& program, const Codec& meaning, Elements n, const Payload& is,
+                               const Payload& should) {
+  if (is == should) return "";
+  if (!std::equal(is.begin(), is.begin() + kHeaderBytes, should.begin())) return "the header";
+  if (Status status = meaning.check({is.data(), is.size()}, n); !status) return status.message();
+  const Payload plain = without_codes(meaning, is, n), plain_meant = without_codes(meaning, should, n);
+  const std::span<const double> values = std::span(meaning.info().values).first(program.parameters.size());
+  SectionPlaces at;
+  for (const Section& section : program.sections) {
+    at.add(section.type.element.bits, element_count(program, section.type, values, n));
+  }
+  for (std::size_t i = 0; i < program.sections.size(); ++i) {
+    const ScalarType type = program.sections[i].type.element;
+    const std::vector<Scalar> a = read_section(at[i], type, {plain.data(), plain.size()}),
+                              b = read_section(at[i], type, {plain_meant.data(), plain_meant.size()});
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      const double x = a[k].as_number(type), y = b[k].as_number(type);
+      if ((std::isnan(x) && std::isnan(y)) || (x == y && std::signbit(x) == std::signbit(y))) continue;
+      return "section " + std::to_string(i) + " (" + program.sections[i].name + "), entry " + std::to_string(k) +
+             " is " + std::to_string(x) + ", expected " + std::to_string(y);
+    }
+  }
+  return "";
+}
+
+std::vector<Elements> random_sizes(std::uint64_t seed) {
   const Elements large[] = {4095, 4096, 4097, 5003, 8192, 9001};
-  std::vector<Elements> sizes = {0, 1, 2, 3, 17, 64, 100 + seed % 33, 333 + seed % 700, large[seed % 6]};
-  std::erase_if(sizes, [&](Elements n) { return n > most; });
+  return {0, 1, 2, 3, 17, 64, 100 + seed % 33, 333 + seed % 700, large[seed % 6]};
+}
+
+std::string difference(const Program& program, const Codec& meaning, const Codec& compiled, std::uint64_t seed,
+                       std::span<const Elements> sizes) {
   for (const Elements n : sizes) {
     const auto first = static_cast<std::uint32_t>(seed * 2);
     const Floats smooth = n % 2 == 0 ? gaussian(n, first) : laplace(n, first), other = laplace(n, first + 1);
@@ -218,6 +224,21 @@ std::string difference(const Program& program, const Codec& meaning, const Codec
         return std::to_string(n) + " elements" + (extremes ? " with extremes, " : ", ") + found;
       }
     }
+  }
+  return "";
+}
+
+std::string difference(const RoundsCodec& meaning, const RoundsCodec& compiled, std::uint64_t seed) {
+  using Shape = std::pair<Elements, Elements>;
+  const Shape small[] = {{0, 0}, {0, 3}, {5, 0}, {1, 1}, {1, 2}, {2, 1}, {3, 2}};
+  const Shape middle[] = {{7, 5}, {15, 17}, {31, 33}, {1, 300}, {300, 1}, {64, 9}, {33, 32}};
+  const Shape large[] = {{129, 65}, {1, 9001}, {9001, 1}, {5, 1700}, {1700, 5}};
+  for (const auto& [rows, columns] : {small[seed % 7], middle[seed / 2 % 7], large[seed % 5]}) {
+    const RoundsShape should = meaning.shape(rows, columns), is = compiled.shape(rows, columns);
+    std::string found = is.exchanged != should.exchanged ? "the sizes of exchanges"
+                        : is.states != should.states     ? "the size of states"
+                                                         : steps_differ(meaning, compiled, rows, columns);
+    if (!found.empty()) return std::to_string(rows) + " x " + std::to_string(columns) + ", " + found;
   }
   return "";
 }

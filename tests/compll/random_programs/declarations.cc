@@ -6,11 +6,6 @@
 namespace casync::compll::test {
 namespace {
 
-constexpr const char* kHelpers =
-    "float tame(float x) { return abs(x) < 1e18 ? x : 0.25; }\n"
-    "float helper(float x, int k) {\n  if (k > 3) { return x * 0.5; }\n  float y = x;\n"
-    "  if (x < 0) { y = k - x; }\n  return y;\n}\n";
-
 class DeclarationWriter {
  public:
   DeclarationWriter(Choices& choices, Choices& of_codings, Expressions& expressions, bool for_tiles)

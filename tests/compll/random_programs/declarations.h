@@ -10,6 +10,12 @@ namespace casync::compll::test {
 
 inline const char* const kAll = "n";  ///< the extent of the gradient
 
+/// Functions that expressions call.
+inline constexpr const char* kHelpers =
+    "float tame(float x) { return abs(x) < 1e18 ? x : 0.25; }\n"
+    "float helper(float x, int k) {\n  if (k > 3) { return x * 0.5; }\n  float y = x;\n"
+    "  if (x < 0) { y = k - x; }\n  return y;\n}\n";
+
 /// A value of `concat`. Encode and merge make the same ones.
 struct SectionWord {
   std::string name;

@@ -14,6 +14,11 @@
 namespace casync::compll::cuda_vector {
 namespace {
 
+/// Returns true if this is a value that a kernel has from its launch.
+bool is_of_launch(const Term& term) {
+  return term.op == Op::kParameter || term.op == Op::kRows || term.op == Op::kColumns;
+}
+
 /// The bytes of a chunk's result; one of fewer takes as many.
 constexpr std::uint32_t kChunkBytes = 8;
 // Chunks that keep all warps of a tile at work.
@@ -35,7 +40,8 @@ std::size_t Reductions::function(const Term& term) {
   std::set<VariableId> own(term.function->parameters.begin(), term.function->parameters.end());
   for (const compll::Step& step : term.function->steps) own.insert(step.variables.begin(), step.variables.end());
   for_each_term(*term.function, [&](const Term& each) {
-    if (each.op == Op::kVariable && own.count(each.variable) == 0) refuse(each.at, "a function that sees this");
+    const bool is_outside = each.op == Op::kVariable ? own.count(each.variable) == 0 : is_of_launch(each);
+    if (is_outside) refuse(each.at, "a function that sees this");
   });
   check(*term.function);
   staging_.plan.functions.push_back(&term);

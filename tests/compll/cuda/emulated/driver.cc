@@ -30,7 +30,8 @@ using Memory = DriverApi::Memory;
 
 constexpr Code kNoDevice = 100, kNoSuchDevice = 101, kNotFound = 500;
 
-int devices = 1;
+int devices = 1, processors = 3;
+std::atomic<Order> order{Order::kForward};
 std::atomic<std::size_t> slow_bytes{0};  ///< of a copy to the host that takes slow_ms
 std::atomic<int> slow_ms{0};
 std::atomic<int> kernels_left{-1};  ///< until one faults; below 0: none does
@@ -103,6 +104,7 @@ Code device_attribute(int* value, int attribute, DriverApi::DeviceId id) {
     case DriverApi::kMinor:
     case DriverApi::kPciDomain: *value = 0; break;
     case DriverApi::kPciBus: *value = 0x3a + id; break;
+    case DriverApi::kProcessors: *value = processors; break;
     default: *value = 3;
   }
   return 0;
@@ -164,11 +166,11 @@ Code launch_kernel(Handle function, unsigned grid, unsigned, unsigned, unsigned 
   } else if (called.coding != nullptr) {
     kernel = [run = called.coding, size = cuda::Grid{grid, threads, shared_bytes},
               argument = *static_cast<cuda::CodingLaunch*>(arguments[0])] {
-      launch([&] { run(argument); }, size, Order::kForward);
+      launch([&] { run(argument); }, size, order);
     };
   } else {
     kernel = [run = called.kernel, size = cuda::Grid{grid, threads, shared_bytes},
-              argument = *static_cast<cuda::Launch*>(arguments[0])] { launch(run, size, argument, Order::kForward); };
+              argument = *static_cast<cuda::Launch*>(arguments[0])] { launch(run, size, argument, order); };
   }
   return enqueue(stream, call.device, [kernel] { run_kernel(kernel); });
 }
@@ -346,6 +348,8 @@ void mend_device() {
   set_error(0);
 }
 void set_device_count(int count) { devices = count; }
+void set_processors(int count) { processors = count; }
+void set_order(Order wanted) { order = wanted; }
 void slow_down_copies(std::size_t bytes, int milliseconds) {
   slow_ms = milliseconds;
   slow_bytes = bytes;

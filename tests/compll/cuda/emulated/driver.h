@@ -8,10 +8,12 @@
 
 namespace casync::compll::emulated {
 
-/// CUDA's driver with devices that are this host. A module has all kernels that this program was linked with, by their
-/// names, whatever its machine code says. Streams are threads (streams.h). Stricter than the true one: work on the
-/// default stream, a copy beyond an allocation and an event of another device are errors, a call that may wait ends the
-/// capture of any stream, and memory is gone once it is given back.
+enum class Order;  // launch.h
+
+/// CUDA's driver with devices that are this host. A module has all kernels that this program was linked with, or those
+/// of set_functions (functions.h), by their names, whatever its machine code says. Streams are threads (streams.h).
+/// Stricter than the true one: work on the default stream, a copy beyond an allocation and an event of another device
+/// are errors, a call that may wait ends the capture of any stream, and memory is gone once it is given back.
 const DriverApi& driver();
 
 /// The next call of a function that launches or copies fails, as after an illegal access of a kernel: later ones,
@@ -23,6 +25,10 @@ void break_after_kernels(int kernels);
 void mend_device();
 /// Sets the number of devices that the driver shows.
 void set_device_count(int count);
+/// Sets the number of a device's multiprocessors, each of which runs one block of threads. At first: 3.
+void set_processors(int count);
+/// Sets the order of threads and blocks of later kernels. At first: forward.
+void set_order(Order order);
 /// Sets the bytes of device memory that are left; more is "out of memory".
 void set_device_memory(std::size_t bytes);
 

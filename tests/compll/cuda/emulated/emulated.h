@@ -32,6 +32,8 @@ void wait_for_block();
 bool any_of_block(bool own);
 /// Lets other threads run. A thread that polls for their work has to call it.
 void wait_for_others();
+/// Called ahead of what other blocks see: in a random order, others may run here first.
+void let_others_in();
 
 template <class T>
 std::uint64_t to_word(T value) {
@@ -108,7 +110,7 @@ inline unsigned __reduce_add_sync(unsigned, unsigned value) {
 inline void __syncwarp() { casync::compll::emulated::exchange("syncwarp", 0); }
 inline void __syncthreads() { casync::compll::emulated::wait_for_block(); }
 inline int __syncthreads_or(int own) { return casync::compll::emulated::any_of_block(own != 0) ? 1 : 0; }
-inline void __threadfence() {}
+inline void __threadfence() { casync::compll::emulated::let_others_in(); }
 inline void __nanosleep(unsigned) { casync::compll::emulated::wait_for_others(); }
 inline int __ffs(int bits) { return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1; }
 inline unsigned __popc(unsigned bits) { return static_cast<unsigned>(std::popcount(bits)); }
@@ -121,18 +123,21 @@ void __stcg(T* at, T value) {
 // One fibre runs at a time.
 template <class T>
 T atomicMax(T* at, T value) {
+  casync::compll::emulated::let_others_in();
   const T before = *at;
   if (before < value) *at = value;
   return before;
 }
 template <class T>
 T atomicExch(T* at, T value) {
+  casync::compll::emulated::let_others_in();
   const T before = *at;
   *at = value;
   return before;
 }
 template <class T>
 T atomicAdd(T* at, T value) {
+  casync::compll::emulated::let_others_in();
   const T before = *at;
   *at += value;
   return before;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels that a program was linked with, by their names.
+// The kernels of a module, by their names.
 #pragma once
 
 #include <array>
@@ -23,6 +23,16 @@ struct Function {
   int device = 0;  ///< that has loaded it
 };
 using Functions = std::map<std::string, Function>;
+
+/// Adds the kernels of a codec by the names that its text gives them.
+void add(const cuda::Kernels& kernels, Functions& all);
+void add(const cuda::VectorFormKernels& kernels, Functions& all);
+void add(const cuda::RoundsKernels& kernels, Functions& all);
+void add(const cuda::CodingKernels& kernels, Functions& all);
+
+/// Sets the functions of all modules, in place of those that the program was linked with. Called ahead of the first
+/// module.
+void set_functions(const Functions& functions);
 
 /// Returns the functions of a module on each device.
 std::array<Functions, kMostDevices> functions_by_device();

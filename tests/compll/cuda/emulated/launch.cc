@@ -6,6 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <numeric>
+#include <random>
+#include <utility>
 #include <vector>
 
 #include "tests/compll/cuda/emulated/emulated.h"
@@ -26,8 +29,12 @@ namespace {
 constexpr unsigned kLanes = 32;
 /// Blocks that run at a time: the others begin as these end.
 constexpr unsigned kTogether = 7;
-/// Waits of a block's threads until another block has its turn.
-constexpr unsigned kWaitsInTurn = 4;
+/// Waits of a block's threads until another block has its turn; in a random order up to so many times as many.
+constexpr unsigned kWaitsInTurn = 4, kLongestTurn = 4;
+/// In a random order one thread in so many loses its turn, and one waits in so many places where it may.
+constexpr unsigned kLosesTurn = 4, kWaits = 8;
+/// Rounds without progress after which nobody comes: in a random order all that could go on may have lost their turn.
+constexpr unsigned kIdleRounds = 1, kRandomIdleRounds = 200;
 
 /// The meeting of a warp's lanes. A lane is at most one meeting ahead of another, so two sets of words are enough.
 struct Warp {
@@ -67,8 +74,25 @@ struct Machine {
   const std::function<void()>* kernel = nullptr;
   cuda::Grid grid;
   Order order = Order::kForward;
+  std::mt19937_64 choices;      ///< of a random order
+  std::vector<unsigned> turns;  ///< the threads of the block that runs, in the order of their turns
 };
 Machine machine;
+
+bool is_random() { return machine.order == Order::kRandom; }
+/// A random choice: 0 to count - 1.
+unsigned choose(unsigned count) { return static_cast<unsigned>(machine.choices() % count); }
+
+void shuffle(std::vector<unsigned>& all) {
+  for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[choose(static_cast<unsigned>(i))]);
+}
+
+/// Fills `all` with the numbers below `count` in the order of the launch.
+void put_in_order(std::vector<unsigned>& all, unsigned count) {
+  all.resize(count);
+  for (unsigned i = 0; i < count; ++i) all[i] = machine.order == Order::kBackward ? count - 1 - i : i;
+  if (is_random()) shuffle(all);
+}
 
 /// Runs on each fibre.
 void run_threads() {
@@ -114,10 +138,10 @@ void load(Block& block) {
 
 /// Runs each of the block's threads that does not wait until it does.
 void run_threads_of(Block& block) {
-  for (unsigned turn = 0; turn < machine.grid.threads; ++turn) {
-    const unsigned t = machine.order == Order::kForward ? turn : machine.grid.threads - 1 - turn;
+  put_in_order(machine.turns, machine.grid.threads);
+  for (const unsigned t : machine.turns) {
     Thread& thread = block.threads[t];
-    if (!thread.can_go_on()) continue;
+    if (!thread.can_go_on() || (is_random() && choose(kLosesTurn) == 0)) continue;
     threadIdx.x = t;
     machine.thread = &thread;
     thread.fibre.enter(run_threads);
@@ -129,7 +153,8 @@ void give_turn(Block& block) {
   blockIdx.x = block.index;
   machine.running = &block;
   load(block);
-  for (unsigned waits = 0; waits < kWaitsInTurn && block.done < machine.grid.threads; ++waits) run_threads_of(block);
+  const unsigned most = is_random() ? 1 + choose(kLongestTurn * kWaitsInTurn) : kWaitsInTurn;
+  for (unsigned waits = 0; waits < most && block.done < machine.grid.threads; ++waits) run_threads_of(block);
 }
 
 /// Lets others run until a count is as large as that.
@@ -145,6 +170,10 @@ void wait_for(const std::uint64_t& count, std::uint64_t least) {
 }  // namespace
 
 void wait_for_others() { machine.thread->fibre.leave(); }
+
+void let_others_in() {
+  if (is_random() && choose(kWaits) == 0) wait_for_others();
+}
 
 const std::uint64_t* exchange(const char* operation, std::uint64_t own) {
   Warp& warp = machine.running->warps[threadIdx.x / kLanes];
@@ -176,6 +205,8 @@ bool any_of_block(bool own) {
   return block.votes[barrier % 2] == barrier;
 }
 
+void seed_random_order(std::uint64_t seed) { machine.choices.seed(seed); }
+
 void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch, Order order) {
   emulated::launch([&] { kernel(launch); }, grid, order);
 }
@@ -189,16 +220,18 @@ void launch(const std::function<void()>& kernel, const cuda::Grid& grid, Order o
   gridDim.x = grid.blocks;
   machine.loaded = nullptr;
   machine.blocks.resize(std::max<std::size_t>(machine.blocks.size(), kTogether));
+  std::vector<unsigned> indices;
+  put_in_order(indices, grid.blocks);
   unsigned begun = 0, ended = 0;
-  const auto start_next = [&](Block& block) {
-    start(block, order == Order::kForward ? begun : grid.blocks - 1 - begun);
-    ++begun;
-  };
+  const auto start_next = [&](Block& block) { start(block, indices[begun++]); };
   const unsigned together = std::min(grid.blocks, kTogether);
-  for (unsigned b = 0; b < together; ++b) start_next(machine.blocks[b]);
-  while (ended < grid.blocks) {
+  std::vector<unsigned> places(together);
+  std::iota(places.begin(), places.end(), 0u);
+  for (const unsigned b : places) start_next(machine.blocks[b]);
+  for (unsigned idle_rounds = 0; ended < grid.blocks;) {
     const std::uint64_t before = machine.progress;
-    for (unsigned b = 0; b < together; ++b) {
+    if (is_random()) shuffle(places);
+    for (const unsigned b : places) {
       Block& block = machine.blocks[b];
       if (block.done == grid.threads) continue;
       give_turn(block);
@@ -206,7 +239,8 @@ void launch(const std::function<void()>& kernel, const cuda::Grid& grid, Order o
       ++ended;
       if (begun < grid.blocks) start_next(block);
     }
-    if (machine.progress == before) fail("threads wait for others that never come");
+    idle_rounds = machine.progress == before ? idle_rounds + 1 : 0;
+    if (idle_rounds == (is_random() ? kRandomIdleRounds : kIdleRounds)) fail("threads wait for others that never come");
   }
 }
 

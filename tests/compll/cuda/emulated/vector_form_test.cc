@@ -95,7 +95,7 @@ TEST_CASE("emulated kernels in vector form: one block of threads does it, and as
     INFO(kernels->name);
     CHECK(difference(*kernels, {}, mixed, {{Order::kForward, 1}, {Order::kBackward, 7}}) == "");
   }
-  CHECK(difference(kernels_of("dgc"), {}, mixed, {{Order::kForward, 1000}}) == "");
+  CHECK(difference(kernels_of("dgc"), {}, mixed, {{Order::kForward, 1000}, {Order::kRandom, 3}}) == "");
 }
 
 TEST_CASE("emulated kernels in vector form: a result lies where it is made of, also of other tiles' elements") {

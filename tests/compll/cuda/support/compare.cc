@@ -38,22 +38,17 @@ std::string floats_differ(const std::vector<float>& meaning, const std::vector<f
   return at_first_difference(meaning.data(), kernel.data(), meaning.size() * sizeof(float), sizeof(float));
 }
 
-std::string codes_differ(const Coded& meaning, const Coded& kernel, bool keeps_residual) {
-  if (meaning.payload != kernel.payload) {
-    return "payload" + at_first_difference(meaning.payload.data(), kernel.payload.data(), meaning.payload.size(), 1);
-  }
-  if (meaning.finite != kernel.finite) return "the flag of what is not finite";
-  if (!keeps_residual || !meaning.finite) return "";
-  const std::string residual = floats_differ(meaning.residual, kernel.residual);
-  return residual.empty() ? "" : "residual" + residual;
-}
-
-/// Compares decoded elements. NaN equals NaN of any bits: the compiler chooses which of two NaNs a sum keeps.
-std::string decoded_differ(std::vector<float> meaning, std::vector<float> kernel) {
+/// Compares floats. NaN equals NaN of any bits: the compiler chooses which of two NaNs a sum keeps.
+std::string numbers_differ(std::vector<float> meaning, std::vector<float> kernel) {
   for (std::vector<float>* values : {&meaning, &kernel}) {
     for (float& value : *values) value = value != value ? 0.5f : value;
   }
   return floats_differ(meaning, kernel);
+}
+
+std::string payloads_differ(const std::vector<std::byte>& meaning, const std::vector<std::byte>& kernel) {
+  if (meaning == kernel) return "";
+  return at_first_difference(meaning.data(), kernel.data(), meaning.size(), 1);
 }
 
 EncodeContext context_of(std::size_t index) { return {kSeed, 0x9876543210 + index, kStep, 1000003 * index}; }
@@ -103,6 +98,7 @@ class Comparer {
 
   std::string run(const Comparison& comparison) {
     dtype_ = comparison.dtype;
+    payload_difference_ = comparison.payload_difference;
     for (const Elements n : comparison.sizes) {
       encode_all(n);
       if (!found_.empty()) return found_;
@@ -146,6 +142,16 @@ class Comparer {
   }
 
   Coded encoded(const Job& job) const { return encode(meaning_, job.values, job.residual, job.context); }
+
+  std::string codes_differ(const Job& job, const Coded& meaning, const Coded& kernel) const {
+    const std::string payload = payload_difference_ ? payload_difference_(job.n, meaning.payload, kernel.payload)
+                                                    : payloads_differ(meaning.payload, kernel.payload);
+    if (!payload.empty()) return "payload" + payload;
+    if (meaning.finite != kernel.finite) return "the flag of what is not finite";
+    if (!job.keeps_residual || !meaning.finite) return "";
+    const std::string residual = numbers_differ(meaning.residual, kernel.residual);
+    return residual.empty() ? "" : "residual" + residual;
+  }
 
   /// The same job with values that its type has to round, or does not have.
   static Job stretched(Job job) {
@@ -214,13 +220,13 @@ class Comparer {
       const std::unique_ptr<KernelRunner> kernels = make_(*device);
       const std::vector<Coded> made = kernels->encode(jobs);
       for (std::size_t i = 0; i < jobs.size(); ++i) {
-        note("encode", jobs[i], names[i], codes_differ(all[i].code, made[i], jobs[i].keeps_residual));
+        note("encode", jobs[i], names[i], codes_differ(jobs[i], all[i].code, made[i]));
       }
       if (!found_.empty()) return;
       const auto into = kernels->decode(decodes, false), onto = kernels->decode(decodes, true);
       for (std::size_t i = 0; i < jobs.size(); ++i) {
-        note("decode", jobs[i], names[i], decoded_differ(all[i].decoded, into[i]));
-        note("decode_add", jobs[i], names[i], decoded_differ(all[i].sum, onto[i]));
+        note("decode", jobs[i], names[i], numbers_differ(all[i].decoded, into[i]));
+        note("decode_add", jobs[i], names[i], numbers_differ(all[i].sum, onto[i]));
       }
       if (!results.empty()) compare_results(*kernels, results, all, names);
       if (kernels->wrote_outside()) note("a kernel", jobs[0], names[0], "wrote outside of its memory");
@@ -247,7 +253,7 @@ class Comparer {
                        const std::vector<std::string>& names) {
     const auto made = kernels.result(jobs);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      note("result", jobs[i], names[i], decoded_differ(all[i].result, made[i]));
+      note("result", jobs[i], names[i], numbers_differ(all[i].result, made[i]));
     }
   }
 
@@ -271,8 +277,7 @@ class Comparer {
       const std::unique_ptr<KernelRunner> kernels = make_(*device);
       const std::vector<Coded> made = kernels->merge(jobs);
       for (std::size_t i = 0; i < jobs.size(); ++i) {
-        note("merge", jobs[i], std::to_string(i) + " codes",
-             codes_differ(expected[i], made[i], jobs[i].keeps_residual));
+        note("merge", jobs[i], std::to_string(i) + " codes", codes_differ(jobs[i], expected[i], made[i]));
       }
       if (kernels->wrote_outside()) note("a kernel", jobs[0], "merge", "wrote outside of its memory");
     }
@@ -304,6 +309,7 @@ class Comparer {
   const Devices devices_;
   DType dtype_ = DType::kFloat32;
   std::string device_title_;  ///< of the device that runs
+  decltype(Comparison::payload_difference) payload_difference_;
   std::string found_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +18,10 @@ struct Comparison {
   std::vector<Elements> large;         ///< two inputs
   std::vector<Elements> batch = {};    ///< one launch of all these sizes
   DType dtype = DType::kFloat32;       ///< of gradients
+  /// Returns how a payload of so many elements differs from its meaning, the first one; "" if it does not. Without it
+  /// the bytes are compared.
+  std::function<std::string(Elements n, const std::vector<std::byte>& meaning, const std::vector<std::byte>& kernel)>
+      payload_difference = nullptr;
 };
 
 /// The devices that a comparison is made on. What the interpreter gives, which takes longest, is the same for all.
