@@ -7,8 +7,13 @@ A rank is a process like any other: it has its own environment and ends as a pro
 even ranks come from one process and the odd ones from another, so that hashes of strings, and with them the order of
 sets, differ between neighbours as they do between programs. A test that pytest_forking.py starts is that first process'
 own fork: it imports the framework once less.
+
+To take the modules of PyTorch apart at its end costs a rank 0.3 s of a processor, several times what most of them compute.
+So rank 0 alone does this, and each rank of a job with `whole_ends`; another rank that ends well stops where Python has
+waited for its threads and called what `atexit` has.
 """
 
+import atexit
 import functools
 import gc
 import importlib
@@ -36,6 +41,7 @@ _READ_LATE = (
     "TORCH_DIST_INIT_BARRIER",
     "WORLD_SIZE",
 )
+_LARGE = ("torch", "tensorflow", "mxnet")  # modules that take long to take apart
 _MESSAGE = 1 << 20  # bytes, at most
 
 
@@ -55,9 +61,10 @@ def prepare(path, ranks):
         forker.await_import(path)
 
 
-def start(path, rank, environment, arguments):
+def start(path, rank, environment, arguments, whole_ends):
     """A process that calls ranks.child(*arguments), whose first one is `path`."""
-    return _forker(rank % 2, threading.get_ident()).start(environment, arguments)
+    is_whole = whole_ends or rank == 0
+    return _forker(rank % 2, threading.get_ident()).start(environment, arguments, is_whole)
 
 
 class Process:
@@ -144,9 +151,9 @@ class _Forker:
         while path not in self._imported:
             self.collect(None)
 
-    def start(self, environment, arguments):
+    def start(self, environment, arguments, is_whole):
         stderr, theirs = os.pipe()
-        request = pickle.dumps((environment, arguments))
+        request = pickle.dumps((environment, arguments, is_whole))
         socket.send_fds(self._socket, [request], [sys.stderr.fileno(), theirs])
         os.close(theirs)
         self._started = None
@@ -194,8 +201,8 @@ def _until(deadline):
 
 
 def _serve(requests):
-    """In the process that forks: starts ranks until the test ends. Returns, in each rank, its arguments and the module of
-    its file."""
+    """In the process that forks: starts ranks until the test ends. Returns, in each rank, its arguments, the module of its
+    file, and True if it ends as a whole."""
     woken, wake = socket.socketpair()
     wake.setblocking(False)
     signal.set_wakeup_fd(wake.fileno())
@@ -220,7 +227,7 @@ def _serve(requests):
         if isinstance(wanted, str):
             requests.send(pickle.dumps(path))
             continue
-        environment, arguments = wanted
+        environment, arguments, is_whole = wanted
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
@@ -228,7 +235,7 @@ def _serve(requests):
             for each in (requests, woken, wake):
                 each.close()
             _become_rank(environment, *fds)
-            return arguments, modules[path]
+            return arguments, modules[path], is_whole
         for fd in fds:
             os.close(fd)
         running.add(pid)
@@ -289,8 +296,14 @@ def run(rank):
     """In a rank's process: what it was started for."""
     import ranks
 
-    arguments, module = rank
+    arguments, module, is_whole = rank
     ranks.child(*arguments, module=module)
+    if not is_whole and not sys.modules.keys().isdisjoint(_LARGE):
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 if __name__ == "__main__":

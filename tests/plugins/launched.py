@@ -1,11 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real launcher for one test: it starts the test's own file as a program, once per rank."""
 
+import atexit
+import functools
 import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
+
+import preloaded
+
+
+TORCHRUN = pathlib.Path(sys.executable).with_name("torchrun")
+
+
+def torchrun():
+    """The command torchrun. Of it and of its ranks, each of which would import PyTorch for four seconds, one imports it for
+    all."""
+    python = _torch()
+    return ["env", f"PYTHON_EXEC={python.executable}", python.executable, str(TORCHRUN)]
+
+
+@functools.cache
+def _torch():
+    modules = ["torch", "torch._dynamo", "torch.distributed.run", "casync.torch", "pytest"]
+    python = preloaded.Python(sys.executable, modules, {**os.environ, "OMP_NUM_THREADS": "1"})
+    atexit.register(python.__exit__)
+    return python
 
 
 def values(launcher, program, timeout=240):

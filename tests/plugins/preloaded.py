@@ -5,17 +5,21 @@ it for two to five seconds of a processor.
     with preloaded.Python("torch/bin/python", ["torch"]) as python:
         subprocess.run(["casync", "run", "-n", "2", "--", *python.command, "program.py"])
 
-`command` is a small process that hands its arguments, environment, folder and files 0 to 2 to a fork of that Python,
-waits for it, and ends as it does. If it is killed, the fork is killed too. It takes `program.py` or `-c TEXT`.
+`command` is a small process that hands its arguments, environment, folder, network, and files 0 to 2 to a fork of that
+Python, waits for it, and ends as it does. It passes SIGTERM on to the fork. If it is killed, the fork is killed too. It
+takes `program.py`, `-c TEXT` or `-m MODULE`, behind `-u` or not. `executable` is a file that does the same, for launchers
+that want one.
 """
 
 import contextlib
+import ctypes
 import gc
 import importlib
 import os
 import pickle
 import runpy
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -24,6 +28,7 @@ import tempfile
 
 _MESSAGE = 1 << 20  # bytes, at most
 _READY = b"ready\n"
+_NAMESPACES = [f"/proc/self/ns/{kind}" for kind in ("mnt", "net")]  # `ip netns exec` gives a program both
 
 
 class Python:
@@ -40,6 +45,10 @@ class Python:
             stdout=subprocess.PIPE,
         )
         self.command = [sys.executable, "-I", __file__, "run", address]
+        self.executable = f"{self._folder.name}/python"
+        with open(self.executable, "w") as script:
+            script.write(f'#!/bin/sh\nexec {shlex.join(self.command)} "$@"\n')
+        os.chmod(self.executable, 0o700)
         if self._process.stdout.readline() != _READY:
             self.__exit__()
             raise RuntimeError(f"{python} cannot import {', '.join(modules)}: see its output")
@@ -80,13 +89,15 @@ def _serve(address, modules):
 
 def _start(connection):
     """In a process for one program: starts it, and tells how it ended. Returns in the program's process."""
-    request, fds, _, _ = socket.recv_fds(connection, _MESSAGE, 3)
+    request, fds, _, _ = socket.recv_fds(connection, _MESSAGE, 3 + len(_NAMESPACES))
     pid = os.fork()
     if pid == 0:
         connection.close()
         arguments, environment, folder = pickle.loads(request)
-        for number, fd in enumerate(fds):
+        _join_namespaces(fds[3:])
+        for number, fd in enumerate(fds[:3]):
             os.dup2(fd, number)
+        for fd in fds:
             os.close(fd)
         os.environ.clear()
         os.environ.update(environment)
@@ -95,16 +106,35 @@ def _start(connection):
     for fd in (0, 1, *fds):
         os.close(fd)
     end = os.pidfd_open(pid)
-    if connection in select.select([end, connection], [], [])[0]:
-        os.kill(pid, signal.SIGKILL)
+    while connection in select.select([end, connection], [], [])[0]:
+        passed_on = connection.recv(_MESSAGE)
+        os.kill(pid, int(passed_on) if passed_on else signal.SIGKILL)
+        if not passed_on:
+            break
     _, status = os.waitpid(pid, 0)
     with contextlib.suppress(OSError):
         connection.send(pickle.dumps(os.waitstatus_to_exitcode(status)))
     os._exit(0)
 
 
+def _join_namespaces(fds):
+    """Those that this process is in already it may be forbidden to join."""
+    for fd, path in zip(fds, _NAMESPACES):
+        if not os.path.samestat(os.fstat(fd), os.stat(path)):
+            libc = ctypes.CDLL(None, use_errno=True)
+            if libc.setns(fd, 0) != 0:
+                raise OSError(ctypes.get_errno(), "setns", path)
+
+
 def _become(arguments):
-    if arguments[0] == "-c":
+    if arguments[0] == "-u":
+        sys.stdout.reconfigure(write_through=True)
+        arguments = arguments[1:]
+    if arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        sys.path[0] = os.getcwd()
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    elif arguments[0] == "-c":
         sys.argv = ["-c", *arguments[2:]]
         sys.path[0] = ""
         exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
@@ -119,11 +149,14 @@ def _run(address, arguments):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
         connection.connect(address)
         request = pickle.dumps((arguments, dict(os.environ), os.getcwd()))
-        socket.send_fds(connection, [request], [0, 1, 2])
+        namespaces = [os.open(path, os.O_RDONLY) for path in _NAMESPACES]
+        socket.send_fds(connection, [request], [0, 1, 2, *namespaces])
+        signal.signal(signal.SIGTERM, lambda number, _: connection.send(str(number).encode()))
         answer = connection.recv(_MESSAGE)
     code = pickle.loads(answer) if answer else 1
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
+        with contextlib.suppress(OSError):  # SIGKILL has no handler
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     sys.exit(code)
 

@@ -47,16 +47,17 @@ class Outcome:
 class Job:
     """`size` ranks of function `name` in file `path`. `env` is added to each rank's environment; `envs` by rank.
     `before` holds, by rank, the command that starts the rank's: ["ip", "netns", "exec", "host1"].
-    `pythons`: the command of an interpreter for each rank, instead of this one."""
+    `pythons`: the command of an interpreter for each rank, instead of this one. `whole_ends`: the test is about the end of
+    a rank's program, so no rank leaves out a part of it (forked.py)."""
 
     def __init__(
-        self, path, name, size, torch=False, env=None, envs=None, before=None, pythons=None, **kwargs
+        self, path, name, size, torch=False, env=None, envs=None, before=None, pythons=None, whole_ends=False, **kwargs
     ):
         self._folder = tempfile.TemporaryDirectory()
         self.processes = []
         try:
             pythons = pythons or [[sys.executable]] * size
-            self._start(path, name, size, torch, env, envs, before or {}, pythons, kwargs)
+            self._start(path, name, size, torch, env, envs, before or {}, pythons, whole_ends, kwargs)
         except BaseException:
             self.__exit__()
             raise
@@ -72,7 +73,7 @@ class Job:
             process.stderr.close()
         self._folder.cleanup()
 
-    def _start(self, path, name, size, torch, env, envs, before, pythons, kwargs):
+    def _start(self, path, name, size, torch, env, envs, before, pythons, whole_ends, kwargs):
         place = _torch_place() if torch else {"CASYNC_RENDEZVOUS": f"file:{self._folder.name}/meet"}
         os.makedirs(f"{self._folder.name}/meet", mode=0o700)
         environments = [self._environment_of(rank, size, torch, place, env, envs) for rank in range(size)]
@@ -84,7 +85,7 @@ class Job:
         for rank, environment in enumerate(environments):
             arguments = (str(path), name, self._report(rank), dict(rank=rank, **kwargs))
             if rank in forks:
-                self.processes.append(forked.start(path, rank, environment, arguments))
+                self.processes.append(forked.start(path, rank, environment, arguments, whole_ends))
                 continue
             program = [*pythons[rank], "-c", _CHILD.format(here=str(HERE), arguments=arguments)]
             command = [*before.get(rank, []), *program]

@@ -7,13 +7,14 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 import preloaded
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples"
-COMMAND = os.environ["CASYNC_COMMAND"]  # the `casync` of this build
+COMMAND = pathlib.Path(os.environ["CASYNC_COMMAND"])  # the `casync` of this build
 ENVIRONMENTS = pathlib.Path(os.environ["CASYNC_VENV_DIR"])
 
 # Framework of each program, or none for a compiled one; ranks; if its ranks meet as torchrun's do.
@@ -27,10 +28,11 @@ PROGRAMS = [
 ]
 SHARDS = {"13_fsdp2": 2}  # in which a node's ranks hold its replica
 IMPORTS = {
-    "torch": ["torch", "torch._dynamo", "transformers.trainer", "accelerate", "lightning"],
-    "tensorflow": ["tensorflow", "keras"],
-    "mxnet": ["mxnet"],
-}
+    "torch": ["torch", "torch._dynamo", "transformers.trainer", "transformers.models.bert.modeling_bert", "accelerate",
+              "lightning", "lightning.pytorch.strategies", "torch.distributed.fsdp", "casync.torch"],
+    "tensorflow": ["tensorflow", "keras", "casync.tensorflow"],
+    "mxnet": ["mxnet", "casync.mxnet"],
+}  # fmt: skip
 # The libraries of Hugging Face ask no server.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("CASYNC_")}
 ENVIRONMENT |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
@@ -38,19 +40,27 @@ ENVIRONMENT |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 
 @pytest.fixture(scope="module")
 def python():
-    """Framework -> the command of a Python that has imported it."""
+    """Framework -> a Python that has imported it."""
     with contextlib.ExitStack() as stack:
-        commands = {}
+        pythons = {}
         for framework, names in IMPORTS.items():
             path = ENVIRONMENTS / framework / "bin/python"
             if path.exists():
-                commands[framework] = stack.enter_context(preloaded.Python(path, names, ENVIRONMENT)).command
-        yield commands
+                pythons[framework] = stack.enter_context(preloaded.Python(path, names, ENVIRONMENT))
+        yield pythons
 
 
-def output_of(command, size, torch):
-    launcher = [COMMAND, "run", "-n", str(size), *(["--torch"] if torch else []), "--"]
-    done = subprocess.run([*launcher, *command], env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
+def of_framework(python, framework):
+    if framework not in python:
+        pytest.skip(f"no environment of {framework}")
+    return python[framework]
+
+
+def output_of(command, size=1, torch=False, **variables):
+    """Of so many ranks under the launcher, which all end well, or of the command alone."""
+    launcher = [COMMAND, "run", "-n", str(size), *(["--torch"] if torch else []), "--"] if size else []
+    environment = {**ENVIRONMENT, **variables}
+    done = subprocess.run([*launcher, *command], env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     return done.stdout
 
@@ -64,15 +74,27 @@ def assert_alike(replicas, ranks, shards):
 
 @pytest.mark.parametrize("framework, name, size, torch", PROGRAMS, ids=[name for _, name, _, _ in PROGRAMS])
 def test_it_is_as_accurate_as_one_process(python, framework, name, size, torch):
-    if framework not in python:
-        pytest.skip(f"no environment of {framework}")
+    command = of_framework(python, framework).command
     accuracies = []
     for ranks in (1, size):
-        printed = output_of([*python[framework], str(HERE / "replicas.py"), str(EXAMPLES / f"{name}.py")], ranks, torch)
+        printed = output_of([*command, str(HERE / "replicas.py"), str(EXAMPLES / f"{name}.py")], ranks, torch)
         assert_alike(re.findall(r"replica (\w+) of rank (\d+)", printed), ranks, SHARDS.get(name, 1))
         accuracies.append(float(re.search(r"accuracy (\d\.\d+)", printed).group(1)))
     print(f"{name}: {accuracies[0]} in one process, {accuracies[1]} on {size} ranks")
     assert accuracies[1] >= accuracies[0] - 0.01
+
+
+def test_a_codec_of_ones_own_trains(python):
+    command = [*of_framework(python, "torch").command, str(EXAMPLES / "05_train_pytorch.py")]
+    codec, cache = str(EXAMPLES / "02_write_a_codec/int3.cll"), os.environ["CASYNC_CACHE_DIR"]
+    assert "accuracy" in output_of(command, 2, torch=True, CODEC=codec, CASYNC_CACHE_DIR=cache)
+
+
+def test_the_demo_finds_equal_replicas_and_losses(python):
+    options = ["--steps", "12", "--ranks", "2", "--codecs", "none", "int4"]
+    options += ["--python", of_framework(python, "torch").executable]
+    printed = output_of([sys.executable, str(EXAMPLES / "demo/run"), str(COMMAND.parents[1]), *options], size=0)
+    assert "int4" in printed
 
 
 def test_every_program_that_trains_is_here():

@@ -87,7 +87,7 @@ def leaves_in_flight(rank):
 
 
 def test_an_interpreter_that_exits_with_work_in_flight_ends_the_others_and_itself():
-    waiting, leaving = ranks.outcomes(__file__, "leaves_in_flight", 2)
+    waiting, leaving = ranks.outcomes(__file__, "leaves_in_flight", 2, whole_ends=True)
     assert leaving.code == 0, leaving.stderr
     assert waiting.error == "PeerFailure" and "rank 1" in waiting.message, waiting.stderr
 
@@ -111,7 +111,9 @@ def ends_after_its_last_step(rank):
 
 def test_a_rank_that_ends_its_program_after_its_last_step_ends_the_step_for_all():
     # Gradients of 560 kB travel for a quarter of a second: the last step's are under way when rank 1 ends.
-    outcomes = ranks.outcomes(__file__, "ends_after_its_last_step", 2, env={"CASYNC_LINK": "20mbit"})
+    outcomes = ranks.outcomes(
+        __file__, "ends_after_its_last_step", 2, whole_ends=True, env={"CASYNC_LINK": "20mbit"}
+    )
     for outcome in outcomes:
         assert outcome.code == 0 and outcome.error is None, outcome.stderr
     assert outcomes[0].value == 4

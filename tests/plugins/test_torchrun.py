@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import time
 
 import launched
@@ -18,8 +17,6 @@ import ranks
 torch = pytest.importorskip("torch")
 import casync.torch  # noqa: E402
 from casync import __main__  # noqa: E402
-
-TORCHRUN = pathlib.Path(sys.executable).with_name("torchrun")
 
 
 def sum_before_torch():
@@ -51,20 +48,20 @@ def train():
     torch.distributed.destroy_process_group()
 
 
-@pytest.mark.skipif(not TORCHRUN.exists(), reason=f"{TORCHRUN} is not there")
+@pytest.mark.skipif(not launched.TORCHRUN.exists(), reason=f"{launched.TORCHRUN} is not there")
 def test_two_steps_under_torchrun():
-    launcher = [TORCHRUN, "--nproc-per-node", "2", "--master-port", str(ranks.free_port())]
+    launcher = [*launched.torchrun(), "--nproc-per-node", "2", "--master-port", str(ranks.free_port())]
     values = launched.values(launcher, __file__)
     assert [(value["total"], value["steps"]) for value in values] == [(3.0, 2)] * 2
     assert values[0]["replica"] == values[1]["replica"]
 
 
-@pytest.mark.skipif(not TORCHRUN.exists(), reason=f"{TORCHRUN} is not there")
+@pytest.mark.skipif(not launched.TORCHRUN.exists(), reason=f"{launched.TORCHRUN} is not there")
 def test_the_command_finds_the_ranks_of_torchrun(tmp_path):
     token = tmp_path / "token"  # that of other jobs of the user: this one has its own
     token.write_text("of the user's file")
     token.chmod(0o600)
-    launcher = [TORCHRUN, "--nproc-per-node", "2", "--master-port", str(ranks.free_port())]
+    launcher = [*launched.torchrun(), "--nproc-per-node", "2", "--master-port", str(ranks.free_port())]
     program = ["-m", "casync", "bench", "all_reduce", "-b", "4K", "-e", "4K", "--codec", "int8", "--json"]
     env = {**os.environ, "CASYNC_TOKEN_FILE": str(token)}
     done = subprocess.run([*launcher, *program], capture_output=True, text=True, timeout=120, check=False, env=env)

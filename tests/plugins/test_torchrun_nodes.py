@@ -7,7 +7,6 @@ import hashlib
 import os
 import pathlib
 import signal
-import sys
 
 import hosts
 import launched
@@ -17,10 +16,9 @@ import ranks
 torch = pytest.importorskip("torch")
 import casync.torch  # noqa: E402
 
-TORCHRUN = pathlib.Path(sys.executable).with_name("torchrun")
 STEPS = 3
 
-pytestmark = pytest.mark.skipif(not TORCHRUN.exists(), reason=f"{TORCHRUN} is not there")
+pytestmark = pytest.mark.skipif(not launched.TORCHRUN.exists(), reason=f"{launched.TORCHRUN} is not there")
 
 
 def train():
@@ -61,8 +59,8 @@ def test_two_nodes_of_a_rank_each_end_with_the_same_replica():
     port = str(ranks.free_port())
     with hosts.hosts(2) as network:
         launchers = [
-            [*before, TORCHRUN, "--nnodes", "2", "--node-rank", str(node), "--nproc-per-node", "1", "--master-addr",
-             "10.178.0.1", "--master-port", port]
+            [*before, *launched.torchrun(), "--nnodes", "2", "--node-rank", str(node), "--nproc-per-node", "1",
+             "--master-addr", "10.178.0.1", "--master-port", port]
             for node, before in network.before().items()
         ]  # fmt: skip
         values = launched.values_of_nodes(launchers, __file__, CASYNC_INTERFACE=hosts.DEVICE, UCX_TLS="tcp,self")
@@ -71,7 +69,8 @@ def test_two_nodes_of_a_rank_each_end_with_the_same_replica():
 
 
 def test_a_killed_rank_is_started_again_and_goes_on_from_its_checkpoint():
-    launcher = [TORCHRUN, "--nproc-per-node", "2", "--max-restarts", "1", "--master-port", str(ranks.free_port())]
+    launcher = [*launched.torchrun(), "--nproc-per-node", "2", "--max-restarts", "1"]
+    launcher += ["--master-port", str(ranks.free_port())]
     whole = launched.values(launcher, __file__)
     restarted = launched.values_of_nodes([launcher], __file__, VICTIM="1")
     assert [value["life"] for value in whole + restarted] == [0, 0, 1, 1]

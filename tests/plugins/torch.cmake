@@ -16,4 +16,4 @@ casync_python_test(casync.torch.modes test_torch_modes.py test_torch_asynchronou
   test_torch_failures.py test_torch_optimizer_failures.py test_torch_broadcast.py
   ENVIRONMENT torch ${torch_imports} LABELS processes TIMEOUT 1200 WAITS)
 casync_python_test(casync.torch.launchers test_torchrun.py test_torchrun_nodes.py
-  ENVIRONMENT torch LABELS processes TIMEOUT 600 WAITS)
+  ENVIRONMENT torch ${torch_imports} LABELS processes TIMEOUT 600 WAITS)
