@@ -162,7 +162,12 @@ struct ExplainedStep {
 Result<ExplainedStep> explained_step(const ExplainOptions& options, const PlanRequest& asked, const Plan* plan) {
   Result<Decided> decided = plan == nullptr ? decided_plan(options.inputs, asked) : given_plan(*plan, asked);
   if (!decided) return plan == nullptr ? decided.status() : in_file(options.plan, decided.status());
-  ExplainedStep explained{std::move(*decided), {}, true, {}, {}, {}};
+  std::vector<GradientSpec> gradients;
+  for (const TrainedGradient& gradient : decided->request.training.gradients) gradients.push_back(gradient.spec);
+  const Plan written = plan == nullptr ? written_plan(decided->request, decided->report.step, "") : *plan;
+  const Result<KeptMemory> kept = kept_memory(written, gradients, decided->request.topology.ranks);
+  if (!kept) return kept.status();
+  ExplainedStep explained{std::move(*decided), {}, true, *kept, {}, {}};
   const PlanRequest& request = explained.decided.request;
   const PlannedStep& step = explained.decided.report.step;
   explained.assumed = assumed_codecs(request.profile, step);
@@ -172,12 +177,6 @@ Result<ExplainedStep> explained_step(const ExplainOptions& options, const PlanRe
   const Result<std::optional<double>> below = compression_pays_below(searched);
   if (!below) return below.status();
   explained.pays_below = *below;
-  std::vector<GradientSpec> gradients;
-  for (const TrainedGradient& gradient : request.training.gradients) gradients.push_back(gradient.spec);
-  Result<KeptMemory> kept =
-      kept_memory(plan == nullptr ? written_plan(request, step, "") : *plan, gradients, request.topology.ranks);
-  if (!kept) return kept.status();
-  explained.kept = *kept;
   for (std::size_t g = 0; g < step.decisions.size(); ++g) {
     explained.shares.add(codecs_of(step.decisions[g]), gradients[g]);
   }
