@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # CASYNC_FRAMEWORKS: the frameworks that have a plugin, which are the folders of the Python package.
 #
-# casync_python_test(NAME script... ENVIRONMENT <framework>|plain|docs... LABELS ... [ARGS ...] [IMPORTS module...]
+# casync_python_test(NAME script... ENVIRONMENT <framework>|plain|docs LABELS ... [ARGS ...] [IMPORTS module...]
 #                    [TIMEOUT seconds] [WAITS])
 # The only way a Python test is made: one CTest entry that runs `script` with the Python of .venv/<ENVIRONMENT>
 # and the package staged in <build>/python. Files test_*.py run under one pytest, so that they import a framework once;
 # any other is a program (exit 77 skips). IMPORTS: modules that pytest and its ranks have imported together, ahead of the
 # files. `plain` has numpy and nothing of a framework. All carry the label `python`. Without the environment, or with
 # CASYNC_WITH_FRAMEWORKS=OFF for a framework's (CASYNC_WITH_TENSORFLOW=OFF for that one alone), the test is left out and a
-# STATUS line says so. WAITS: as for casync_test. ENVIRONMENT torch torch_newest runs casync.torch.ddp in the second one
-# as casync.torch_newest.ddp, with IMPORTS only the first case of each test that has parameters. No build fails without a
-# <framework>_newest: tools/setup goes on without it, too.
+# STATUS line says so. WAITS: as for casync_test. ENVIRONMENT <framework>_newest with IMPORTS runs only the first case of
+# each test that has parameters. No build fails without that environment: tools/setup goes on without it, too.
 casync_feature(FRAMEWORKS "tests with deep learning frameworks (.venv/<framework>: tools/setup makes them)" AUTO)
 file(GLOB CASYNC_FRAMEWORKS RELATIVE ${PROJECT_SOURCE_DIR}/plugins/python/casync CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/plugins/python/casync/*/__init__.py)
@@ -52,7 +51,7 @@ function(casync_python_environment result environment)
 endfunction()
 
 function(casync_python_test name)
-  cmake_parse_arguments(ARG "WAITS" "TIMEOUT" "ENVIRONMENT;LABELS;ARGS;IMPORTS" ${ARGN})
+  cmake_parse_arguments(ARG "WAITS" "TIMEOUT;ENVIRONMENT" "LABELS;ARGS;IMPORTS" ${ARGN})
   set(scripts)
   foreach(script IN LISTS ARG_UNPARSED_ARGUMENTS)
     cmake_path(ABSOLUTE_PATH script BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
@@ -62,38 +61,34 @@ function(casync_python_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  set(codecs ${CASYNC_TEST_CODEC_ENVIRONMENT})
+  set(codecs ${CASYNC_TEST_ENVIRONMENT})
   if(ARG_LABELS MATCHES "lint|install")  # these run CMake, whose compiler CXX would be
     list(FILTER codecs EXCLUDE REGEX "^CXX=")
   endif()
-  list(GET ARG_ENVIRONMENT 0 first)
-  foreach(environment IN LISTS ARG_ENVIRONMENT)
-    string(REPLACE ".${first}." ".${environment}." test ${name})
-    casync_python_environment(python ${environment})
-    if(NOT python)
-      message(STATUS "test ${test} left out: no Python environment ${environment} (tools/setup makes it)")
-      continue()
-    endif()
-    set(runner ${python})
-    if(file MATCHES "^test_.*\\.py$")
-      if(ARG_IMPORTS)
-        list(APPEND runner ${PROJECT_SOURCE_DIR}/tests/plugins/pytest_forking.py)
-        if(environment MATCHES "_newest$")
-          list(APPEND runner --first-of-each)
-        endif()
-        list(APPEND runner ${ARG_IMPORTS} --)
-      else()
-        list(APPEND runner -m pytest)
+  casync_python_environment(python ${ARG_ENVIRONMENT})
+  if(NOT python)
+    message(STATUS "test ${name} left out: no Python environment ${ARG_ENVIRONMENT} (tools/setup makes it)")
+    return()
+  endif()
+  set(runner ${python})
+  if(file MATCHES "^test_.*\\.py$")
+    if(ARG_IMPORTS)
+      list(APPEND runner ${PROJECT_SOURCE_DIR}/tests/plugins/pytest_forking.py)
+      if(ARG_ENVIRONMENT MATCHES "_newest$")
+        list(APPEND runner --first-of-each)
       endif()
-      list(APPEND runner -q -p no:cacheprovider)
+      list(APPEND runner ${ARG_IMPORTS} --)
+    else()
+      list(APPEND runner -m pytest)
     endif()
-    add_test(NAME ${test} COMMAND ${runner} ${scripts} ${ARG_ARGS})
-    set_tests_properties(${test} PROPERTIES
-      LABELS "python;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
-      ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python;${CASYNC_PYTHON_BYTECODE};${codecs}"
-      ENVIRONMENT_MODIFICATION PYTHONDONTWRITEBYTECODE=unset:)
-    if(NOT ARG_WAITS)
-      set_tests_properties(${test} PROPERTIES PROCESSORS 2)
-    endif()
-  endforeach()
+    list(APPEND runner -q -p no:cacheprovider)
+  endif()
+  add_test(NAME ${name} COMMAND ${runner} ${scripts} ${ARG_ARGS})
+  set_tests_properties(${name} PROPERTIES
+    LABELS "python;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+    ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python;${CASYNC_PYTHON_BYTECODE};${codecs}"
+    ENVIRONMENT_MODIFICATION PYTHONDONTWRITEBYTECODE=unset:)
+  if(NOT ARG_WAITS)
+    set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+  endif()
 endfunction()

@@ -137,6 +137,16 @@ def venv(wheel, tmp_path_factory):
     return install(wheel, Path(sys.prefix), tmp_path_factory.mktemp("venv"))
 
 
+@pytest.fixture(scope="module")
+def site(wheel, tmp_path_factory):
+    """A folder of Python's path with the files of the wheel, and with UCX."""
+    folder = tmp_path_factory.mktemp("site")
+    zipfile.ZipFile(wheel).extractall(folder)
+    for part in UCX_PACKAGES:
+        (folder / part.name).symlink_to(part)
+    return folder
+
+
 def framework_files():
     """The files of every framework: modules, and sources that are compiled against it."""
     package, native = ROOT / "plugins/python", ROOT / "plugins"
@@ -254,14 +264,12 @@ def test_another_python_installs_and_runs_it(wheel, environment, tmp_path):
 
 @pytest.mark.parametrize("framework", ["torch", "tensorflow"])
 @pytest.mark.parametrize("first", ["casync", "framework"])
-def test_it_shares_a_process_with_libraries_that_have_their_own_protobuf(wheel, framework, first, tmp_path):
+def test_it_shares_a_process_with_libraries_that_have_their_own_protobuf(site, framework, first, tmp_path):
     python = ENVIRONMENTS / framework / "bin/python"
     if not python.exists():
         pytest.skip(f"no environment {framework}: tools/setup makes it")
-    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
-    for part in UCX_PACKAGES:
-        (tmp_path / "site" / part.name).symlink_to(part)
     (tmp_path / "plan.txtpb").write_text('version: 1\ndefault { codec { name: "bf16" } strategy: ps }\n')
     (tmp_path / "both.py").write_text(SHARED_PROCESS)
-    text = run(python, "both.py", framework, first, cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"))
+    environment = {name: os.environ[name] for name in ("PYTHONPYCACHEPREFIX",) if name in os.environ}
+    text = run(python, "-B", "both.py", framework, first, cwd=tmp_path, PYTHONPATH=str(site), **environment)
     assert text.split()[-1] == "done", text

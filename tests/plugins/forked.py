@@ -41,7 +41,6 @@ _READ_LATE = (
     "TORCH_DIST_INIT_BARRIER",
     "WORLD_SIZE",
 )
-_LARGE = ("torch", "tensorflow", "mxnet")  # modules that take long to take apart
 _MESSAGE = 1 << 20  # bytes, at most
 
 
@@ -298,7 +297,7 @@ def run(rank):
 
     arguments, module, is_whole = rank
     ranks.child(*arguments, module=module)
-    if not is_whole and not sys.modules.keys().isdisjoint(_LARGE):
+    if not is_whole and "torch" in sys.modules:
         threading._shutdown()
         atexit._run_exitfuncs()
         sys.stdout.flush()

@@ -12,13 +12,12 @@ import tempfile
 
 import preloaded
 
-
 TORCHRUN = pathlib.Path(sys.executable).with_name("torchrun")
 
 
 def torchrun():
-    """The command torchrun. Of it and of its ranks, each of which would import PyTorch for four seconds, one imports it for
-    all."""
+    """The command torchrun. It and its ranks, each of which would import PyTorch for four seconds, are forks of one process
+    that has imported it."""
     python = _torch()
     return ["env", f"PYTHON_EXEC={python.executable}", python.executable, str(TORCHRUN)]
 

@@ -118,7 +118,7 @@ def _start(connection):
 
 
 def _join_namespaces(fds):
-    """Those that this process is in already it may be forbidden to join."""
+    """Leaves out those that this process is in already: it may be forbidden to join them."""
     for fd, path in zip(fds, _NAMESPACES):
         if not os.path.samestat(os.fstat(fd), os.stat(path)):
             libc = ctypes.CDLL(None, use_errno=True)

@@ -26,8 +26,8 @@ def make(units=8):
     return model
 
 
-def batch(count=32):
-    return numpy.ones((count, 20), numpy.float32), numpy.zeros((count, 2), numpy.float32)
+def batch():
+    return numpy.ones((32, 20), numpy.float32), numpy.zeros((32, 2), numpy.float32)
 
 
 class Mark(keras.callbacks.Callback):
@@ -38,8 +38,8 @@ class Mark(keras.callbacks.Callback):
 
 def train_for_ever(rank):
     casync.tensorflow.init(codec="none")
-    x, y = batch(1_000_000)
-    make().fit(x, y, batch_size=2, verbose=0, callbacks=[Mark()])
+    x, y = batch()
+    make().fit(x, y, batch_size=2, epochs=1_000_000, verbose=0, callbacks=[Mark()])
 
 
 def test_kill_9_raises_unavailable_on_all_others():
@@ -62,7 +62,7 @@ def raise_in_a_callback(rank):
             if rank == 1 and step == 2:
                 raise KeyError("a mistake of rank 1")
 
-    x, y = batch(1_000_000)
+    x, y = batch()
     make().fit(x, y, batch_size=2, verbose=0, callbacks=[Stop()])
 
 

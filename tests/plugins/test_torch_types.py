@@ -3,10 +3,13 @@
 
 import os
 import pathlib
+import re
 
 from type_checks import mypy
 
 TORCH = pathlib.Path(os.environ["CASYNC_VENV_DIR"]) / "torch/bin/python"
+# Modules that torch imports, and of which these programs and casync.torch name no type: the half of all that mypy would read.
+UNREAD = "sympy.*,torch._dynamo.*,torch._inductor.*,torch.ao.*,torch.fx.*,torch.onnx.*"
 
 PROGRAM = """
 from contextlib import AbstractContextManager
@@ -66,7 +69,7 @@ def by_fsdp(model: torch.nn.Module, state: State) -> None:
 
 
 def test_a_program_that_trains_passes_a_strict_check(tmp_path):
-    status, messages = mypy(tmp_path, PROGRAM, f"--python-executable={TORCH}")
+    status, messages = mypy(tmp_path, PROGRAM, f"--python-executable={TORCH}", unread=UNREAD)
     assert status == 0 and messages == "", messages
 
 
@@ -76,6 +79,9 @@ import torch
 import casync.torch
 casync.torch.State(codek="int8")
 casync.torch.DistributedOptimizer(torch.nn.Linear(1, 1))
+torch.optim.SGD(torch.nn.Linear, 0.1)
 """
-    status, messages = mypy(tmp_path, program, f"--python-executable={TORCH}")
-    assert status == 1 and "[call-arg]" in messages and "[arg-type]" in messages, messages
+    status, messages = mypy(tmp_path, program, f"--python-executable={TORCH}", unread=UNREAD)
+    found = re.findall(r"program.py:(\d+): error: .*\[([a-z-]+)\]", messages)
+    wanted = [("4", "call-arg"), ("5", "arg-type"), ("6", "arg-type")]  # also of the types of torch itself
+    assert status == 1 and found == wanted, messages
