@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/dtype.h"
 #include "casync/model/codec_choice.h"
 #include "casync/planner/decide.h"
 #include "casync/planner/loss_table.h"
@@ -18,6 +17,7 @@
 #include "tools/casync/measurement/numbers.h"
 #include "tools/casync/planning/gradient_samples.h"
 #include "tools/casync/planning/losses.h"
+#include "tools/casync/scenario/scenario.h"
 
 namespace casync::tools {
 namespace {
@@ -63,29 +63,37 @@ Status add_losses(TunedWay& way, const Training& training, Losses& losses, const
   return Status::ok();
 }
 
-/// The codec as a trace has it: a program by its identity, without its path. Errors as parse_codec_choice.
-Result<CodecChoice> as_traced(const std::string& codec) {
-  const Result<CodecChoice> choice = parse_codec_choice(codec);
-  CASYNC_RETURN_IF_ERROR(choice.status());
-  return parse_codec_choice(runtime::identity_of(*choice));
+/// The codec that a trace of a session with `codec` has of a gradient: one that is sent as it is has that of its type,
+/// and a program its identity, without its path. Errors as decision_of_session and parse_codec_choice.
+Result<CodecChoice> traced_codec(const CodecChoice& codec, const GradientSpec& spec, int ranks) {
+  Plan plan;
+  plan.defaults.codec = codec;
+  const Result<Decision> decision = decision_of_session(plan, spec, ranks, {});
+  CASYNC_RETURN_IF_ERROR(decision.status());
+  if (decision->codec.name == "none") return plain_codec(spec.dtype);
+  return parse_codec_choice(runtime::identity_of(decision->codec));
 }
 
-/// Returns true if sessions with `codec` send some gradients as they are: those of codec `none`, and those that a codec
-/// that exchanges does not take.
-bool leaves_some_plain(const std::string& codec) {
+/// InvalidArgument: a gradient of the training used another codec than sessions with `codec` use for it.
+Status check_used(const RankTrace& trace, const std::string& codec, const Training& training, int ranks) {
   const Result<CodecChoice> choice = parse_codec_choice(codec);
-  if (!choice || choice->name == "none") return choice.is_ok();
-  const Result<CodecFacts> facts = facts_of(*choice);
-  return facts && facts->rounds != nullptr;
-}
-
-/// The codec of the gradient where it is sent as it is: elements of half precision have one.
-std::string plain_codec_of(const TracedGradient& gradient) {
-  return plain_codec(dtype_from(gradient.dtype).value_or(DType::kFloat32)).name;
+  if (!choice) return Status::ok();  // "": any
+  for (const TrainedGradient& gradient : training.gradients) {
+    const auto traced = std::find_if(trace.gradients.begin(), trace.gradients.end(),
+                                     [&](const TracedGradient& each) { return each.name == gradient.spec.name; });
+    if (traced == trace.gradients.end()) continue;
+    const Result<CodecChoice> expected = traced_codec(*choice, gradient.spec, ranks);
+    const Result<CodecChoice> used = parse_codec_choice(traced->codec);
+    if (!expected || !used || used->name == expected->name) continue;
+    return invalid_argument("gradient " + traced->name + " used codec " + used->name + " and not " + expected->name +
+                            ": the program names its codec or plan itself; leave both out while it is tuned");
+  }
+  return Status::ok();
 }
 
 /// One run of a way.
-Result<TunedWay> measured_run(const std::string& name, const std::string& folder, const std::string& codec) {
+Result<TunedWay> measured_run(const std::string& name, const std::string& folder, const std::string& codec,
+                              const Training& training, int ranks) {
   const Result<TraceFolder> traces = read_trace_folder(folder);
   CASYNC_RETURN_IF_ERROR(traces.status());
   const nlohmann::ordered_json numbers = report_numbers(*traces);
@@ -93,16 +101,7 @@ Result<TunedWay> measured_run(const std::string& name, const std::string& folder
     return invalid_argument(folder + ": the program ended after " + numbers["traced_steps"].dump() +
                             " steps, expected " + std::to_string(kFewestSteps) + " at least");
   }
-  const Result<CodecChoice> expected = as_traced(codec);
-  const bool some_plain = leaves_some_plain(codec);
-  for (const TracedGradient& gradient : traces->traces.front().gradients) {
-    const Result<CodecChoice> used = parse_codec_choice(gradient.codec);
-    if (some_plain && used && used->name == plain_codec_of(gradient)) continue;
-    if (expected && used && used->name != expected->name) {
-      return invalid_argument("gradient " + gradient.name + " used codec " + used->name + " and not " + codec +
-                              ": the program names its codec or plan itself; leave both out while it is tuned");
-    }
-  }
+  CASYNC_RETURN_IF_ERROR(check_used(traces->traces.front(), codec, training, ranks));
   const auto number = [&](const char* field) { return numbers[field].is_number() ? numbers[field].get<double>() : 0; };
   return TunedWay{name, number("ms_per_step"), number("exposed_ms_per_step"), number("payload_bytes_per_rank_step")};
 }
@@ -110,11 +109,11 @@ Result<TunedWay> measured_run(const std::string& name, const std::string& folder
 }  // namespace
 
 Result<TunedWay> measured_way(const std::string& name, const std::vector<std::string>& folders,
-                              const std::string& codec) {
+                              const std::string& codec, const Training& training, int ranks) {
   TunedWay mean{name};
   const double share = 1.0 / static_cast<double>(folders.size());
   for (const std::string& folder : folders) {
-    const Result<TunedWay> run = measured_run(name, folder, codec);
+    const Result<TunedWay> run = measured_run(name, folder, codec, training, ranks);
     CASYNC_RETURN_IF_ERROR(run.status());
     mean.step_ms += share * run->step_ms;
     mean.exposed_ms += share * run->exposed_ms;

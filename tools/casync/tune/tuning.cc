@@ -217,12 +217,14 @@ class Tuning {
 
   /// All ways with their times and losses. A way in `again` has a second run.
   Result<std::vector<TunedWay>> measured(const std::vector<std::string>& again) const {
+    const Result<Training> training = read_model_file(path("record/model.txtpb"));
+    CASYNC_RETURN_IF_ERROR(training.status());
     std::vector<TunedWay> ways;
     for (const std::string& name : all_ways()) {
       std::vector<std::string> folders = {path(folder_of(name))};
       if (std::find(again.begin(), again.end(), name) != again.end()) folders.push_back(folders.front() + kAgain);
       const std::string codec = name == kUncompressed ? "none" : name == kPlanned ? "" : name;
-      Result<TunedWay> way = measured_way(name, folders, codec);
+      Result<TunedWay> way = measured_way(name, folders, codec, *training, ranks_.ranks());
       CASYNC_RETURN_IF_ERROR(way.status());
       ways.push_back(std::move(*way));
     }
