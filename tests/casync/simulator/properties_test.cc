@@ -358,9 +358,8 @@ TEST_CASE("simulator: parts that do not fit together are refused and named") {
         "InvalidArgument: steps 0, expected at least 1");
   CHECK(refused([&](Scenario&, SimulationOptions& o) { o.jitter = nan; }) ==
         "InvalidArgument: jitter nan, expected a finite number of at least 0");
-  CHECK(refused([](Scenario&, SimulationOptions& o) {
-          o.slowness = {1, -1, 1, 1};
-        }) == "InvalidArgument: slowness -1, expected a finite number of at least 0");
+  CHECK(refused([](Scenario&, SimulationOptions& o) { o.slowness.assign(4, -1); }) ==
+        "InvalidArgument: slowness -1, expected a finite number of at least 0");
   CHECK(refused([&](Scenario& s, SimulationOptions&) { s.profile.inside.wire.points[1].seconds = nan; }) ==
         "InvalidArgument: profile: inside, point 2: seconds that are negative or not finite");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.profile.contention.encode = 0.5; }) ==
