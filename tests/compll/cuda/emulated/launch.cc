@@ -29,10 +29,12 @@ namespace {
 constexpr unsigned kLanes = 32;
 /// Blocks that run at a time: the others begin as these end.
 constexpr unsigned kTogether = 7;
-/// Waits of a block's threads until another block has its turn; in a random order up to so many times as many.
-constexpr unsigned kWaitsInTurn = 4, kLongestTurn = 4;
-/// In a random order one thread in so many loses its turn, and one waits in so many places where it may.
-constexpr unsigned kLosesTurn = 4, kWaits = 8;
+/// Waits of a block's threads until another block has its turn.
+constexpr unsigned kWaitsInTurn = 4;
+/// In a random order: the most waits; one turn in so many has one; one place in so many where a thread may wait.
+constexpr unsigned kMostWaits = 16, kShortTurns = 2, kWaits = 8;
+/// And one warp in so many is slow. A thread loses so many of 16 turns.
+constexpr unsigned kSlowWarps = 4, kTurns = 16, kLostIfSlow = 15, kLostElse = 4;
 /// Rounds without progress after which nobody comes: in a random order all that could go on may have lost their turn.
 constexpr unsigned kIdleRounds = 1, kRandomIdleRounds = 200;
 
@@ -41,6 +43,7 @@ struct Warp {
   std::array<std::array<std::uint64_t, kLanes>, 2> words{};
   std::array<const char*, 2> operation{};
   std::uint64_t arrived = 0;
+  unsigned loses = 0;  ///< of kTurns
 };
 
 /// At its end a thread waits to be one of another block: to begin a fibre takes system calls.
@@ -117,6 +120,7 @@ void start(Block& block, unsigned index) {
   block.done = 0;
   block.votes = {};
   block.warps.assign(machine.grid.threads / kLanes, {});
+  for (Warp& warp : block.warps) warp.loses = !is_random() ? 0 : choose(kSlowWarps) == 0 ? kLostIfSlow : kLostElse;
   block.shared.assign(machine.grid.shared_bytes, std::byte{0xff});  // NaN
   if (block.threads.size() < machine.grid.threads) block.threads.resize(machine.grid.threads);
   for (unsigned t = 0; t < machine.grid.threads; ++t) {
@@ -136,12 +140,20 @@ void load(Block& block) {
   machine.loaded = &block;
 }
 
+bool loses_turn(const Warp& warp) { return warp.loses != 0 && choose(kTurns) < warp.loses; }
+
+/// The number of waits of a block's next turn.
+unsigned waits_in_turn() {
+  if (!is_random()) return kWaitsInTurn;
+  return choose(kShortTurns) == 0 ? 1 : 1 + choose(kMostWaits);
+}
+
 /// Runs each of the block's threads that does not wait until it does.
 void run_threads_of(Block& block) {
   put_in_order(machine.turns, machine.grid.threads);
   for (const unsigned t : machine.turns) {
     Thread& thread = block.threads[t];
-    if (!thread.can_go_on() || (is_random() && choose(kLosesTurn) == 0)) continue;
+    if (!thread.can_go_on() || loses_turn(block.warps[t / kLanes])) continue;
     threadIdx.x = t;
     machine.thread = &thread;
     thread.fibre.enter(run_threads);
@@ -153,7 +165,7 @@ void give_turn(Block& block) {
   blockIdx.x = block.index;
   machine.running = &block;
   load(block);
-  const unsigned most = is_random() ? 1 + choose(kLongestTurn * kWaitsInTurn) : kWaitsInTurn;
+  const unsigned most = waits_in_turn();
   for (unsigned waits = 0; waits < most && block.done < machine.grid.threads; ++waits) run_threads_of(block);
 }
 

@@ -81,34 +81,12 @@ class KernelTarget final : public Target {
   bool is_by_tiles(std::size_t index) const override { return std::holds_alternative<CudaText>(loaded_[index].text); }
 
   std::string difference(const Candidate& candidate, std::size_t index) override {
-    const std::uint64_t seed = candidate.seed;
-    emulated::seed_random_order(seed);
-    emulated::set_order(order_of(seed));
-    emulated::set_processors(static_cast<int>(1 + seed % 5));
-    const Result<std::unique_ptr<CudaDevice>> device = CudaDevice::open(emulated::driver());
-    if (!device) return "the device: " + device.status().text();
-    const Result<CudaModules> modules = CudaModules::load(**device, std::vector<std::string>{"no machine code"});
-    if (!modules) return "the module: " + modules.status().text();
-    const auto parameters = random_parameters(*candidate.program, is_by_tiles(index), seed);
-    const auto compared = [&](const auto& make_meaning, const auto& make_kernels, const auto& compare) -> std::string {
-      const auto meaning = make_meaning(candidate.program, parameters);
-      if (!meaning) return "the interpreter refuses: " + meaning.status().text();
-      const auto kernels = make_kernels(**device, *modules, loaded_[index].text, **meaning);
-      if (!kernels) return "the kernels refuse: " + kernels.status().text();
-      std::string found = compare(**meaning, **kernels);
-      if (found.empty()) found = difference_in_batch(candidate, loaded_[index].tables, **meaning);
-      if (!found.empty()) return found;
-      if (!(*device)->status()) return "the device fails: " + (*device)->status().text();
-      return (*kernels)->wrote_outside() ? "a kernel wrote outside of its memory, or did not restore it" : "";
-    };
-    if (candidate.program->synchronize) {
-      return compared(make_rounds_program, make_cuda_rounds, [&](const RoundsCodec& meaning, const RoundsCodec& made) {
-        return test::difference(meaning, made, seed);
-      });
+    using emulated::Order;
+    for (const Order order : {candidate.seed % 2 == 0 ? Order::kForward : Order::kBackward, Order::kRandom}) {
+      const std::string found = difference_in(order, candidate, loaded_[index]);
+      if (!found.empty()) return found + (order == Order::kRandom ? ", in a random order" : "");
     }
-    return compared(make_program_codec, make_cuda_codec, [&](const Codec& meaning, const Codec& made) {
-      return test::difference(*candidate.program, meaning, made, seed, sizes_of(seed));
-    });
+    return "";
   }
 
  private:
@@ -139,8 +117,41 @@ class KernelTarget final : public Target {
     return tables;
   }
 
+  static std::string difference_in(emulated::Order order, const Candidate& candidate, const Loaded& loaded) {
+    const std::uint64_t seed = candidate.seed;
+    emulated::seed_random_order(seed);
+    emulated::set_order(order);
+    emulated::set_processors(processors_of(seed));
+    const Result<std::unique_ptr<CudaDevice>> device = CudaDevice::open(emulated::driver());
+    if (!device) return "the device: " + device.status().text();
+    const Result<CudaModules> modules = CudaModules::load(**device, std::vector<std::string>{"no machine code"});
+    if (!modules) return "the module: " + modules.status().text();
+    const auto parameters = random_parameters(*candidate.program, std::holds_alternative<CudaText>(loaded.text), seed);
+    const auto compared = [&](const auto& make_meaning, const auto& make_kernels, const auto& compare) -> std::string {
+      const auto meaning = make_meaning(candidate.program, parameters);
+      if (!meaning) return "the interpreter refuses: " + meaning.status().text();
+      const auto kernels = make_kernels(**device, *modules, loaded.text, **meaning);
+      if (!kernels) return "the kernels refuse: " + kernels.status().text();
+      std::string found = compare(**meaning, **kernels);
+      EmulatedDevice alone(order, static_cast<std::uint32_t>(processors_of(seed)));
+      if (found.empty()) found = difference_in_batch(candidate, loaded.tables, **meaning, alone);
+      if (!found.empty()) return found;
+      if (!(*device)->status()) return "the device fails: " + (*device)->status().text();
+      return (*kernels)->wrote_outside() ? "a kernel wrote outside of its memory, or did not restore it" : "";
+    };
+    if (candidate.program->synchronize) {
+      return compared(make_rounds_program, make_cuda_rounds, [&](const RoundsCodec& meaning, const RoundsCodec& made) {
+        return test::difference(meaning, made, seed);
+      });
+    }
+    return compared(make_program_codec, make_cuda_codec, [&](const Codec& meaning, const Codec& made) {
+      return test::difference(*candidate.program, meaning, made, seed, sizes_of(seed));
+    });
+  }
+
   /// Compares launches of many vectors, of any type of elements, in memory that need not be aligned.
-  static std::string difference_in_batch(const Candidate& candidate, const Tables& tables, const Codec& meaning) {
+  static std::string difference_in_batch(const Candidate& candidate, const Tables& tables, const Codec& meaning,
+                                         KernelDevice& device) {
     const std::uint64_t seed = candidate.seed;
     const DType dtypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
     const Codec& plain = without_coding(meaning);
@@ -151,31 +162,26 @@ class KernelTarget final : public Target {
     comparison.payload_difference = [&](Elements n, const Payload& should, const Payload& is) {
       return payload_difference(*candidate.program, plain, n, is, should);
     };
-    EmulatedDevice device(order_of(seed), static_cast<std::uint32_t>(1 + seed % 5));
     KernelDevice* const devices[] = {&device};
     const auto* const tiles = std::get_if<const cuda::Kernels*>(&tables.kernels);
     return tiles != nullptr ? test::difference(**tiles, plain, devices, comparison)
                             : test::difference(*std::get<const cuda::VectorFormKernels*>(tables.kernels), plain,
                                                devices, comparison);
   }
-  static std::string difference_in_batch(const Candidate& candidate, const Tables& tables, const RoundsCodec& meaning) {
+  static std::string difference_in_batch(const Candidate& candidate, const Tables& tables, const RoundsCodec& meaning,
+                                         KernelDevice& device) {
     const std::uint64_t seed = candidate.seed;
-    EmulatedDevice device(order_of(seed), static_cast<std::uint32_t>(1 + seed % 5));
     return test::difference(*std::get<const cuda::RoundsKernels*>(tables.kernels), meaning, device,
                             {{3, 5 + seed % 60}, {1 + seed % 40, 30}, {0, 2}});
   }
 
-  static emulated::Order order_of(std::uint64_t seed) {
-    return seed % 4 == 0   ? emulated::Order::kForward
-           : seed % 4 == 1 ? emulated::Order::kBackward
-                           : emulated::Order::kRandom;
-  }
+  static int processors_of(std::uint64_t seed) { return static_cast<int>(1 + seed % 5); }
 
-  /// Few sizes, because fibres are slow: among them one of several tiles.
+  /// Also one of many tiles.
   static std::vector<Elements> sizes_of(std::uint64_t seed) {
-    const std::vector<Elements> all = random_sizes(seed);
-    const std::size_t small = seed % (all.size() - 3);
-    return {all[small], all[all.size() - 3], all[all.size() - 1]};
+    std::vector<Elements> all = random_sizes(seed);
+    all.push_back(20000 + seed % 10000);
+    return all;
   }
 
   const bool& kept_;
