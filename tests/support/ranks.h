@@ -24,7 +24,7 @@ struct RankContext {
 /// Catch's assertions belong to the main thread; the result is all complaints, a line each.
 inline std::string run_ranks(int ranks, const std::function<std::string(RankContext&)>& body,
                              const std::string& transport = "loopback") {
-  TemporaryDirectory directory;
+  const TemporaryDirectory directory = TemporaryDirectory::in_memory();
   std::vector<std::string> complaints(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {

@@ -48,7 +48,7 @@ struct Ranks {
   /// Runs `body` on a thread per rank and waits for all.
   void each(const std::function<void(Rank, Group&)>& body);
 
-  TemporaryDirectory directory;
+  const TemporaryDirectory directory = TemporaryDirectory::in_memory();
   std::vector<std::unique_ptr<Store>> stores;
   std::vector<GroupOptions> options;
   std::vector<Joined> joined;

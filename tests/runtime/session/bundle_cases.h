@@ -73,7 +73,7 @@ class OnHost {
 template <class Memory = OnHost>
 std::string train(const std::string& codec, Bytes fusion_bytes, bool mixed, const std::string& transport,
                   Outcome& outcome, bool with_nan = false, const std::string& more = "") {
-  TemporaryDirectory directory;
+  const TemporaryDirectory directory = TemporaryDirectory::in_memory();
   const std::string path = directory.path() + "/plan.txtpb";
   std::ofstream(path) << "version: 1\nfusion_bytes: " << fusion_bytes << "\ndefault { codec { name: \"" << codec
                       << "\" } " << more << " }\n";

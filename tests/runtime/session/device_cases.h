@@ -16,7 +16,7 @@ namespace casync::test::device {
 inline std::string run(int ranks, bool on_device, const std::string& plan, AllSeen& seen,
                        const Values& values = gaussians, const std::string& nodes = "",
                        const std::string& transport = "loopback", DType dtype = DType::kFloat32) {
-  TemporaryDirectory directory;
+  const TemporaryDirectory directory = TemporaryDirectory::in_memory();
   const std::string path = directory.path() + "/plan.txtpb";
   std::ofstream(path) << "version: 1 seed: 5 " << plan << "\n";
   const auto configure = [&](SessionOptions& options) {

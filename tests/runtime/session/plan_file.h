@@ -21,7 +21,7 @@ class PlanFile {
   const std::string& path() const { return path_; }
 
  private:
-  TemporaryDirectory directory_;
+  TemporaryDirectory directory_ = TemporaryDirectory::in_memory();
   std::string path_;
 };
 

@@ -51,7 +51,7 @@ inline std::vector<Way> dedicated_ways(int ranks) {
 inline std::string with_way(int ranks, const Way& way, const std::string& codec, const std::string& more, ReduceOp op,
                             const std::function<std::string(Session&, RankContext&)>& body,
                             const std::string& transport = "loopback") {
-  TemporaryDirectory directory;
+  const TemporaryDirectory directory = TemporaryDirectory::in_memory();
   const std::string path = directory.path() + "/plan.txtpb";
   std::ofstream(path) << "version: 1 seed: 5 default { codec { " << codec << " } strategy: " << way.strategy << " "
                       << more << " }\n";
