@@ -3,6 +3,7 @@
 // Entries of sections: those that do not depend on the element are all written, and those of blocks are right in a
 // merge whatever the size of a block is.
 #include <catch2/catch.hpp>
+#include <vector>
 
 #include "compll/codec/generated_codec.h"
 #include "compll/codec/written.h"
@@ -21,7 +22,9 @@ std::string difference(const Written& written, const GeneratedCodec& codec, cons
                        std::uint64_t seed, Elements most) {
   const Result<std::unique_ptr<Codec>> generated = make_generated_codec(codec, parameters);
   if (!generated) return generated.status().text();
-  return test::difference(*written.program, *written.codec, **generated, seed, most);
+  std::vector<Elements> sizes = test::random_sizes(seed);
+  std::erase_if(sizes, [&](Elements n) { return n > most; });
+  return test::difference(*written.program, *written.codec, **generated, seed, sizes);
 }
 
 const GeneratedCodec& codec_called(const std::string& name) {
