@@ -53,10 +53,10 @@ struct Waiting : Table {
 
 /// A device that has failed.
 struct LostDevice final : casync::test::HangingDevice {
-  struct Lost final : Event {
+  struct Lost final : runtime::Event {
     Result<bool> done() const override { return unavailable("the device is lost"); }
   };
-  Result<std::unique_ptr<Event>> make_event() override { return std::unique_ptr<Event>(new Lost); }
+  Result<std::unique_ptr<runtime::Event>> make_event() override { return std::unique_ptr<runtime::Event>(new Lost); }
 };
 
 const std::string kLate = "gradient a, step 0: group g has not left without `b`";
