@@ -24,6 +24,9 @@ class Buffer:
     def data_ptr(self):
         return 0x7000
 
+    def numel(self):
+        return 7
+
 
 class Bucket:
     def __init__(self, buffer):

@@ -93,7 +93,7 @@ def test_a_state_refuses_choices_that_cannot_be_when_it_is_made(tmp_path, monkey
         (dict(codec="int5"), "no codec is called `int5`"),
         (dict(codec="int4:block=63"), "parameter `block` is 63"),
         (dict(codec="tpok:ratio=0.1"), "no codec is called `tpok`"),
-        (dict(plan=str(tmp_path / "none.txtpb")), "none.txtpb is not there"),
+        (dict(plan=str(tmp_path / "none.txtpb")), "none.txtpb: no such file"),
         (dict(plan=__file__, codec="int4"), "both plan"),
     ]:
         with pytest.raises(errors.InvalidArgument, match=text):

@@ -244,6 +244,7 @@ def test_leftovers_of_a_killed_compilation_are_removed_an_hour_later():
         claim(fresh.exists() and place.entry_count() == 2, "what may be under way stays", *place.cache.iterdir())
         (place.path / "shared").mkdir(mode=0o777)
         (place.path / "shared").chmod(0o777)
+        (place.temporary / f"casync-cache-{os.geteuid()}").write_text("")
         place.comes_out_well(3, "no cache", CASYNC_CACHE_DIR=str(place.path / "shared"))
         claim(not folder.exists(), "nor is the folder of a process that is gone", *place.temporary.iterdir())
 

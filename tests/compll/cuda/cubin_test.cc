@@ -4,12 +4,15 @@
 // where NVRTC is not there (pip install nvidia-cuda-nvrtc) the whole test is skipped.
 #include "compll/cuda/cubin.h"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
 #include <vector>
 
 #include "compll/codec/none.h"
@@ -182,6 +185,9 @@ TEST_CASE("cubin: for a virtual architecture NVRTC makes PTX") {
 TEST_CASE("cubin: a cache that cannot be used is done without") {
   const Cache cache;
   const ScopedVariable nowhere("CASYNC_CACHE_DIR", "/dev/null/cache");
+  const test::TemporaryDirectory temporary;
+  const ScopedVariable spare("TMPDIR", temporary.path().c_str());
+  std::ofstream(temporary.path() + "/casync-cache-" + std::to_string(::geteuid()));  // a file instead of a folder
   CHECK(small_cubin()->built);
   CHECK(small_cubin()->built);
 }
