@@ -9,10 +9,11 @@
 set(CASYNC_TEST_CODECS ${PROJECT_BINARY_DIR}/codec_cache/entries)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/codec_cache)
 file(CHMOD ${PROJECT_BINARY_DIR}/codec_cache PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
-# The environment of all tests. While UCX is loaded it replaces eight functions of the C library, and waits at each of them,
-# without sleeping, for 50 ms if it is not told otherwise. With a compiler cache, the first run of tests that compile codecs
-# in a new build folder takes what others have compiled.
-set(CASYNC_TEST_ENVIRONMENT CASYNC_CACHE_DIR=${CASYNC_TEST_CODECS} UCX_MEM_BISTRO_GRACE_DURATION=1ms)
+# The environment of all tests. While UCX is loaded it replaces eight functions of the C library, and at each of them waits,
+# without sleeping, for threads that may be inside: 50 ms if it is not told otherwise. In tests there is hardly another
+# thread. With a compiler cache, the first run of tests that compile codecs in a new build folder takes what others have
+# compiled.
+set(CASYNC_TEST_ENVIRONMENT CASYNC_CACHE_DIR=${CASYNC_TEST_CODECS} UCX_MEM_BISTRO_GRACE_DURATION=10ms)
 if(CASYNC_CCACHE AND NOT CMAKE_CROSSCOMPILING)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/codec_cache/texts)
   configure_file(cmake/cached_compiler.in codec_cache/compiler @ONLY
