@@ -124,9 +124,16 @@ def test_the_memory_of_residuals_is_printed_and_chosen_by_rules():
         ):
             with open(files.plan, "w") as file:
                 file.write("version: 1 " + text)
-            refused = casync("plan", "--check", files.plan, "--model", files.model)
-            ends_with(3, refused, f"plan --check {text}")
-            claim("large.weight" in refused.stderr and words in refused.stderr, "as a session does", refused.stderr)
+            commands = [["plan", "--check", files.plan, "--model", files.model],
+                        ["simulate", *files.inputs, "-n", 4, "--plan", files.plan]]
+            if "patch" not in text:  # explain judges the codecs first
+                commands += [["explain", *files.inputs, "-n", 4, "--plan", files.plan, *gradient]
+                             for gradient in ([], ["large.weight"])]
+            for command in commands:
+                refused = casync(*command)
+                ends_with(3, refused, f"{command} {text}")
+                claim("large.weight" in refused.stderr and words in refused.stderr, "as a session does", refused.stderr)
+                claim(files.plan in refused.stderr, "with the file", refused.stderr)
 
         rules = os.path.join(folder, "rules.txtpb")
         with open(rules, "w") as file:

@@ -61,8 +61,9 @@ Status settle_world(ExplainOptions& options, const Plan& plan) {
   return invalid_argument(std::to_string(inputs.nodes) + " nodes for " + std::to_string(inputs.ranks) + " ranks");
 }
 
+/// Names the file, if there is one.
 Status in_file(const std::string& path, const Status& status) {
-  return Status(status.code(), path + ": " + status.message());
+  return path.empty() ? status : Status(status.code(), path + ": " + status.message());
 }
 
 /// Adds the plan's codecs to those judged by their loss, even if the planner would not consider them.

@@ -8,6 +8,7 @@
 #include "casync/simulator/rounds.h"
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
+#include "tools/casync/scenario/session_check.h"
 
 namespace casync::tools {
 
@@ -58,7 +59,10 @@ Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
   if (!training) return training.status();
   const Result<Plan> plan = files.plan.empty() ? Result<Plan>(Plan{}) : read_plan_input(files.plan);
   if (!plan) return plan.status();
-  const auto named = [&](const Status& status) { return Status(status.code(), files.plan + ": " + status.message()); };
+  const auto named = [&](const Status& status) {
+    const std::string& file = files.plan.empty() ? files.model : files.plan;
+    return Status(status.code(), file + ": " + status.message());
+  };
   const Result<GroupedTraining> whole = grouped(*plan, *training);
   if (!whole) return named(whole.status());
   std::vector<GradientSpec> gradients;
@@ -70,7 +74,10 @@ Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
   for (const std::string& sentence : remarks(*plan, gradients, topology)) remark(sentence);
   if (plan->coordinated) remark(kUncoordinated);
   for (const std::string& group : whole->absent) remark("group `" + group + "` has none of these gradients");
-  return scenario_of(std::move(*profile), *training, *plan, std::move(topology));
+  Result<Scenario> scenario = scenario_of(std::move(*profile), *training, *plan, std::move(topology));
+  if (!scenario) return named(scenario.status());
+  if (const Status taken = check_session(*plan, *scenario, true); !taken) return named(taken);
+  return scenario;
 }
 
 }  // namespace casync::tools

@@ -26,7 +26,7 @@ Topology place(int ranks, int nodes);
 Result<Decision> decision_of_session(const Plan& plan, const GradientSpec& spec, int ranks, const Profile& profile);
 
 /// Reads them for this topology; what a user should know about the plan goes to `remark`, a sentence each. Errors as
-/// read_profile_file, read_model_file, read_plan_file.
+/// read_profile_file, read_model_file, read_plan_file; as scenario_of and check_session, with the file's name.
 Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
                                const std::function<void(const std::string&)>& remark);
 
