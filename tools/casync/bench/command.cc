@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // casync bench: tables with the columns of the usual collective benchmarks.
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 
 #include "base/env.h"
@@ -17,6 +16,7 @@
 #include "tools/casync/bench/transport_table.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/launch/job.h"
+#include "tools/casync/own_path.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {
@@ -44,10 +44,12 @@ int usage(const Status& status) { return fail_usage("bench", status.message()); 
 
 /// Runs this same command line as the ranks of a job of its own.
 int run_as_ranks(const std::vector<std::string>& arguments, int ranks) {
+  const Result<std::string> program = own_path();
+  if (!program) return fail("bench", program.status());
   JobOptions job;
   job.ranks = ranks;
   job.prefix = false;
-  job.program.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
+  job.program.push_back(*program);
   job.program.insert(job.program.end(), arguments.begin(), arguments.end());
   const Result<JobEnd> end = run_job(job);
   return end ? end->exit_code : fail("bench", end.status());
