@@ -23,7 +23,7 @@ def test_a_plan_is_written_checked_simulated_and_explained():
         claim(text.startswith(f"# {found['gain']:.2f} x: ") and " ms a step uncompressed, " in text.splitlines()[0],
               "what it gains comes first", text)
         claim(found["gain"] > 1.2 and abs(found["gain"] - found["uncompressed_ms"] / found["step_ms"]) < 1e-9, "gain", found)
-        claim("# assumed, not measured: what int" in text and found["assumed"], "the profile measures no codec", text)
+        claim("# assumed, not measured: the costs of int" in text and found["assumed"], "the profile measures no codec", text)
         claim("int8" in text or "int4" in text, "a slow link: compressed", text)
         claim("world { ranks: 4 profile_digest:" in text, "it knows its world", text)
         claim(all("  # " in line for line in text.splitlines() if line.startswith("rule")), "how many they are", text)
@@ -89,6 +89,18 @@ def test_partitions_that_follow_from_payloads_are_the_same_wherever_they_are_pri
             ends_with(0, casync("plan", *inputs, "--codecs", "onebit", "-o", made, *more, timeout=240), "plan")
             found.append(partitions_of(made)[1])
         claim(found[0] == found[1], "rules and entries decide the same", *found)
+
+
+def test_more_nodes_than_ranks_are_refused():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        with open(files.plan, "w") as file:
+            file.write("version: 1\n")
+        for code, command in ((2, ["plan", *files.inputs]), (2, ["simulate", *files.inputs]), (3, ["explain", *files.inputs]),
+                              (2, ["plan", "--check", files.plan, "--model", files.model])):
+            refused = casync(*command, "-n", 4, "--nodes", 5)
+            ends_with(code, refused, command)
+            claim("5 nodes for 4 ranks, expected at most one for each rank" in refused.stderr, "both", refused.stderr)
 
 
 def test_the_memory_of_residuals_is_printed_and_chosen_by_rules():

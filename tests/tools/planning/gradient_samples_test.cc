@@ -119,9 +119,9 @@ TEST_CASE("gradient samples: files that are not safetensors are refused, with th
   CHECK(folder.refusal(one(R"({"dtype":"I64","shape":[1],"data_offsets":[0,8]})")) ==
         "tensor `a`: dtype is \"I64\", expected F32, F16 or BF16");
   CHECK(folder.refusal(one(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,8]})")) ==
-        "tensor `a`: shape is [-1], expected extents of what the file has");
+        "tensor `a`: shape is [-1], expected an array of extents from 0 on, and at most 2^32 elements");
   CHECK(folder.refusal(one(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})"))
-            .starts_with("tensor `a`: shape is [4294967296,4294967296]"));
+            .starts_with("tensor `a`: shape is [4294967296,4294967296], expected an array"));
   for (const char* offsets : {"[0,28]", "[8,4]", "[0]", "[0,8,8]", "0", "[0.5,4]", "[\"0\",4]", "[0,[]]"}) {
     const std::string text = std::string(R"({"dtype":"F32","shape":[6],"data_offsets":)") + offsets + "}";
     CHECK(folder.refusal(one(text)) ==

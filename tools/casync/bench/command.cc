@@ -64,7 +64,9 @@ struct AllReduceFlags {
 int all_reduce(AllReduceFlags& flags, const SizeFlags& sizes, const std::vector<std::string>& arguments) {
   Result<std::vector<Bytes>> list = parse_sizes(sizes.first, sizes.last, sizes.factor);
   if (!list) return usage(list.status());
-  if (list->front() < sizeof(float)) return usage(invalid_argument("the smallest size holds no float32"));
+  if (list->front() < sizeof(float)) {
+    return usage(invalid_argument("--min-bytes " + sizes.first + ", expected at least 4: one float32"));
+  }
   const Result<CodecChoice> codec = parse_codec_choice(flags.codec);
   if (!codec) return usage(codec.status());
   if (!flags.strategy.empty()) {
@@ -145,7 +147,8 @@ int codec(CodecFlags& flags) {
     if (!*size) return usage(size->status());
   }
   if (*partition < sizeof(float) || *total < *partition) {
-    return usage(invalid_argument("--partition is below one float32 or above --total"));
+    return usage(invalid_argument("--partition " + flags.partition + " of --total " + flags.total +
+                                  ", expected at least 4 bytes, one float32, and at most the total"));
   }
   flags.options.partition = *partition / sizeof(float);
   flags.options.total = *total / sizeof(float);

@@ -173,9 +173,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
   const bool ranks_are_known = ranks > 0 || plan->world.ranks;
   if (ranks == 0) ranks = plan->world.ranks.value_or(2);
   if (nodes == 0) nodes = plan->world.nodes.value_or(ranks);
-  if (nodes > ranks) {
-    return invalid_argument(path + ": " + std::to_string(nodes) + " nodes for " + std::to_string(ranks) + " ranks");
-  }
+  if (const Status placed = check_nodes(ranks, nodes); !placed) return named(placed);
   const bool has_model = !model.empty();
   DecidedModel decided(*plan, path, place(ranks, nodes));
   if (has_model) {

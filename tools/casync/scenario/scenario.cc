@@ -12,6 +12,12 @@
 
 namespace casync::tools {
 
+Status check_nodes(int ranks, int nodes) {
+  if (nodes <= ranks) return Status::ok();
+  return invalid_argument(std::to_string(nodes) + " nodes for " + std::to_string(ranks) +
+                          (ranks == 1 ? " rank" : " ranks") + ", expected at most one for each rank");
+}
+
 Topology place(int ranks, int nodes) {
   Topology topology{ranks, {}};
   for (int rank = 0; rank < ranks; ++rank) {

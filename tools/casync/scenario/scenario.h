@@ -18,6 +18,9 @@ struct ScenarioFiles {
 inline constexpr const char* kUncoordinated =
     "coordinated: predicted without the coordinator of links, which the simulator does not know";
 
+/// InvalidArgument: more nodes than ranks.
+Status check_nodes(int ranks, int nodes);
+
 /// Ranks fill nodes one after the other, as launchers place them.
 Topology place(int ranks, int nodes);
 

@@ -108,7 +108,8 @@ Result<TunedWay> measured_run(const std::string& name, const std::string& folder
     return invalid_argument(folder + ": the program ended after " + numbers["traced_steps"].dump() +
                             " steps, expected " + std::to_string(kFewestSteps) + " at least");
   }
-  CASYNC_RETURN_IF_ERROR(check_used(traces->traces.front(), plan, training, ranks));
+  const Status used = check_used(traces->traces.front(), plan, training, ranks);
+  if (!used) return Status(used.code(), folder + ": " + used.message());
   const auto number = [&](const char* field) { return numbers[field].is_number() ? numbers[field].get<double>() : 0; };
   return TunedWay{name, number("ms_per_step"), number("exposed_ms_per_step"), number("payload_bytes_per_rank_step")};
 }
