@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <system_error>
 
 #include "casync/patterns/sampled.h"
 #include "compll/ops/cpu/convert.h"
@@ -137,6 +138,11 @@ TEST_CASE("gradient samples: files that are not safetensors are refused, with th
         "tensor `b`: element 1 of its sample is infinite");
   CHECK(read_gradient_samples("/no/such", training()).status().message() == "/no/such: no such file");
   CHECK(read_gradient_samples("/", training()).status().message() == "/: not a file");
+  const test::TemporaryDirectory directory;
+  const std::string link = directory.path() + "/link";
+  std::filesystem::create_symlink(link, link);
+  const std::string reason = std::make_error_code(std::errc::too_many_symbolic_link_levels).message();
+  CHECK(read_gradient_samples(link, training()).status().message() == link + ": " + reason);
 }
 
 TEST_CASE("gradient samples: a file that is cut off anywhere is refused, one with flipped bits taken or refused") {

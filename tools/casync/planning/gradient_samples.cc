@@ -103,7 +103,8 @@ class SamplesFile {
   Status open(const std::string& path) {
     std::error_code failed;
     const std::filesystem::file_status status = std::filesystem::status(path, failed);
-    if (!std::filesystem::exists(status)) return invalid_argument("no such file");
+    if (status.type() == std::filesystem::file_type::not_found) return invalid_argument("no such file");
+    if (failed) return invalid_argument(failed.message());
     if (!std::filesystem::is_regular_file(status)) return invalid_argument("not a file");
     const std::uint64_t size = std::filesystem::file_size(path, failed);
     if (failed) return invalid_argument(failed.message());
