@@ -25,6 +25,7 @@ def test_a_plan_is_written_checked_simulated_and_explained():
         claim(found["gain"] > 1.2 and abs(found["gain"] - found["uncompressed_ms"] / found["step_ms"]) < 1e-9, "gain", found)
         claim("# assumed, not measured: the costs of int" in text and found["assumed"], "the profile measures no codec", text)
         claim("int8" in text or "int4" in text, "a slow link: compressed", text)
+        claim(" a step predicted for this model on 4 ranks, 4 nodes\n" in text, "of files without names", text)
         claim("world { ranks: 4 profile_digest:" in text, "it knows its world", text)
         claim(all("  # " in line for line in text.splitlines() if line.startswith("rule")), "how many they are", text)
         claim(len(text.splitlines()) <= 16 and "gradient {" not in text, "rules", text)

@@ -64,14 +64,8 @@ std::vector<std::string> more_about(const Decided& plan) {
   return lines;
 }
 
-/// "BERT-large on 128 ranks, 16 nodes: V100", and without the names that the files do not give.
 std::string of_what(const PlanRequest& request) {
-  const int ranks = request.topology.ranks, nodes = request.topology.nodes();
-  const std::string& model = request.training.name;
-  const std::string& profile = request.profile.name;
-  return (model.empty() ? "this model" : model) + " on " + std::to_string(ranks) +
-         (ranks == 1 ? " rank, " : " ranks, ") + std::to_string(nodes) + (nodes == 1 ? " node" : " nodes") +
-         (profile.empty() ? "" : ": " + profile);
+  return text_of_setting(request.training, request.topology, request.profile);
 }
 
 std::string head_line(const PlanRequest& request, const PlanReport& report) {

@@ -26,6 +26,13 @@ Topology place(int ranks, int nodes) {
   return topology;
 }
 
+std::string text_of_setting(const Training& training, const Topology& topology, const Profile& profile) {
+  const int ranks = topology.ranks, nodes = topology.nodes();
+  return (training.name.empty() ? "this model" : training.name) + " on " + std::to_string(ranks) +
+         (ranks == 1 ? " rank, " : " ranks, ") + std::to_string(nodes) + (nodes == 1 ? " node" : " nodes") +
+         (profile.name.empty() ? "" : ": " + profile.name);
+}
+
 Result<Decision> decision_of_session(const Plan& plan, const GradientSpec& spec, int ranks, const Profile& profile) {
   Decision decision = decide(plan, spec, ranks, payload_bits(facts_of)), sent = decision;
   const auto rounds = rounds_of(sent, spec, ranks, profile, facts_of);

@@ -24,6 +24,9 @@ Status check_nodes(int ranks, int nodes);
 /// Ranks fill nodes one after the other, as launchers place them.
 Topology place(int ranks, int nodes);
 
+/// "BERT-large on 128 ranks, 16 nodes: V100", and without the names that the files do not give.
+std::string text_of_setting(const Training& training, const Topology& topology, const Profile& profile);
+
 /// The plan's decision for a gradient as a session carries it out: with codec `none` where its codec exchanges and does
 /// not take the gradient. Errors as rounds_of().
 Result<Decision> decision_of_session(const Plan& plan, const GradientSpec& spec, int ranks, const Profile& profile);
