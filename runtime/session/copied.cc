@@ -33,7 +33,10 @@ Result<Declared> declare_copied(const GradientSpec& gradient, std::optional<Rank
     return Status(status.code(), gradient.name + ": " + status.message());
   };
   const int ranks = topology.ranks;
-  if (gradient.dtype != DType::kFloat32) return named(invalid_argument("words of 4 bytes are copied, as float32"));
+  if (gradient.dtype != DType::kFloat32) {
+    return named(invalid_argument("its type is " + std::string(name_of(gradient.dtype)) +
+                                  ", expected float32: op copy copies words of 4 bytes"));
+  }
   if (root && (*root < 0 || *root >= ranks)) {
     return named(
         invalid_argument("root is " + std::to_string(*root) + ": the ranks are 0 to " + std::to_string(ranks - 1)));

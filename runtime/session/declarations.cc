@@ -23,6 +23,7 @@ namespace {
 
 // Offsets in messages and indices in codecs are 32 bits where 64 would cost bandwidth.
 constexpr Elements kMostElements = Elements{1} << 32;
+constexpr std::size_t kLongestName = 4096;
 
 /// PlanError: what this gradient keeps cannot be as the plan chooses.
 Status check_residual_memory(const Declared& declared, const GradientRun& run) {
@@ -43,14 +44,19 @@ Status check_residual_memory(const Declared& declared, const GradientRun& run) {
 
 Status check_shape(const GradientSpec& gradient) {
   if (gradient.name.empty()) return invalid_argument("a gradient needs a name");
-  if (gradient.name.size() > 4096) return invalid_argument("a gradient's name of over 4096 characters");
+  if (gradient.name.size() > kLongestName) {
+    return invalid_argument("gradient " + gradient.name.substr(0, 64) + "...: its name has " +
+                            std::to_string(gradient.name.size()) + " characters, expected at most " +
+                            std::to_string(kLongestName));
+  }
   Elements elements = 1;
   for (std::int64_t extent : gradient.shape) {
     if (extent < 0) {
-      return invalid_argument("gradient " + gradient.name + ": an extent of " + std::to_string(extent));
+      return invalid_argument("gradient " + gradient.name + ": an extent of " + std::to_string(extent) +
+                              ", expected 0 or more");
     }
     if (extent > 0 && elements > kMostElements / static_cast<Elements>(extent)) {
-      return invalid_argument("gradient " + gradient.name + ": over 2^32 elements");
+      return invalid_argument("gradient " + gradient.name + ": its shape has over 2^32 elements");
     }
     elements *= static_cast<Elements>(extent);
   }

@@ -268,7 +268,11 @@ def test_codec_has_a_row_per_codec():
     ends_with(0, merged, "bench codec --merged")
     claim("merge3(GB/s)" in merged.stdout, "the number of codes in a merge", merged.stdout)
     ends_with(3, casync("bench", "codec", "zip"), "an unknown codec")
-    ends_with(2, casync("bench", "codec", "--partition", "2M", "--total", "1M"), "partitions larger than all")
+    large = casync("bench", "codec", "--partition", "2M", "--total", "1M")
+    ends_with(2, large, "partitions larger than all")
+    claim("--partition 2M of --total 1M" in large.stderr, "both named", large.stderr)
+    ends_with(2, small := casync("bench", "all_reduce", "-r", "2", "-b", "2"), "less than a float32")
+    claim("--min-bytes 2, expected at least 4" in small.stderr, "the option", small.stderr)
 
 
 def rows_of_csv(text):

@@ -60,6 +60,11 @@ def test_a_run_is_compared_with_its_prediction_and_planned_anew():
         broken = casync("plan", "--from-run", run, "--profile", files.profile)
         ends_with(3, broken, "samples that were cut off")
         claim(f"{samples}: cut off" in broken.stderr, "named", broken.stderr)
+        os.remove(samples)
+        os.symlink(samples, samples)
+        looped = casync("plan", "--from-run", run, "--profile", files.profile)
+        ends_with(3, looped, "samples that cannot be looked at")
+        claim(f"{samples}: " in looped.stderr and "symbolic link" in looped.stderr, "why", looped.stderr)
         other = write_gradients(os.path.join(folder, "other"), large_weight=SIGNS)
         ends_with(0, casync("plan", "--from-run", run, "--profile", files.profile, "--gradients", other), "others instead")
 

@@ -23,8 +23,9 @@ def test_a_plan_is_written_checked_simulated_and_explained():
         claim(text.startswith(f"# {found['gain']:.2f} x: ") and " ms a step uncompressed, " in text.splitlines()[0],
               "what it gains comes first", text)
         claim(found["gain"] > 1.2 and abs(found["gain"] - found["uncompressed_ms"] / found["step_ms"]) < 1e-9, "gain", found)
-        claim("# assumed, not measured: what int" in text and found["assumed"], "the profile measures no codec", text)
+        claim("# assumed, not measured: the costs of int" in text and found["assumed"], "the profile measures no codec", text)
         claim("int8" in text or "int4" in text, "a slow link: compressed", text)
+        claim(" a step predicted for this model on 4 ranks, 4 nodes\n" in text, "of files without names", text)
         claim("world { ranks: 4 profile_digest:" in text, "it knows its world", text)
         claim(all("  # " in line for line in text.splitlines() if line.startswith("rule")), "how many they are", text)
         claim(len(text.splitlines()) <= 16 and "gradient {" not in text, "rules", text)
@@ -91,6 +92,18 @@ def test_partitions_that_follow_from_payloads_are_the_same_wherever_they_are_pri
         claim(found[0] == found[1], "rules and entries decide the same", *found)
 
 
+def test_more_nodes_than_ranks_are_refused():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        with open(files.plan, "w") as file:
+            file.write("version: 1\n")
+        for code, command in ((2, ["plan", *files.inputs]), (2, ["simulate", *files.inputs]), (3, ["explain", *files.inputs]),
+                              (2, ["plan", "--check", files.plan, "--model", files.model])):
+            refused = casync(*command, "-n", 4, "--nodes", 5)
+            ends_with(code, refused, command)
+            claim("5 nodes for 4 ranks, expected at most one for each rank" in refused.stderr, "both", refused.stderr)
+
+
 def test_the_memory_of_residuals_is_printed_and_chosen_by_rules():
     with temporary_folder() as folder:
         files = Files(folder)
@@ -124,9 +137,16 @@ def test_the_memory_of_residuals_is_printed_and_chosen_by_rules():
         ):
             with open(files.plan, "w") as file:
                 file.write("version: 1 " + text)
-            refused = casync("plan", "--check", files.plan, "--model", files.model)
-            ends_with(3, refused, f"plan --check {text}")
-            claim("large.weight" in refused.stderr and words in refused.stderr, "as a session does", refused.stderr)
+            commands = [["plan", "--check", files.plan, "--model", files.model],
+                        ["simulate", *files.inputs, "-n", 4, "--plan", files.plan]]
+            if "patch" not in text:  # explain judges the codecs first
+                commands += [["explain", *files.inputs, "-n", 4, "--plan", files.plan, *gradient]
+                             for gradient in ([], ["large.weight"])]
+            for command in commands:
+                refused = casync(*command)
+                ends_with(3, refused, f"{command} {text}")
+                claim("large.weight" in refused.stderr and words in refused.stderr, "as a session does", refused.stderr)
+                claim(files.plan in refused.stderr, "with the file", refused.stderr)
 
         rules = os.path.join(folder, "rules.txtpb")
         with open(rules, "w") as file:

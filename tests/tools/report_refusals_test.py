@@ -180,6 +180,11 @@ def test_a_broken_record_beside_the_traces_is_named_and_needed_by_a_comparison_o
         result = casync("report", path, "--profile", f"{folder}/profile.txtpb")
         ends_with(3, result, "report --profile")
         claim(result.stderr.count("backward_secs") == 1, "once", result.stderr)
+        (Path(folder) / "model.txtpb").unlink()
+        (Path(folder) / "model.txtpb").symlink_to("model.txtpb")
+        looped = casync("report", path, "--json")
+        ends_with(0, looped, "a model that cannot be looked at")
+        claim("model.txtpb" in looped.stderr, "named", looped.stderr)
 
 
 run_all(globals())

@@ -208,6 +208,15 @@ def test_a_failing_program_is_named_with_its_rank_and_last_words():
         claim("out of cheese" in "".join(log.read_text() for log in (Path(folder) / "tuned").glob("*.log")), "in a log")
 
 
+def test_a_result_that_cannot_be_looked_at_is_made_anew():
+    with temporary_folder() as folder:
+        ends_with(1, tune_in(folder), "the first call")
+        (Path(folder) / "uncompressed").symlink_to("uncompressed")
+        again = tune_in(folder)
+        ends_with(1, again, "a link to itself")
+        claim("ended with exit code 5" in again.stderr, "the phase began", again.stderr)
+
+
 def test_a_training_that_failed_is_none_that_is_kept():
     with temporary_folder() as folder:
         program = 'mkdir -p "$CASYNC_TRACE"; echo "{}" > "$CASYNC_TRACE/rank$CASYNC_RANK.trace.json"; exit 5'
@@ -229,11 +238,16 @@ def test_gradients_that_are_sent_as_they_are_have_a_codec_of_their_type():
 
 
 def test_a_program_that_names_its_codec_is_refused():
-    # Vectors have codec `none` beside powersgd, too, but a matrix has not.
-    for own, codecs in (("int8", "int4"), ("none", "powersgd")):
+    # Gradients of two rows have codec `none` beside powersgd, too, but over a slow link not with the plan.
+    for own, codecs, shape, speed in (("int8", "int4", "(256, 256)", 4e9), ("none", "powersgd", "(256, 256)", 4e9),
+                                      ("none", "powersgd", "(2, 32768)", 1e6)):
         with temporary_folder() as folder:
-            result = tune(folder, arguments=f'codec="{own}"', codecs=codecs)
-            ends_with(3, result, "tune")
+            profile = Path(folder) / "link.txtpb"
+            link = f"latency_seconds: 1e-5 bytes_per_second: {speed}"
+            profile.write_text("version: 1\nmemory_bytes_per_second: 1e11\n"
+                               f"between {{ {link} }}\ninside {{ {link} }}\n")
+            result = tune(folder, arguments=f'codec="{own}"', codecs=codecs, shape=shape, profile=profile)
+            ends_with(3, result, f"tune of {shape} with its own {own}")
             claim("the program names its codec or plan itself" in result.stderr, "with what to do", result.stderr)
 
 

@@ -88,7 +88,9 @@ Status check_rendezvous(const std::string& rendezvous) {
   if (rendezvous.rfind("file:", 0) == 0 && rendezvous.size() > 5) return Status::ok();
   if (parse_host_port(rendezvous)) return Status::ok();
   return invalid_argument(fmt::format(
-      "rendezvous \"{}\": use \"host:port\" of rank 0, \"[ipv6]:port\", \"file:DIRECTORY\" or \"pmix\"", rendezvous));
+      "rendezvous \"{}\": expected \"host:port\" of rank 0, \"[ipv6]:port\", \"file:DIRECTORY\", \"pmix\" (the "
+      "launcher's) or \"store\" (torch's)",
+      rendezvous));
 }
 
 }  // namespace

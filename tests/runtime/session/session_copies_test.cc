@@ -135,6 +135,10 @@ TEST_CASE("session copies: refusals name what is wrong") {
               "InvalidArgument: w: 3 elements are not 2 equal shards, one for each rank: pad them to 4") {
             return text(session.declare_copied(words("w", 3), std::nullopt));
           }
+          const std::string half = text(session.declare_copied({"w", DType::kFloat16, {4}, 0}, 0));
+          if (half != "InvalidArgument: w: its type is float16, expected float32: op copy copies words of 4 bytes") {
+            return half;
+          }
           const std::string other = text(session.declare_copied(words("w", 3), 2));
           return other == "InvalidArgument: w: root is 2: the ranks are 0 to 1" ? "" : other;
         }) == "");

@@ -266,7 +266,7 @@ TEST_CASE("groups: gradients that cannot be in a group are refused by name") {
         bad += expect(declare(session, "a", 6).status(),
                       "InvalidArgument: gradient a: it was declared earlier with another shape, type or priority");
         bad += expect(session.declare({"c", DType::kFloat32, {-1}, 0}).status(),
-                      "InvalidArgument: gradient c: an extent of -1");
+                      "InvalidArgument: gradient c: an extent of -1, expected 0 or more");
         std::vector<float> values(5);
         const Submission hidden{GradientId(0), {}, DeviceView::of(values.data(), 20)};
         bad += expect(session.submit({&hidden, 1}).status(),

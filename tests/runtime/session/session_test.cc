@@ -371,6 +371,10 @@ TEST_CASE("session: misuse is refused by name and starts nothing") {
     if (bad.empty()) bad = refused({*id, view_of(values)}, "weight was submitted twice in step 0");
     if (bad.empty() && session.declare({"weight", DType::kFloat32, {11}, 0}).is_ok()) bad = "declared twice";
     if (bad.empty() && session.declare({"w2", DType::kFloat32, {-1}, 0}).is_ok()) bad = "an extent of -1";
+    const std::string long_name = session.declare({std::string(4097, 'w'), DType::kFloat32, {1}, 0}).status().text();
+    const std::string expected = "InvalidArgument: gradient " + std::string(64, 'w') +
+                                 "...: its name has 4097 characters, expected at most 4096";
+    if (bad.empty() && long_name != expected) bad = "a long name: " + long_name;
     if (bad.empty() && session.wait(Handle(99), 1).code() != StatusCode::kInvalidArgument) bad = "a made-up handle";
     return bad;
   });

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <system_error>
 
 #include "casync/patterns/sampled.h"
 #include "compll/ops/cpu/convert.h"
@@ -119,9 +120,9 @@ TEST_CASE("gradient samples: files that are not safetensors are refused, with th
   CHECK(folder.refusal(one(R"({"dtype":"I64","shape":[1],"data_offsets":[0,8]})")) ==
         "tensor `a`: dtype is \"I64\", expected F32, F16 or BF16");
   CHECK(folder.refusal(one(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,8]})")) ==
-        "tensor `a`: shape is [-1], expected extents of what the file has");
+        "tensor `a`: shape is [-1], expected an array of extents from 0 on, and at most 2^32 elements");
   CHECK(folder.refusal(one(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})"))
-            .starts_with("tensor `a`: shape is [4294967296,4294967296]"));
+            .starts_with("tensor `a`: shape is [4294967296,4294967296], expected an array"));
   for (const char* offsets : {"[0,28]", "[8,4]", "[0]", "[0,8,8]", "0", "[0.5,4]", "[\"0\",4]", "[0,[]]"}) {
     const std::string text = std::string(R"({"dtype":"F32","shape":[6],"data_offsets":)") + offsets + "}";
     CHECK(folder.refusal(one(text)) ==
@@ -137,6 +138,11 @@ TEST_CASE("gradient samples: files that are not safetensors are refused, with th
         "tensor `b`: element 1 of its sample is infinite");
   CHECK(read_gradient_samples("/no/such", training()).status().message() == "/no/such: no such file");
   CHECK(read_gradient_samples("/", training()).status().message() == "/: not a file");
+  const test::TemporaryDirectory directory;
+  const std::string link = directory.path() + "/link";
+  std::filesystem::create_symlink(link, link);
+  const std::string reason = std::make_error_code(std::errc::too_many_symbolic_link_levels).message();
+  CHECK(read_gradient_samples(link, training()).status().message() == link + ": " + reason);
 }
 
 TEST_CASE("gradient samples: a file that is cut off anywhere is refused, one with flipped bits taken or refused") {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // casync bench: tables with the columns of the usual collective benchmarks.
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 
 #include "base/env.h"
@@ -17,6 +16,7 @@
 #include "tools/casync/bench/transport_table.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/launch/job.h"
+#include "tools/casync/own_path.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {
@@ -44,10 +44,12 @@ int usage(const Status& status) { return fail_usage("bench", status.message()); 
 
 /// Runs this same command line as the ranks of a job of its own.
 int run_as_ranks(const std::vector<std::string>& arguments, int ranks) {
+  const Result<std::string> program = own_path();
+  if (!program) return fail("bench", program.status());
   JobOptions job;
   job.ranks = ranks;
   job.prefix = false;
-  job.program.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
+  job.program.push_back(*program);
   job.program.insert(job.program.end(), arguments.begin(), arguments.end());
   const Result<JobEnd> end = run_job(job);
   return end ? end->exit_code : fail("bench", end.status());
@@ -62,7 +64,9 @@ struct AllReduceFlags {
 int all_reduce(AllReduceFlags& flags, const SizeFlags& sizes, const std::vector<std::string>& arguments) {
   Result<std::vector<Bytes>> list = parse_sizes(sizes.first, sizes.last, sizes.factor);
   if (!list) return usage(list.status());
-  if (list->front() < sizeof(float)) return usage(invalid_argument("the smallest size holds no float32"));
+  if (list->front() < sizeof(float)) {
+    return usage(invalid_argument("--min-bytes " + sizes.first + ", expected at least 4: one float32"));
+  }
   const Result<CodecChoice> codec = parse_codec_choice(flags.codec);
   if (!codec) return usage(codec.status());
   if (!flags.strategy.empty()) {
@@ -143,7 +147,8 @@ int codec(CodecFlags& flags) {
     if (!*size) return usage(size->status());
   }
   if (*partition < sizeof(float) || *total < *partition) {
-    return usage(invalid_argument("--partition is below one float32 or above --total"));
+    return usage(invalid_argument("--partition " + flags.partition + " of --total " + flags.total +
+                                  ", expected at least 4 bytes, one float32, and at most the total"));
   }
   flags.options.partition = *partition / sizeof(float);
   flags.options.total = *total / sizeof(float);

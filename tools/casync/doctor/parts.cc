@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -12,6 +11,7 @@
 #include "compll/load/system_compiler.h"
 #include "runtime/transport/transport.h"
 #include "tools/casync/doctor/finding.h"
+#include "tools/casync/own_path.h"
 #include "tools/casync/private_directory.h"
 #include "tools/casync/version.h"
 
@@ -111,8 +111,8 @@ void look_at_versions(Findings& findings) {
   findings.push_back({"versions", "casync", State::kNote, kVersion, ""});
   findings.push_back({"versions", "abi", State::kNote, std::to_string(kAbi), ""});
   findings.push_back({"versions", "compiler", State::kNote, "g++ " __VERSION__, ""});
-  findings.push_back(
-      {"versions", "program", State::kNote, std::filesystem::read_symlink("/proc/self/exe").string(), ""});
+  const Result<std::string> program = own_path();
+  findings.push_back({"versions", "program", State::kNote, program ? *program : "unknown", program.status().message()});
 }
 
 void look_at_parts(Findings& findings) {

@@ -57,12 +57,12 @@ Status settle_world(ExplainOptions& options, const Plan& plan) {
   }
   if (inputs.ranks < 1) return invalid_argument(options.plan + " does not say for how many ranks; add --ranks");
   if (inputs.nodes == 0) inputs.nodes = inputs.ranks;
-  if (inputs.nodes <= inputs.ranks) return Status::ok();
-  return invalid_argument(std::to_string(inputs.nodes) + " nodes for " + std::to_string(inputs.ranks) + " ranks");
+  return check_nodes(inputs.ranks, inputs.nodes);
 }
 
+/// Names the file, if there is one.
 Status in_file(const std::string& path, const Status& status) {
-  return Status(status.code(), path + ": " + status.message());
+  return path.empty() ? status : Status(status.code(), path + ": " + status.message());
 }
 
 /// Adds the plan's codecs to those judged by their loss, even if the planner would not consider them.

@@ -152,7 +152,9 @@ Status take_times(const TraceFolder& folder, MeasuredRun& run) {
   bool processors_known = true;
   for (const RankTrace& trace : folder.traces) {
     RankTimes times = times_of(trace, names);
-    if (times.steps.empty()) return invalid_argument(trace.path + ": not two whole steps");
+    if (times.steps.empty()) {
+      return invalid_argument(trace.path + ": expected at least two whole steps: trace a longer run");
+    }
     const double steps = static_cast<double>(times.steps.size()) * ranks;
     const auto seconds = [&](Kind kind) { return times.seconds[static_cast<std::size_t>(kind)] / steps; };
     run.encode_s += seconds(Kind::kEncode);

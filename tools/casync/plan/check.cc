@@ -15,14 +15,13 @@
 #include "casync/simulator/outline.h"
 #include "casync/simulator/rounds.h"
 #include "casync/strategies/strategy.h"
-#include "runtime/session/declarations.h"
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
-#include "tools/casync/plan/mode_check.h"
 #include "tools/casync/planning/codec_shares.h"
 #include "tools/casync/planning/kept_memory.h"
 #include "tools/casync/print_json.h"
 #include "tools/casync/scenario/scenario.h"
+#include "tools/casync/scenario/session_check.h"
 
 namespace casync::tools {
 namespace {
@@ -33,19 +32,6 @@ Status check_codecs(const Plan& plan) {
   for (const PlannedCodec& codec : codecs_in(plan)) {
     const Result<CodecFacts> facts = facts_of(codec.choice);
     if (!facts) return Status(facts.status().code(), codec.where + ": " + facts.status().message());
-  }
-  return Status::ok();
-}
-
-/// Declares the gradients as a session does, but for codecs that are left to the planner. Errors as
-/// runtime::declare_gradient.
-Status check_declarations(Plan plan, const std::vector<GradientSpec>& gradients, const Topology& topology,
-                          bool ranks_are_known) {
-  if (!ranks_are_known && plan.mode.asynchronous) plan.mode.asynchronous->first = 1;  // of a job that may have more
-  for (const GradientSpec& gradient : gradients) {
-    const bool has_unknown_shards = gradient.scattered && !ranks_are_known;
-    if (has_unknown_shards || codec_limits(plan, gradient.name).is_open) continue;
-    CASYNC_RETURN_IF_ERROR(runtime::declare_gradient(plan, gradient, topology).status());
   }
   return Status::ok();
 }
@@ -96,8 +82,7 @@ class DecidedModel {
     scenario.decisions = std::move(decisions);
     scenario.mode = plan_.mode;
     scenario.facts_of = facts_of;
-    CASYNC_RETURN_IF_ERROR(check_mode(std::move(scenario), ranks_are_known));
-    CASYNC_RETURN_IF_ERROR(check_declarations(plan_, gradients, topology_, ranks_are_known));
+    CASYNC_RETURN_IF_ERROR(check_session(plan_, scenario, ranks_are_known));
     add_remarks(gradients, whole->absent);
     return Status::ok();
   }
@@ -188,9 +173,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
   const bool ranks_are_known = ranks > 0 || plan->world.ranks;
   if (ranks == 0) ranks = plan->world.ranks.value_or(2);
   if (nodes == 0) nodes = plan->world.nodes.value_or(ranks);
-  if (nodes > ranks) {
-    return invalid_argument(path + ": " + std::to_string(nodes) + " nodes for " + std::to_string(ranks) + " ranks");
-  }
+  if (const Status placed = check_nodes(ranks, nodes); !placed) return named(placed);
   const bool has_model = !model.empty();
   DecidedModel decided(*plan, path, place(ranks, nodes));
   if (has_model) {

@@ -64,10 +64,8 @@ std::vector<std::string> more_about(const Decided& plan) {
   return lines;
 }
 
-/// "BERT-large on 128 ranks, 16 nodes: V100"
 std::string of_what(const PlanRequest& request) {
-  return request.training.name + " on " + std::to_string(request.topology.ranks) + " ranks, " +
-         std::to_string(request.topology.nodes()) + " nodes: " + request.profile.name;
+  return text_of_setting(request.training, request.topology, request.profile);
 }
 
 std::string head_line(const PlanRequest& request, const PlanReport& report) {
@@ -248,9 +246,9 @@ int run(PlanOptions options) {
     options.inputs.nodes = options.inputs.ranks;
     options.nodes_are_assumed = options.inputs.run.empty();
   }
-  if (options.inputs.ranks > 0 && options.inputs.nodes > options.inputs.ranks) {
-    return fail_usage(
-        "plan", std::to_string(options.inputs.nodes) + " nodes for " + std::to_string(options.inputs.ranks) + " ranks");
+  if (options.inputs.ranks > 0) {
+    const Status nodes = check_nodes(options.inputs.ranks, options.inputs.nodes);
+    if (!nodes) return fail_usage("plan", nodes.message());
   }
   const auto check = [&] {
     return check_plan(options.check, options.inputs.model, options.inputs.ranks, options.inputs.nodes, options.json);

@@ -13,6 +13,7 @@
 #include "casync/planner/search/whole_step.h"
 #include "casync/simulator/simulate_within.h"
 #include "tools/casync/scenario/scenario.h"
+#include "tools/casync/scenario/session_check.h"
 
 namespace casync::tools {
 namespace {
@@ -79,6 +80,10 @@ Result<PlannedStep> step_of(const Plan& plan, const PlanRequest& request) {
     if (!decision) return named(decision.status());
     step.decisions.push_back(*decision);
   }
+  Result<Scenario> scenario = scenario_of(request.profile, request.training, plan, request.topology);
+  if (!scenario) return scenario.status();
+  scenario->mode = request.mode;
+  CASYNC_RETURN_IF_ERROR(check_session(plan, *scenario, true));
   return step;
 }
 

@@ -31,7 +31,7 @@ Result<Decided> decided_plan(const PlanInputs& inputs, PlanRequest request);
 Result<Decided> given_plan(const Plan& plan, PlanRequest request);
 
 /// The plan's decisions for the request's gradients, as a session carries them out. PlanError, naming the gradient: the
-/// plan leaves it to the planner, or no session takes its codecs.
+/// plan leaves it to the planner, or no session takes its codecs. Errors as check_session, in the request's mode.
 Result<PlannedStep> step_of(const Plan& plan, const PlanRequest& request);
 
 /// "local_sgd { every: 4 }", as plan files have it; "" if every step exchanges and waits.

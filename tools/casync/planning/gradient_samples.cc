@@ -79,8 +79,10 @@ Result<Tensor> tensor_of(const json& entry, std::uint64_t data_bytes) {
   if (!dtype) return invalid_argument("dtype is " + shown(entry, "dtype") + ", expected F32, F16 or BF16");
   const auto shape = integers_of(entry, "shape", {});
   const std::optional<Elements> elements = shape ? product(*shape) : std::nullopt;
-  if (!elements)
-    return invalid_argument("shape is " + shown(entry, "shape") + ", expected extents of what the file has");
+  if (!elements) {
+    return invalid_argument("shape is " + shown(entry, "shape") +
+                            ", expected an array of extents from 0 on, and at most 2^32 elements");
+  }
   const auto offsets = integers_of(entry, "data_offsets", 2);
   if (!offsets || (*offsets)[0] > (*offsets)[1] || (*offsets)[1] > data_bytes) {
     return invalid_argument("data_offsets are " + shown(entry, "data_offsets") + ", expected a begin and an end in " +
@@ -101,7 +103,8 @@ class SamplesFile {
   Status open(const std::string& path) {
     std::error_code failed;
     const std::filesystem::file_status status = std::filesystem::status(path, failed);
-    if (!std::filesystem::exists(status)) return invalid_argument("no such file");
+    if (status.type() == std::filesystem::file_type::not_found) return invalid_argument("no such file");
+    if (failed) return invalid_argument(failed.message());
     if (!std::filesystem::is_regular_file(status)) return invalid_argument("not a file");
     const std::uint64_t size = std::filesystem::file_size(path, failed);
     if (failed) return invalid_argument(failed.message());

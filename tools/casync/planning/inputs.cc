@@ -54,7 +54,8 @@ Result<Losses> read_losses(const PlanInputs& inputs, ReadInputs& read) {
   std::string path = inputs.gradients;
   if (path.empty() && !inputs.run.empty()) {
     const std::string left = inputs.run + "/gradients.safetensors";
-    if (std::filesystem::exists(left)) path = left;
+    std::error_code error;  // of a file that cannot be looked at: reading it names why
+    if (std::filesystem::exists(left, error) || error) path = left;
   }
   if (path.empty()) return Losses();
   Result<GradientSamples> samples = read_gradient_samples(path, read.request.training);

@@ -83,7 +83,7 @@ Status check_device(const std::string& name) {
   const UniqueFd here(ends[0]);
   UniqueFd there(ends[1]);
   const pid_t child = ::fork();
-  if (child < 0) return unavailable(std::string("fork: ") + std::strerror(errno));
+  if (child < 0) return unavailable(std::string("cannot start another process: ") + std::strerror(errno));
   if (child == 0) {
     const Status status = runtime::open_device(name, 0).status();
     const std::string& text = status.message();

@@ -38,10 +38,12 @@ std::string text_of(const Result<TransportBench>& bench) {
   return message_text(json);
 }
 
-Result<TransportBench> bench_from(const std::string& text) {
+/// The measurement as `rank` has told it.
+Result<TransportBench> bench_from(Rank rank, const std::string& text) {
   const JsonMessage json = JsonMessage::parse(text, nullptr, false);
   if (!json.is_object() || json.contains("error")) {
-    return unavailable("the rank that measured: " + json.value("error", "an answer that cannot be read"));
+    return unavailable("rank " + std::to_string(rank) + ": " +
+                       (json.is_object() ? json.value("error", "no measurement") : "an answer that cannot be read"));
   }
   TransportBench bench{json["description"], json["announced"], {}};
   for (const JsonMessage& row : json["rows"]) {
@@ -112,7 +114,7 @@ Result<TransportBench> ProfileJob::measure(TransportBenchOptions options, std::p
   }
   const Result<std::vector<std::string>> all = gather("measured", mine);
   CASYNC_RETURN_IF_ERROR(all.status());
-  return bench_from((*all)[static_cast<std::size_t>(pair.first)]);
+  return bench_from(pair.first, (*all)[static_cast<std::size_t>(pair.first)]);
 }
 
 std::vector<Rank> ProfileJob::peers_of(Rank root, bool same_node) const {

@@ -143,11 +143,11 @@ Result<TinySteps> measure_tiny_steps(const TinyStepOptions& options) {
     std::ofstream plan(path);
     plan << "version: 1\n" << text << "\n";
     plan.close();
-    if (!plan) return unavailable(path + ": cannot be written");
+    if (!plan) return unavailable(path + ": cannot be written: " + std::strerror(errno));
   }
   Side side(options, folder->path());
   const pid_t child = fork();
-  if (child < 0) return unavailable(std::string("fork: ") + std::strerror(errno));
+  if (child < 0) return unavailable(std::string("cannot start another process: ") + std::strerror(errno));
   if (child == 0) _exit(side.run(1) ? 0 : 1);
   Result<TinySteps> made = side.run(0);
   if (!made) ::kill(child, SIGKILL);  // it would wait for this process until its deadline

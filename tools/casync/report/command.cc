@@ -76,7 +76,8 @@ nlohmann::ordered_json numbers_of(const TraceFolder& folder, const Profile* prof
 /// nothing else needs it.
 void add_unequal(const TraceFolder& folder, nlohmann::ordered_json& numbers) {
   const std::string path = folder.path + "/model.txtpb";
-  if (!std::filesystem::exists(path)) return;
+  std::error_code error;  // of a file that cannot be looked at: reading it names why
+  if (!std::filesystem::exists(path, error) && !error) return;
   const Result<Training> training = read_model_file(path);
   if (!training) {
     std::fprintf(stderr, "casync report: not known if ranks are unequal: %s\n", training.status().message().c_str());

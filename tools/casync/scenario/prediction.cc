@@ -8,6 +8,7 @@
 #include "casync/model/codec_choice.h"
 #include "casync/strategies/strategy.h"
 #include "tools/casync/formatted.h"
+#include "tools/casync/scenario/scenario.h"
 
 namespace casync::tools {
 namespace {
@@ -44,11 +45,6 @@ const char* name_of(SimulatedBy by) {
   return "one rank";
 }
 
-int nodes_of(const Topology& topology) {
-  if (topology.node_of.empty()) return 1;
-  return 1 + *std::max_element(topology.node_of.begin(), topology.node_of.end());
-}
-
 /// The gradients by waiting time, longest first.
 std::vector<std::size_t> by_waiting(const Simulation& simulation) {
   std::vector<std::size_t> order(simulation.gradients.size());
@@ -81,8 +77,7 @@ std::string paces_text(const std::vector<RankPace>& ranks) {
 
 std::string prediction_text(const Scenario& scenario, const Simulation& simulation) {
   const Training& training = scenario.training;
-  std::string text = formatted("%s on %d ranks, %d nodes: %s\n", training.name.c_str(), scenario.topology.ranks,
-                               nodes_of(scenario.topology), scenario.profile.name.c_str());
+  std::string text = text_of_setting(training, scenario.topology, scenario.profile) + "\n";
   text += formatted("  %-9s %12.3f ms\n", "step", simulation.step_s * 1e3);
   for (const Part& part : kParts) {
     const double seconds = simulation.parts.*part.seconds;
@@ -113,7 +108,7 @@ std::string prediction_text(const Scenario& scenario, const Simulation& simulati
 
 Json prediction_json(const Scenario& scenario, const Simulation& simulation) {
   Json json{{"model", scenario.training.name},  {"profile", scenario.profile.name},
-            {"ranks", scenario.topology.ranks}, {"nodes", nodes_of(scenario.topology)},
+            {"ranks", scenario.topology.ranks}, {"nodes", scenario.topology.nodes()},
             {"by", name_of(simulation.by)},     {"step_ms", simulation.step_s * 1e3}};
   for (const Part& part : kParts) json[std::string(part.name) + "_ms"] = simulation.parts.*part.seconds * 1e3;
   json["wire_bytes_per_rank"] = simulation.wire_bytes_per_rank;

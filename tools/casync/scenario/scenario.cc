@@ -8,8 +8,15 @@
 #include "casync/simulator/rounds.h"
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
+#include "tools/casync/scenario/session_check.h"
 
 namespace casync::tools {
+
+Status check_nodes(int ranks, int nodes) {
+  if (nodes <= ranks) return Status::ok();
+  return invalid_argument(std::to_string(nodes) + " nodes for " + std::to_string(ranks) +
+                          (ranks == 1 ? " rank" : " ranks") + ", expected at most one for each rank");
+}
 
 Topology place(int ranks, int nodes) {
   Topology topology{ranks, {}};
@@ -17,6 +24,13 @@ Topology place(int ranks, int nodes) {
     topology.node_of.push_back(static_cast<int>(static_cast<std::int64_t>(rank) * nodes / ranks));
   }
   return topology;
+}
+
+std::string text_of_setting(const Training& training, const Topology& topology, const Profile& profile) {
+  const int ranks = topology.ranks, nodes = topology.nodes();
+  return (training.name.empty() ? "this model" : training.name) + " on " + std::to_string(ranks) +
+         (ranks == 1 ? " rank, " : " ranks, ") + std::to_string(nodes) + (nodes == 1 ? " node" : " nodes") +
+         (profile.name.empty() ? "" : ": " + profile.name);
 }
 
 Result<Decision> decision_of_session(const Plan& plan, const GradientSpec& spec, int ranks, const Profile& profile) {
@@ -58,7 +72,10 @@ Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
   if (!training) return training.status();
   const Result<Plan> plan = files.plan.empty() ? Result<Plan>(Plan{}) : read_plan_input(files.plan);
   if (!plan) return plan.status();
-  const auto named = [&](const Status& status) { return Status(status.code(), files.plan + ": " + status.message()); };
+  const auto named = [&](const Status& status) {
+    const std::string& file = files.plan.empty() ? files.model : files.plan;
+    return Status(status.code(), file + ": " + status.message());
+  };
   const Result<GroupedTraining> whole = grouped(*plan, *training);
   if (!whole) return named(whole.status());
   std::vector<GradientSpec> gradients;
@@ -70,7 +87,10 @@ Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
   for (const std::string& sentence : remarks(*plan, gradients, topology)) remark(sentence);
   if (plan->coordinated) remark(kUncoordinated);
   for (const std::string& group : whole->absent) remark("group `" + group + "` has none of these gradients");
-  return scenario_of(std::move(*profile), *training, *plan, std::move(topology));
+  Result<Scenario> scenario = scenario_of(std::move(*profile), *training, *plan, std::move(topology));
+  if (!scenario) return named(scenario.status());
+  if (const Status taken = check_session(*plan, *scenario, true); !taken) return named(taken);
+  return scenario;
 }
 
 }  // namespace casync::tools

@@ -18,15 +18,21 @@ struct ScenarioFiles {
 inline constexpr const char* kUncoordinated =
     "coordinated: predicted without the coordinator of links, which the simulator does not know";
 
+/// InvalidArgument: more nodes than ranks.
+Status check_nodes(int ranks, int nodes);
+
 /// Ranks fill nodes one after the other, as launchers place them.
 Topology place(int ranks, int nodes);
+
+/// "BERT-large on 128 ranks, 16 nodes: V100", and without the names that the files do not give.
+std::string text_of_setting(const Training& training, const Topology& topology, const Profile& profile);
 
 /// The plan's decision for a gradient as a session carries it out: with codec `none` where its codec exchanges and does
 /// not take the gradient. Errors as rounds_of().
 Result<Decision> decision_of_session(const Plan& plan, const GradientSpec& spec, int ranks, const Profile& profile);
 
 /// Reads them for this topology; what a user should know about the plan goes to `remark`, a sentence each. Errors as
-/// read_profile_file, read_model_file, read_plan_file.
+/// read_profile_file, read_model_file, read_plan_file; as scenario_of and check_session, with the file's name.
 Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
                                const std::function<void(const std::string&)>& remark);
 

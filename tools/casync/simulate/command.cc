@@ -70,10 +70,8 @@ Status predict(SimulateOptions options) {
 }
 
 int run(const SimulateOptions& options) {
-  if (options.nodes > options.ranks) {
-    return fail_usage("simulate",
-                      std::to_string(options.nodes) + " nodes for " + std::to_string(options.ranks) + " ranks");
-  }
+  const Status nodes = check_nodes(options.ranks, options.nodes);
+  if (!nodes) return fail_usage("simulate", nodes.message());
   const Status status = predict(options);
   return status.is_ok() ? kExitOk : fail("simulate", status);
 }

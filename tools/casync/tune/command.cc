@@ -6,6 +6,7 @@
 #include "tools/casync/codecs_option.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/launch/job.h"
+#include "tools/casync/own_path.h"
 #include "tools/casync/subcommands.h"
 #include "tools/casync/tune/tuning.h"
 
@@ -14,10 +15,12 @@ namespace {
 
 /// This command again, once per local rank.
 int start_ranks(const TuneOptions& options) {
+  const Result<std::string> program = own_path();
+  if (!program) return fail("tune", program.status());
   JobOptions job;
   job.ranks = options.ranks;
   job.prefix = false;
-  job.program = {own_path(),  "tune",
+  job.program = {*program,    "tune",
                  "--steps",   std::to_string(options.steps),
                  "--timeout", std::to_string(options.phase_s),
                  "-o",        options.directory};

@@ -63,26 +63,22 @@ Status add_losses(TunedWay& way, const Training& training, Losses& losses, const
   return Status::ok();
 }
 
-/// The codec that a trace of a session with `codec` has of a gradient: one that is sent as it is has that of its type,
+/// The codec that a trace of a session with `plan` has of a gradient: one that is sent as it is has that of its type,
 /// and a program its identity, without its path. Errors as decision_of_session and parse_codec_choice.
-Result<CodecChoice> traced_codec(const CodecChoice& codec, const GradientSpec& spec, int ranks) {
-  Plan plan;
-  plan.defaults.codec = codec;
+Result<CodecChoice> traced_codec(const Plan& plan, const GradientSpec& spec, int ranks) {
   const Result<Decision> decision = decision_of_session(plan, spec, ranks, {});
   CASYNC_RETURN_IF_ERROR(decision.status());
   if (decision->codec.name == "none") return plain_codec(spec.dtype);
   return parse_codec_choice(runtime::identity_of(decision->codec));
 }
 
-/// InvalidArgument: a gradient of the training used another codec than sessions with `codec` use for it.
-Status check_used(const RankTrace& trace, const std::string& codec, const Training& training, int ranks) {
-  const Result<CodecChoice> choice = parse_codec_choice(codec);
-  if (!choice) return Status::ok();  // "": any
+/// InvalidArgument: a gradient of the training used another codec than sessions with `plan` use for it.
+Status check_used(const RankTrace& trace, const Plan& plan, const Training& training, int ranks) {
   for (const TrainedGradient& gradient : training.gradients) {
     const auto traced = std::find_if(trace.gradients.begin(), trace.gradients.end(),
                                      [&](const TracedGradient& each) { return each.name == gradient.spec.name; });
     if (traced == trace.gradients.end()) continue;
-    const Result<CodecChoice> expected = traced_codec(*choice, gradient.spec, ranks);
+    const Result<CodecChoice> expected = traced_codec(plan, gradient.spec, ranks);
     const Result<CodecChoice> used = parse_codec_choice(traced->codec);
     if (!expected || !used || used->name == expected->name) continue;
     return invalid_argument("gradient " + traced->name + " used codec " + used->name + " and not " + expected->name +
@@ -91,8 +87,19 @@ Status check_used(const RankTrace& trace, const std::string& codec, const Traini
   return Status::ok();
 }
 
+/// The plan of a way's sessions; `path` has that of kPlanned. Errors as read_plan_file and parse_codec_choice.
+Result<Plan> plan_of(const std::string& way, const std::string& path) {
+  if (way == kPlanned) return read_plan_file(path);
+  Plan plan;
+  if (way == kUncompressed) return plan;
+  const Result<CodecChoice> codec = parse_codec_choice(way);
+  CASYNC_RETURN_IF_ERROR(codec.status());
+  plan.defaults.codec = *codec;
+  return plan;
+}
+
 /// One run of a way.
-Result<TunedWay> measured_run(const std::string& name, const std::string& folder, const std::string& codec,
+Result<TunedWay> measured_run(const std::string& name, const std::string& folder, const Plan& plan,
                               const Training& training, int ranks) {
   const Result<TraceFolder> traces = read_trace_folder(folder);
   CASYNC_RETURN_IF_ERROR(traces.status());
@@ -101,7 +108,8 @@ Result<TunedWay> measured_run(const std::string& name, const std::string& folder
     return invalid_argument(folder + ": the program ended after " + numbers["traced_steps"].dump() +
                             " steps, expected " + std::to_string(kFewestSteps) + " at least");
   }
-  CASYNC_RETURN_IF_ERROR(check_used(traces->traces.front(), codec, training, ranks));
+  const Status used = check_used(traces->traces.front(), plan, training, ranks);
+  if (!used) return Status(used.code(), folder + ": " + used.message());
   const auto number = [&](const char* field) { return numbers[field].is_number() ? numbers[field].get<double>() : 0; };
   return TunedWay{name, number("ms_per_step"), number("exposed_ms_per_step"), number("payload_bytes_per_rank_step")};
 }
@@ -109,11 +117,13 @@ Result<TunedWay> measured_run(const std::string& name, const std::string& folder
 }  // namespace
 
 Result<TunedWay> measured_way(const std::string& name, const std::vector<std::string>& folders,
-                              const std::string& codec, const Training& training, int ranks) {
+                              const std::string& plan_path, const Training& training, int ranks) {
+  const Result<Plan> plan = plan_of(name, plan_path);
+  CASYNC_RETURN_IF_ERROR(plan.status());
   TunedWay mean{name};
   const double share = 1.0 / static_cast<double>(folders.size());
   for (const std::string& folder : folders) {
-    const Result<TunedWay> run = measured_run(name, folder, codec, training, ranks);
+    const Result<TunedWay> run = measured_run(name, folder, *plan, training, ranks);
     CASYNC_RETURN_IF_ERROR(run.status());
     mean.step_ms += share * run->step_ms;
     mean.exposed_ms += share * run->exposed_ms;

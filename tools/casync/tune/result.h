@@ -28,9 +28,10 @@ struct TunedWay {
 
 /// Reads the step times of the traces in `folders`, one for each run of the way: the mean over runs. Errors as
 /// read_trace_folder; InvalidArgument: fewer than three traced steps, or a gradient of `training` that used another
-/// codec than sessions with `codec` (empty: any) use for it, because the program names its codec itself.
-Result<TunedWay> measured_way(const std::string& name, const std::vector<std::string>& folders,
-                              const std::string& codec, const Training& training, int ranks);
+/// codec than the way's sessions use for it, because the program names its codec or plan itself. `plan`: the file of
+/// kPlanned, which is read for that way alone; errors as read_plan_file.
+Result<TunedWay> measured_way(const std::string& name, const std::vector<std::string>& folders, const std::string& plan,
+                              const Training& training, int ranks);
 
 /// Fills in each way's error and steps: of the codec called like the way, of the plan in `plan`, or none. Recorded
 /// gradients are read from `record`. Errors as read_model_file, read_gradient_samples, read_plan_file, make_codec.

@@ -15,6 +15,7 @@
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/input_files.h"
 #include "tools/casync/output_file.h"
+#include "tools/casync/own_path.h"
 #include "tools/casync/planning/inputs.h"
 #include "tools/casync/planning/overlap.h"
 #include "tools/casync/planning/unequal.h"
@@ -42,6 +43,12 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+/// The file is there. One that cannot be looked at is none, and the phase that makes it says why.
+bool is_found(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
 }
 
 /// The phases of one `casync tune` on one rank.
@@ -149,7 +156,7 @@ class Tuning {
   Result<bool> is_done(const std::string& phase, const std::string& result,
                        const char* kept = " (kept from an earlier call)") {
     ++phase_;
-    const Result<std::string> found = ranks_.from_rank_0(phase, fs::exists(result) ? "yes" : "no");
+    const Result<std::string> found = ranks_.from_rank_0(phase, is_found(result) ? "yes" : "no");
     CASYNC_RETURN_IF_ERROR(found.status());
     if (ranks_.rank() == 0) {
       std::fprintf(stderr, "casync tune: %d of %zu: %s%s\n", phase_, phases_, phase.c_str(),
@@ -192,7 +199,7 @@ class Tuning {
     CASYNC_RETURN_IF_ERROR(run_phase(
         ranks_,
         {phase, options_.program, variables, {"CASYNC_PLAN", "CASYNC_CODEC", "CASYNC_RECORD"}, log_of(folder)}));
-    const bool traced = ranks_.rank() == 0 && fs::exists(path(folder) + "/rank0.trace.json");
+    const bool traced = ranks_.rank() == 0 && is_found(path(folder) + "/rank0.trace.json");
     return traced ? write_output(ended, "") : Status::ok();
   }
 
@@ -223,8 +230,7 @@ class Tuning {
     for (const std::string& name : all_ways()) {
       std::vector<std::string> folders = {path(folder_of(name))};
       if (std::find(again.begin(), again.end(), name) != again.end()) folders.push_back(folders.front() + kAgain);
-      const std::string codec = name == kUncompressed ? "none" : name == kPlanned ? "" : name;
-      Result<TunedWay> way = measured_way(name, folders, codec, *training, ranks_.ranks());
+      Result<TunedWay> way = measured_way(name, folders, path("planned.txtpb"), *training, ranks_.ranks());
       CASYNC_RETURN_IF_ERROR(way.status());
       ways.push_back(std::move(*way));
     }
@@ -240,13 +246,18 @@ class Tuning {
     if (*done) return Status::ok();
     if (!options_.profile.empty()) return take_profile();
     const std::string part = path(kProfilePart);
-    std::vector<std::string> command = {own_path(), "profile", "--quick", "-o", part};
+    const Result<std::string> own = own_path();
+    CASYNC_RETURN_IF_ERROR(own.status());
+    std::vector<std::string> command = {*own, "profile", "--quick", "-o", part};
     if (!options_.device.empty()) command.insert(command.end(), {"--device", options_.device});
     CASYNC_RETURN_IF_ERROR(run_phase(
         ranks_,
         {"profile", command, {}, {"CASYNC_PLAN", "CASYNC_CODEC", "CASYNC_RECORD", "CASYNC_TRACE"}, log_of("profile")}));
     // A profile that was cut short is never taken for a whole one.
-    if (ranks_.rank() == 0) fs::rename(part, path(kProfileFile));
+    if (ranks_.rank() != 0) return Status::ok();
+    std::error_code error;
+    fs::rename(part, path(kProfileFile), error);
+    if (error) return unavailable(part + " cannot be renamed to " + path(kProfileFile) + ": " + error.message());
     return Status::ok();
   }
 
@@ -309,7 +320,9 @@ class Tuning {
   /// Plans with the codecs that trainings allow; for the time of a step alone, with those that are measured with the
   /// plan.
   Status make_plan() {
-    std::vector<std::string> program = {own_path(), "plan", "--goal", options_.goal, "-o", path("planned.txtpb")};
+    const Result<std::string> own = own_path();
+    CASYNC_RETURN_IF_ERROR(own.status());
+    std::vector<std::string> program = {*own, "plan", "--goal", options_.goal, "-o", path("planned.txtpb")};
     program.insert(program.end(), {"--profile", path(kProfileFile), "--model", path("record/model.txtpb")});
     program.insert(program.end(), {"--gradients", path("record/gradients.safetensors")});
     program.insert(program.end(), {"-n", std::to_string(ranks_.ranks()), "--nodes", std::to_string(ranks_.nodes())});
@@ -321,11 +334,13 @@ class Tuning {
   /// prediction next to a plan's if this machine has the traces of all ranks.
   Status make_report() {
     const std::string shown = chosen_ == kUncompressed ? kPlanned : chosen_;
-    std::vector<std::string> program = {own_path(),          "report", path(folder_of(shown)), "--beside",
-                                        path(kUncompressed), "-o",     path("report.html")};
+    const Result<std::string> own = own_path();
+    CASYNC_RETURN_IF_ERROR(own.status());
+    std::vector<std::string> program = {
+        *own, "report", path(folder_of(shown)), "--beside", path(kUncompressed), "-o", path("report.html")};
     bool all = shown == kPlanned;
     for (Rank rank = 0; rank < ranks_.ranks(); ++rank) {
-      all = all && fs::exists(path(kPlanned) + "/rank" + std::to_string(rank) + ".trace.json");
+      all = all && is_found(path(kPlanned) + "/rank" + std::to_string(rank) + ".trace.json");
     }
     if (all) program.insert(program.end(), {"--profile", path(kProfileFile)});
     return run_to_end(ranks_, {"report", std::move(program), {}, {}, log_of("report")});
@@ -371,8 +386,6 @@ std::string joined(const std::vector<std::string>& names) {
   for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
   return text;
 }
-
-std::string own_path() { return fs::read_symlink("/proc/self/exe").string(); }
 
 Status run_tuning(const TuneOptions& options, TuneRanks& ranks) { return Tuning(options, ranks).run(); }
 

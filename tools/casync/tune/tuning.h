@@ -26,9 +26,6 @@ struct TuneOptions {
 /// The names with commas between them.
 std::string joined(const std::vector<std::string>& names);
 
-/// Path of the running command.
-std::string own_path();
-
 /// Runs all phases on this rank; rank 0 prints the result. Collective. To be called by the main thread. Ahead of all
 /// phases InvalidArgument: the folder has somebody else's file of a name that is needed; and errors as facts_of and
 /// read_profile_input. Errors as run_phase, measured_way, add_losses, text_of_plan; Unavailable: a file in the folder

@@ -133,7 +133,9 @@ TEST_CASE("launch: contradictions are refused with the variable and the value") 
       {"nothing to meet at", {{"CASYNC_RANK", "0"}, {"CASYNC_SIZE", "2"}}, {"2 ranks", "set CASYNC_RENDEZVOUS"}},
       {"torchrun below mpiexec", kTorchrun + kPmi2, {"RANK=3 (torchrun)", "PMI_RANK=2 (mpiexec)"}},
       {"mpiexec", {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}, {"mpiexec does not say", "CASYNC_RENDEZVOUS"}},
-      {"rendezvous", kTorchrun + Variables{{"CASYNC_RENDEZVOUS", "somewhere"}}, {"\"somewhere\"", "host:port"}},
+      {"rendezvous",
+       kTorchrun + Variables{{"CASYNC_RENDEZVOUS", "somewhere"}},
+       {"\"somewhere\"", "host:port", "pmix", "store"}},
       {"short token", {{"CASYNC_TOKEN", "abc"}}, {"CASYNC_TOKEN has 3 characters"}},
   };
   for (const auto& [name, variables, words] : rows) {

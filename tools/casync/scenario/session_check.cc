@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/casync/plan/mode_check.h"
+#include "tools/casync/scenario/session_check.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "base/units.h"
+#include "casync/planner/decide.h"
 #include "casync/simulator/answering_owners.h"
 #include "casync/simulator/asynchronous_tasks.h"
 #include "casync/simulator/checks.h"
 #include "casync/simulator/flat_tasks.h"
 #include "casync/simulator/gossip_tasks.h"
 #include "casync/simulator/symmetry.h"
+#include "runtime/session/declarations.h"
 #include "tools/casync/scenario/scenario.h"
 
 namespace casync::tools {
@@ -61,15 +65,43 @@ Status check_asynchronous(const Scenario& scenario, bool ranks_are_known) {
   return add_asynchronous_tasks(kinds, std::vector<std::size_t>(kinds.decisions.size()), tasks, owners);
 }
 
-}  // namespace
-
+/// The rules of the scenario's mode.
 Status check_mode(Scenario scenario, bool ranks_are_known) {
   if (scenario.mode == SyncMode{}) return Status::ok();
+  scenario.profile = {};
   scenario.profile.memory_bytes_per_second = 1;  // tasks have a price, which nobody looks at
   scenario.training.slow.clear();                // of a job that may have more ranks
   CASYNC_RETURN_IF_ERROR(check_scenario(scenario, {}));
   if (scenario.mode.is_gossip()) return check_gossip(scenario);
   return scenario.mode.is_asynchronous() ? check_asynchronous(scenario, ranks_are_known) : Status::ok();
+}
+
+/// A scattered gradient as a program pads it for so many ranks: the model may have been recorded on others.
+GradientSpec with_equal_shards(GradientSpec gradient, int ranks) {
+  if (gradient.scattered) {
+    gradient.shape = {static_cast<std::int64_t>(round_up(gradient.elements(), static_cast<Elements>(ranks)))};
+  }
+  return gradient;
+}
+
+/// Declares the gradients as a session does, but for codecs that are left to the planner. Errors as
+/// runtime::declare_gradient.
+Status check_declarations(Plan plan, const Scenario& scenario, bool ranks_are_known) {
+  plan.mode = scenario.mode;
+  if (!ranks_are_known && plan.mode.asynchronous) plan.mode.asynchronous->first = 1;  // of a job that may have more
+  for (const TrainedGradient& gradient : scenario.training.gradients) {
+    if (codec_limits(plan, gradient.spec.name).is_open) continue;
+    const GradientSpec spec = with_equal_shards(gradient.spec, scenario.topology.ranks);
+    CASYNC_RETURN_IF_ERROR(runtime::declare_gradient(plan, spec, scenario.topology).status());
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+Status check_session(const Plan& plan, const Scenario& scenario, bool ranks_are_known) {
+  CASYNC_RETURN_IF_ERROR(check_mode(scenario, ranks_are_known));
+  return check_declarations(plan, scenario, ranks_are_known);
 }
 
 }  // namespace casync::tools
