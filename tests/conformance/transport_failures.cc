@@ -15,15 +15,16 @@ namespace {
 using runtime::Message;
 using runtime::Placement;
 
+// Seconds within which also a loaded machine has done what waits for nobody: less than what a silent peer is given.
+constexpr double kAtOnce = 4;
+
 // Every operation with a failed peer ends at once with its status, and nobody hears of the failure again.
 void expect_later_sends_fail(TransportRig& rig, TransportProbe& probe, Rank peer) {
   const Status failure = probe.failed_[peer].at(0);
   for (Bytes bytes : {Bytes{10}, 2_MiB}) {
     const SentMessage& late = probe.send(peer, 1000, bytes);
     rig.expect(late.completions == 0, "sent() is not called from inside send()");
-    const Clock::time_point start = Clock::now();
-    rig.expect(probe.until([&] { return late.completions == 1; }), "a later send ends");
-    rig.expect(seconds_since(start) < 1, "at once");
+    rig.expect(probe.until([&] { return late.completions == 1; }, kAtOnce), "a later send ends at once");
     rig.expect(late.status.text() == failure.text(), "with the status of the failure: " + late.status.text());
   }
   probe.run_for(0.05);
@@ -59,7 +60,7 @@ void closes_with_sends_under_way(TransportRig& rig) {
     probe.run_for(0.05);
     const Clock::time_point start = Clock::now();
     probe.transport().close(after(Seconds(0.3)));
-    rig.expect(seconds_since(start) < 3, "close() ends soon after its deadline");
+    rig.expect(seconds_since(start) < kAtOnce, "close() ends soon after its deadline");
     for (const auto& message : probe.sent_) {
       rig.expect(message->completions == 1, "sent() ran once: " + std::to_string(message->completions));
     }

@@ -38,6 +38,11 @@ def with_state(state, hidden=50, hook=casync.torch.comm_hook, ddp_options=None):
     return ddp, torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
 
 
+def largest(tensors):
+    """The largest magnitude of all their elements, and NaN if one of these is: Python's max() may drop it."""
+    return torch.stack([tensor.abs().max().float() for tensor in tensors]).max().item()
+
+
 def step_once(ddp, optimizer, rank, step):
     optimizer.zero_grad()
     x = torch.randn(4, 40, generator=torch.Generator().manual_seed(1000 * rank + step))

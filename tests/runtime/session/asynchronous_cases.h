@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <memory>
@@ -86,9 +87,14 @@ inline void add(const Floats& values, double scale, Doubles& to) {
   for (std::size_t i = 0; i < values.size(); ++i) to[i] += scale * values[i];
 }
 
+/// NaN if one of them is.
 inline double largest_difference(const Doubles& a, const Doubles& b) {
   double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(a[i] - b[i]);
+    if (std::isnan(difference)) return difference;
+    most = std::max(most, difference);
+  }
   return most;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -82,7 +83,9 @@ inline std::function<void(SessionOptions&)> choose(const CodecChoice& choice) {
   return [=](SessionOptions& options) { options.codec = choice; };
 }
 
+/// NaN if there are not as many, or one of them is: no comparison with it holds.
 inline double relative_error(const std::vector<float>& values, const std::vector<float>& wanted) {
+  if (values.size() != wanted.size()) return std::numeric_limits<double>::quiet_NaN();
   double error = 0, norm = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     error += std::pow(double(values[i]) - wanted[i], 2);

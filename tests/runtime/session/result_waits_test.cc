@@ -27,7 +27,7 @@ struct HeldWaits {
 }  // namespace
 
 TEST_CASE("result waits: a step that has all results waits for what is on its way to other ranks") {
-  HeldWaits it(8320, 0.3);
+  HeldWaits it(8320, 30.5);
   test::HeldSession& session = it.session;
   ResultWaits& waits = it.waits;
   const GradientId id = session.declare("weight");
@@ -40,7 +40,7 @@ TEST_CASE("result waits: a step that has all results waits for what is on its wa
   CHECK(session.tables.is_complete());
   CHECK(waits.wait(handle, 60, Waiter::kProgram).text() == "OK");
   CHECK(waits.wait_for_step(after(Seconds(0.1))).text() ==
-        "Timeout: step 0: not done after 0.3 s: 1 gradients are under way");
+        "Timeout: step 0: not done after 30.5 s: 1 gradients are under way");
   CHECK(session.states.take().status().text() == "InvalidArgument: a step is under way: end it, then take the state");
 }
 

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -19,6 +18,7 @@
 
 #include "base/log.h"
 #include "runtime/session/session.h"
+#include "tests/environment/scoped_variable.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/plan_file.h"
 #include "tests/runtime/session/wrapped_transport.h"
@@ -28,12 +28,6 @@ using namespace casync;        // NOLINT(google-build-using-namespace)
 using namespace casync::test;  // NOLINT(google-build-using-namespace)
 
 namespace {
-
-/// Sets CASYNC_THREADS while it lives.
-struct Threads {
-  explicit Threads(const char* count) { setenv("CASYNC_THREADS", count, 1); }
-  ~Threads() { unsetenv("CASYNC_THREADS"); }
-};
 
 /// Calls a function for each line of the log, on the thread that logs it.
 class Listener final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
@@ -52,7 +46,7 @@ class Listener final : public spdlog::sinks::base_sink<spdlog::details::null_mut
 
 TEST_CASE("session close: in the middle of a step nothing touches the gradient once its waiter has been told") {
   constexpr std::size_t kElements = 8 << 20;
-  const Threads threads("2");
+  const ScopedVariable threads("CASYNC_THREADS", "2");
   int in_the_middle = 0;
   for (int round = 0; round < 4 || (in_the_middle == 0 && round < 100); ++round) {
     std::atomic<int> late_calls = 0;
@@ -187,7 +181,7 @@ TEST_CASE("session fork: the child's calls return at once even if a call of the 
 
 TEST_CASE("session close: a submission while another thread ends the step is of that step or of the next") {
   // The thread sanitizer looks on: a commit never meets a task of its own step.
-  const Threads two("2");
+  const ScopedVariable threads("CASYNC_THREADS", "2");
   const std::string complaints = with_sessions(1, codec("int4"), [](Session& session, RankContext&) -> std::string {
     constexpr std::size_t kElements = 40'000;  // large enough for a stream
     const Result<GradientId> id = declare(session, "weight", kElements);

@@ -52,7 +52,7 @@ std::size_t differing(const std::vector<float>& values, const Vector& wanted) {
   double top = 0;
   for (const double each : wanted) top = std::max(top, std::fabs(each));
   std::size_t count = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) count += std::fabs(values[i] - wanted[i]) > 2e-5 * top;
+  for (std::size_t i = 0; i < values.size(); ++i) count += !(std::fabs(values[i] - wanted[i]) <= 2e-5 * top);
   return count;
 }
 
@@ -277,7 +277,7 @@ TEST_CASE("session codecs: randomk has the exact mean at its places, and the sam
         CHECK_FALSE((values[i] != 0) != (first[i] != 0));
         if (values[i] == 0) continue;
         ++chosen;
-        wrong += std::fabs(values[i] - wanted[i]) > 1e-6 * (1 + std::fabs(wanted[i]));
+        wrong += !(std::fabs(values[i] - wanted[i]) <= 1e-6 * (1 + std::fabs(wanted[i])));
       }
       CHECK(wrong == 0);
       CHECK(chosen > kElements / 6);

@@ -7,6 +7,7 @@
 
 #include "tests/compll/cuda/emulated/driver.h"
 #include "tests/compll/cuda/emulated/streams.h"
+#include "tests/environment/scoped_variable.h"
 #include "tests/runtime/session/emulated_steps.h"
 #include "tests/runtime/session/wrapped_transport.h"
 
@@ -200,24 +201,21 @@ TEST_CASE("session on a GPU: no memory is an error of the step, with the gradien
 
 TEST_CASE("session on a GPU: pinned memory has a bound, and gradients that need more end the job with the numbers") {
   const auto sessions = [](const char* bound) {
-    setenv("CASYNC_PINNED_MB", bound, 1);
-    const std::string complaints =
-        with_sessions(2, device_codec("none"), [&](Session& session, RankContext& context) -> std::string {
-          constexpr std::size_t kElements = 1 << 20;
-          Program program;
-          const Result<GradientId> id = declare(session, "layer", kElements);
-          auto floats = program.floats(kElements);
-          program.write(floats, contribution(context.rank, kElements, 0));
-          const Submission one = program.submission(*id, floats);
-          const auto handles = session.submit({&one, 1});
-          const Status status = handles ? session.step().status() : handles.status();
-          if (!status) return status.text();
-          const SessionStats stats = session.stats();
-          const bool counted = stats.pinned_bytes >= 4_MiB && stats.pinned_bytes <= stats.most_pinned_bytes;
-          return counted && stats.most_pinned_bytes == 64_MiB ? "" : json_text(stats);
-        });
-    unsetenv("CASYNC_PINNED_MB");
-    return complaints;
+    const ScopedVariable most("CASYNC_PINNED_MB", bound);
+    return with_sessions(2, device_codec("none"), [&](Session& session, RankContext& context) -> std::string {
+      constexpr std::size_t kElements = 1 << 20;
+      Program program;
+      const Result<GradientId> id = declare(session, "layer", kElements);
+      auto floats = program.floats(kElements);
+      program.write(floats, contribution(context.rank, kElements, 0));
+      const Submission one = program.submission(*id, floats);
+      const auto handles = session.submit({&one, 1});
+      const Status status = handles ? session.step().status() : handles.status();
+      if (!status) return status.text();
+      const SessionStats stats = session.stats();
+      const bool counted = stats.pinned_bytes >= 4_MiB && stats.pinned_bytes <= stats.most_pinned_bytes;
+      return counted && stats.most_pinned_bytes == 64_MiB ? "" : json_text(stats);
+    });
   };
   CHECK(sessions("64") == "");
   const std::string complaints = sessions("2");

@@ -64,7 +64,7 @@ bool is_mean(const std::vector<float>& got, const std::vector<const std::vector<
     double mean = 0;
     for (const std::vector<float>* const one : of)
       mean += static_cast<double>((*one)[e]) / static_cast<double>(of.size());
-    if (std::abs(got[e] - mean) > 1e-5) return false;
+    if (!(std::abs(got[e] - mean) <= 1e-5)) return false;
   }
   return true;
 }
@@ -102,6 +102,7 @@ double distance_of_means(const std::vector<std::vector<float>>& a, const std::ve
   for (std::size_t e = 0; e < kGossipElements; ++e) {
     double sum = 0;
     for (std::size_t r = 0; r < a.size(); ++r) sum += static_cast<double>(a[r][e]) - b[r][e];
+    if (std::isnan(sum)) return sum;
     most = std::max(most, std::abs(sum) / static_cast<double>(a.size()));
   }
   return most;

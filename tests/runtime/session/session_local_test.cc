@@ -49,8 +49,8 @@ TEST_CASE("local SGD: a session says what its step exchanges, and refuses gradie
       }
       // Gradients are not compressed until differences begin: no residual of gradients may meet them.
       const double error = relative_error(values, average(kLocalRanks, kLocalElements, i));
-      if (expected[i] == Exchanged::kGradients && error > 1e-6) return std::string("a gradient was compressed");
-      if (expected[i] == Exchanged::kDifferences && error < 1e-3) return std::string("a difference was not");
+      if (expected[i] == Exchanged::kGradients && !(error <= 1e-6)) return std::string("a gradient was compressed");
+      if (expected[i] == Exchanged::kDifferences && !(error >= 1e-3)) return std::string("a difference was not");
       if (const auto done = session.step(); !done || done->step != i) return std::string("step");
     }
     return "";

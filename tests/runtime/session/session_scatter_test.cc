@@ -61,7 +61,7 @@ std::size_t differing(const std::vector<float>& values, const Vector& wanted) {
   double top = 0;
   for (const double each : wanted) top = std::max(top, std::fabs(each));
   std::size_t count = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) count += std::fabs(values[i] - wanted[i]) > 2e-5 * top;
+  for (std::size_t i = 0; i < values.size(); ++i) count += !(std::fabs(values[i] - wanted[i]) <= 2e-5 * top);
   return count;
 }
 

@@ -7,11 +7,11 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 
 #include "base/allocation_count.h"
 #include "runtime/session/session.h"
+#include "tests/environment/scoped_variable.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/wrapped_transport.h"
 #include "tests/support/ranks.h"
@@ -25,12 +25,6 @@ thread_local std::uint64_t locks_of_this_thread = 0;
 
 using Lock = int (*)(pthread_mutex_t*);
 Lock next_lock() { return reinterpret_cast<Lock>(dlsym(RTLD_NEXT, "pthread_mutex_lock")); }
-
-/// Sets the number of streams next to the progress thread while it lives.
-struct Streams {
-  explicit Streams(const char* threads) { setenv("CASYNC_THREADS", threads, 1); }
-  ~Streams() { unsetenv("CASYNC_THREADS"); }
-};
 
 constexpr int kFirstSteps = 3;
 
@@ -61,7 +55,7 @@ extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) {
 
 TEST_CASE("session steady: no thread of ours allocates, and no caller's submit, wait or step") {
   for (const char* threads : {"0", "2"}) {
-    const Streams streams(threads);
+    const ScopedVariable streams("CASYNC_THREADS", threads);  // beside the progress thread
     for (const char* name : {"none", "int8", "onebit"}) {
       std::atomic<std::uint64_t> allocations[2] = {};
       const std::string complaints = with_sessions(

@@ -44,7 +44,9 @@ TEST_CASE("session strategies: the uncompressed average, for every size, number 
                        if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
                        const std::vector<float> wanted = average(ranks, elements, 7);
                        if (way.strategy == "all_gather" && values != wanted) return "not the sum in rank order";
-                       if (relative_error(values, wanted) > 1e-6) return "wrong average of " + std::to_string(elements);
+                       if (!(relative_error(values, wanted) <= 1e-6)) {
+                         return "wrong average of " + std::to_string(elements);
+                       }
                        if (const Result<StepResult> done = session.step(); !done) return done.status().text();
                      }
                      return "";

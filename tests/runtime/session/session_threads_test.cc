@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/environment/scoped_variable.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/hanging_device.h"
 #include "tests/runtime/session/wrapped_transport.h"
@@ -71,7 +71,7 @@ std::string thread_of_casync() {
 }  // namespace
 
 TEST_CASE("session threads: signals are the program's, not theirs") {
-  setenv("CASYNC_THREADS", "2", 1);
+  const ScopedVariable threads("CASYNC_THREADS", "2");
   const std::string complaints = with_sessions(1, codec("int8"), [](Session&, RankContext&) -> std::string {
     const std::map<std::string, std::uint64_t> all = blocked_signals();
     for (const char* name : {"casync-progress", "casync-1", "casync-2", "casync-group"}) {
@@ -84,7 +84,6 @@ TEST_CASE("session threads: signals are the program's, not theirs") {
     }
     return "";
   });
-  unsetenv("CASYNC_THREADS");
   CHECK(complaints == "");
 }
 

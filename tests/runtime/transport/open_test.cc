@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
 #include <catch2/catch.hpp>
 
 #include "runtime/transport/transport.h"
+#include "tests/environment/scoped_variable.h"
 
 namespace casync::test {
 namespace {
 
 using runtime::make_transport;
-
-// Sets a variable while it lives.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Variable() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
 
 }  // namespace
 
@@ -61,17 +51,17 @@ TEST_CASE("transports: the page has a row for each") {
 
 TEST_CASE("transports: CASYNC_LINK paces any of them and a mistake in it is refused") {
   {
-    const Variable link("CASYNC_LINK", "1gbit,1ms");
+    const ScopedVariable link("CASYNC_LINK", "1gbit,1ms");
     const auto transport = make_transport("loopback", {.ranks = 2, .epoch = 1});
     REQUIRE(transport.is_ok());
     CHECK_THAT((*transport)->description(), Catch::EndsWith("link=1gbit,1ms"));
   }
-  const Variable link("CASYNC_LINK", "fast");
+  const ScopedVariable link("CASYNC_LINK", "fast");
   CHECK(make_transport("loopback", {}).status().code() == StatusCode::kInvalidArgument);
 }
 
 TEST_CASE("transports: CASYNC_CHECKSUM must be a flag") {
-  const Variable flag("CASYNC_CHECKSUM", "perhaps");
+  const ScopedVariable flag("CASYNC_CHECKSUM", "perhaps");
   CHECK(make_transport("loopback", {}).status().code() == StatusCode::kInvalidArgument);
 }
 

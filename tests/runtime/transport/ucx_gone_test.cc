@@ -69,9 +69,13 @@ TEST_CASE("ucx: a rank whose first word is read when it is gone already ends nob
     REQUIRE(pipe(gone.data()) == 0);
     // Both in processes of their own: what is tested here would end this one.
     const pid_t sender = fork();
-    if (sender == 0) _exit(send_and_end(name, up[1], down[0]));
+    if (sender == 0) {
+      alarm(60);  // a process that hangs is a failure of this test: it waits for both
+      _exit(send_and_end(name, up[1], down[0]));
+    }
     const pid_t receiver = fork();
     if (receiver == 0) {
+      alarm(60);
       auto transport = opened(name, 0);
       Nobody client;
       const std::vector<std::string> addresses = {"", exchanged((*transport)->address(), down[1], up[0])};

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/transport/transport.h"
+#include "tests/environment/scoped_variable.h"
 
 namespace casync::test {
 namespace {
@@ -53,18 +54,16 @@ TEST_CASE("ucx: the description names networks, interface and buffers") {
 }
 
 TEST_CASE("ucx: the user's UCX_* variables stay") {
-  setenv("UCX_TCP_SNDBUF", "2m", 1);
+  const ScopedVariable buffer("UCX_TCP_SNDBUF", "2m");
   const auto transport = make_transport("ucx:tcp", {.ranks = 2, .epoch = 1});
-  unsetenv("UCX_TCP_SNDBUF");
   REQUIRE(transport.is_ok());
   CHECK_THAT((*transport)->description(), Catch::Contains("TCP_SNDBUF=2m") && Catch::Contains("TCP_RCVBUF=4m"));
 }
 
 TEST_CASE("ucx: payloads that ask their receiver first") {
   const auto announced = [](const char* name, const char* threshold) {
-    if (threshold != nullptr) setenv("UCX_RNDV_THRESH", threshold, 1);
+    const ScopedVariable set("UCX_RNDV_THRESH", threshold);
     const auto transport = make_transport(name, {.ranks = 2, .epoch = 1});
-    unsetenv("UCX_RNDV_THRESH");
     REQUIRE(transport.is_ok());
     return (*transport)->announced_bytes(1);
   };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <latch>
 
 #include "runtime/control/wire/frame.h"
 #include "tests/runtime/control/control_support.h"
@@ -76,10 +77,12 @@ TEST_CASE("all_gather: a rank that does not call is named on all that did, and w
   const Rank late = GENERATE(0, 1);
   auto results = nothing(3);
   auto again = nothing(3);
+  std::latch others_told(2);
   group.each([&](Rank rank, Group& each) {
     const auto place = static_cast<std::size_t>(rank);
-    if (rank == late) std::this_thread::sleep_for(Seconds(2));
-    results[place] = each.all_gather("weights", "x", after(Seconds(1)));
+    if (rank == late) others_told.wait();
+    results[place] = each.all_gather("weights", "x", after(Seconds(rank == late ? 10 : 1)));
+    if (rank != late) others_told.count_down();
     again[place] = each.all_gather("weights", "y", after(Seconds(10)));
   });
   for (const Gathered& result : results) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <catch2/catch.hpp>
 #include <cstdlib>
 
 #include "base/check.h"
@@ -84,7 +85,7 @@ std::vector<std::unique_ptr<RankProcess>> start_ranks(int ranks, const std::stri
   for (int rank = 0; rank < ranks; ++rank) {
     processes.push_back(std::make_unique<RankProcess>(rank, ranks, directory, dead, Seconds(30)));
   }
-  for (auto& process : processes) CASYNC_CHECK(process->hear("joined", Seconds(30)) == "OK");
+  for (auto& process : processes) REQUIRE(process->hear("joined", Seconds(30)) == "OK");
   return processes;
 }
 

@@ -39,7 +39,7 @@ struct Failure {
 };
 Failure failure_of(RankProcess& process, Seconds within);
 
-/// All ranks of a job, joined.
+/// All ranks of a job, joined. Ends the test case if one could not join, with its error.
 std::vector<std::unique_ptr<RankProcess>> start_ranks(int ranks, const std::string& directory,
                                                       Seconds dead = Seconds(5));
 

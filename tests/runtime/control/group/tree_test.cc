@@ -139,7 +139,7 @@ TEST_CASE("tree: a rank that falls silent is named on all, whoever is its parent
   for (const std::string& text : texts_of(joined)) REQUIRE(text == "");
   for (const Joined& each : joined) {
     const Status cause = (*each)->all_gather("after", "", after(Seconds(20))).status();
-    CHECK_THAT(cause.text(), Contains("PeerFailure: rank 69 (") && Contains("no sign of life for 1."));
+    CHECK_THAT(cause.text(), Contains("PeerFailure: rank 69 (") && Contains("no sign of life for "));
   }
 }
 

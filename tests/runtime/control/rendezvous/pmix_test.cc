@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
-#include <cstdlib>
 
 #include "runtime/control/rendezvous/pmix_store.h"
+#include "tests/environment/scoped_variable.h"
 #include "tests/runtime/control/control_support.h"
 
 using namespace casync;
@@ -12,7 +12,7 @@ using Catch::Matchers::Contains;
 
 TEST_CASE(
     "pmix: a key that one store sets is found by the next get, any bytes, and stores do not see each other's keys") {
-  setenv("PMIX_DOUBLE_RANK", "0", 1);
+  const ScopedVariable rank("PMIX_DOUBLE_RANK", "0");
   auto first = open_pmix_store(0, 2, after(Seconds(10)), PMIX_DOUBLE);
   REQUIRE(first.status().text() == "OK");
   const std::string value("address\n\0\xff", 10);
@@ -29,38 +29,36 @@ TEST_CASE(
 TEST_CASE("pmix: no library, no server and another number are refused with what to do") {
   CHECK_THAT(open_pmix_store(0, 2, after(Seconds(10)), "libpmix-absent.so.2").status().message(),
              Contains("cannot be loaded") && Contains("libpmix2"));
-  unsetenv("PMIX_DOUBLE_RANK");
+  const ScopedVariable none("PMIX_DOUBLE_RANK", nullptr);
   CHECK_THAT(open_pmix_store(0, 2, after(Seconds(10)), PMIX_DOUBLE).status().message(),
              Contains("UNREACHABLE") && Contains("mpirun"));
-  setenv("PMIX_DOUBLE_RANK", "1", 1);
+  const ScopedVariable other("PMIX_DOUBLE_RANK", "1");
   CHECK_THAT(open_pmix_store(0, 2, after(Seconds(10)), PMIX_DOUBLE).status().text(),
              Contains("InvalidArgument: rank 0 of 2 is rank 1 for PMIx"));
 }
 
 TEST_CASE("pmix: a server that takes the call and never answers is an error at the deadline") {
-  setenv("PMIX_DOUBLE_RANK", "0", 1);
-  setenv("PMIX_DOUBLE_SILENT", "init", 1);
+  const ScopedVariable rank("PMIX_DOUBLE_RANK", "0"), call("PMIX_DOUBLE_SILENT", "init");
   const Status silent = open_pmix_store(0, 2, after(Seconds(0.1)), PMIX_DOUBLE).status();
-  unsetenv("PMIX_DOUBLE_SILENT");
   CHECK(silent.code() == StatusCode::kTimeout);
   CHECK_THAT(silent.message(), Contains("PMIx server does not answer") && Contains("CASYNC_RENDEZVOUS"));
 }
 
 TEST_CASE("pmix: an entry that the server does not take is an error at the deadline") {
-  setenv("PMIX_DOUBLE_RANK", "0", 1);
+  const ScopedVariable rank("PMIX_DOUBLE_RANK", "0");
   auto store = open_pmix_store(0, 2, after(Seconds(1)), PMIX_DOUBLE);
   REQUIRE(store.status().text() == "OK");
-  setenv("PMIX_DOUBLE_SILENT", "commit", 1);
+  const ScopedVariable call("PMIX_DOUBLE_SILENT", "commit");
   CHECK((*store)->set("casync.rank0", "x").code() == StatusCode::kTimeout);
-  unsetenv("PMIX_DOUBLE_SILENT");
 }
 
 TEST_CASE("pmix: a question whose answer is lost is asked again") {
-  setenv("PMIX_DOUBLE_RANK", "0", 1);
+  const ScopedVariable rank("PMIX_DOUBLE_RANK", "0");
   auto store = open_pmix_store(0, 2, after(Seconds(60)), PMIX_DOUBLE);
   REQUIRE(store.status().text() == "OK");
   REQUIRE((*store)->set("casync.rank0", "there").text() == "OK");
-  setenv("PMIX_DOUBLE_SILENT", "first get", 1);
-  CHECK((*store)->get("casync.rank0", after(Seconds(60))).value() == "there");
-  unsetenv("PMIX_DOUBLE_SILENT");
+  const ScopedVariable call("PMIX_DOUBLE_SILENT", "first get");
+  const Result<std::string> found = (*store)->get("casync.rank0", after(Seconds(60)));
+  REQUIRE(found.status().text() == "OK");
+  CHECK(*found == "there");
 }
