@@ -219,6 +219,7 @@ class Session {
   /// residual, and those declared later find theirs. On every rank, or on none: the next submit compares the steps, and
   /// ranks that differ end the job with InvalidArgument. Not while a step is under way (InvalidArgument).
   /// InvalidArgument: names the gradient and what differs (size, codec, ranks); nothing was loaded.
+  /// Handles are forgotten, also on a thread that waits for them: Completions::catch_up() comes first.
   virtual Status load_state(const SessionState& state) = 0;
 
   /// Ends the job on all ranks with this reason.
