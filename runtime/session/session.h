@@ -231,9 +231,9 @@ class Session {
   /// wait for each other's goodbyes as long as a rank may be silent. An asynchronous rank answers the others first,
   /// until all have called close(), or none has submitted anything for timeout_s: that ends the job, with Timeout.
   /// Nothing but the destructor may follow.
-  /// Aborted: gradients were still under way, or parts of groups. PeerFailure: a rank died meanwhile. A session that has
-  /// failed earlier complains of neither. Timeout: a task that was begun has not ended after timeout_s; its thread goes
-  /// on, and the gradients' memory is still in use.
+  /// Aborted: gradients were still under way, or parts of groups. PeerFailure: a rank died meanwhile. A session that
+  /// has failed earlier complains of neither. Timeout: a task that was begun has not ended after timeout_s; its thread
+  /// goes on, and the gradients' memory is still in use.
   virtual Status close() = 0;
 
   /// After close(): returns true if a thread, the network or a device may still use the gradients' memory, as the

@@ -248,7 +248,7 @@ TEST_CASE("completions: catch_up() waits for those whose gradients are done, and
   });
   std::future<Status> caught_up =
       std::async(std::launch::async, [&] { return completions.catch_up(after(Seconds(60))); });
-  CHECK(caught_up_there.get_future().get());  // at once
+  CHECK(caught_up_there.get_future().get());                                        // at once
   CHECK(completions.catch_up(after(Seconds(0.1))).code() == StatusCode::kTimeout);  // it has not returned
   let_go.set_value();
   CHECK(caught_up.get().is_ok());
