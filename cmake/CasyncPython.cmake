@@ -21,7 +21,8 @@ endforeach()
 set(CASYNC_VENV_DIR ${PROJECT_SOURCE_DIR}/.venv CACHE PATH "Folder of the virtual environments that tools/setup makes")
 
 # Compiled modules lie in the build folder, not beside the sources. Without them a process imports PyTorch in eight
-# seconds instead of three.
+# seconds instead of three. Modules of the folder for temporary files are compiled once and never read again, such as
+# those that TensorFlow's autograph writes for each function: casync.python.bytecode removes them behind the tests.
 set(CASYNC_PYTHON_BYTECODE PYTHONPYCACHEPREFIX=${PROJECT_BINARY_DIR}/python_bytecode)
 
 # Sets `result` to the environment's Python, or to "" when tests of it cannot run here.
@@ -86,6 +87,7 @@ function(casync_python_test name)
   add_test(NAME ${name} COMMAND ${runner} ${scripts} ${ARG_ARGS})
   set_tests_properties(${name} PROPERTIES
     LABELS "python;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+    FIXTURES_REQUIRED casync_python_bytecode
     ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python;${CASYNC_PYTHON_BYTECODE};${codecs}"
     ENVIRONMENT_MODIFICATION PYTHONDONTWRITEBYTECODE=unset:)
   if(NOT ARG_WAITS)

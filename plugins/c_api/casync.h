@@ -254,9 +254,11 @@ casync_status casync_session_state_get(casync_session* session, const char* name
 /* And back: first name NULL and codec the JSON (residual NULL, elements 0), then each gradient in it with its codec,
  * residual and the JSON's step. With the last of them the whole state is loaded, or none of it on an error. A gradient
  * with an op goes on in the roles that it has now, or is refused; without one it is loaded as it is. An earlier step
- * than the session's is a way back; on every rank or on none, which the next submit compares. CASYNC_INVALID_ARGUMENT:
- * a step is under way, JSON that is damaged, or a gradient of another size, codec, step or number of ranks, by its
- * name. */
+ * than the session's is a way back; on every rank or on none, which the next submit compares. It forgets all handles:
+ * the completions of gradients that are done have returned by then, except when it is called by one of them.
+ * CASYNC_INVALID_ARGUMENT: a step is under way, JSON that is damaged, or a gradient of another size, codec, step or
+ * number of ranks, by its name. CASYNC_TIMEOUT: a completion has not returned within the session's time limit; nothing
+ * was loaded. */
 casync_status casync_session_state_set(casync_session* session, const char* name, const char* codec,
                                        const float* residual, size_t elements, uint32_t step);
 /* Ends the job on all ranks. `reason` is part of the sentence that they get. */

@@ -184,6 +184,8 @@ casync_status casync_session_state_set(casync_session* session, const char* name
                                        const float* residual, size_t elements, uint32_t step) {
   return guarded([&] {
     CASYNC_RETURN_IF_ERROR(check_open(session));
+    // A state that is loaded forgets all handles. Without the mutex: a completion may ask for a state.
+    CASYNC_RETURN_IF_ERROR(session->completions->catch_up(after(Seconds(session->timeout_s))));
     std::lock_guard lock(session->state_mutex);
     return name == nullptr ? begin_state(session, codec) : add_residual(session, name, codec, residual, elements, step);
   });

@@ -72,13 +72,34 @@ std::uint64_t Completions::returned() const {
   return added_.empty() ? count_ : added_.front().number;
 }
 
-Status Completions::drain(std::uint64_t count, Clock::time_point deadline) {
-  std::unique_lock lock(mutex_);
-  if (thread_ && thread_->get_id() == std::this_thread::get_id()) return Status::ok();
-  if (changed_->wait_until(lock, deadline, [&] { return returned() >= count; })) return Status::ok();
+/// Returns true on the thread of completions. Under the mutex.
+bool Completions::is_called_here() const { return thread_ && thread_->get_id() == std::this_thread::get_id(); }
+
+/// Under the mutex.
+Status Completions::late() const {
   return timeout_error(fmt::format(
       "the completions of {} submissions have not returned: one of them does not end, or their gradients are under way",
       expected_));
+}
+
+Status Completions::drain(std::uint64_t count, Clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  if (is_called_here()) return Status::ok();
+  return changed_->wait_until(lock, deadline, [&] { return returned() >= count; }) ? Status::ok() : late();
+}
+
+Status Completions::catch_up(Clock::time_point deadline) {
+  std::uint64_t own = 0;
+  {
+    std::lock_guard lock(mutex_);
+    if (expected_ == 0 || is_called_here()) return Status::ok();
+    own = ++looks_asked_;
+    interrupted_ = true;
+  }
+  session_.nudge();
+  std::unique_lock lock(mutex_);
+  const auto has_looked = [&] { return looks_done_ >= own || expected_ == 0; };
+  return changed_->wait_until(lock, deadline, has_looked) ? Status::ok() : late();
 }
 
 bool Completions::close(Clock::time_point deadline) {
@@ -102,7 +123,8 @@ bool Completions::close(Clock::time_point deadline) {
 bool Completions::take_added() {
   std::unique_lock lock(mutex_);
   changed_->wait(lock, [&] { return !pending_.empty() || !added_.empty() || closing_; });
-  interrupted_ = false;
+  looks_ = looks_asked_;
+  interrupted_ = looks_ != looks_done_;  // the next wait only looks then
   pending_.insert(pending_.end(), std::make_move_iterator(added_.begin()), std::make_move_iterator(added_.end()));
   added_.clear();
   note_taken();
@@ -171,7 +193,8 @@ void Completions::fail_all() noexcept {
   }
 }
 
-/// Calls the completions of done_, which is in the order of pending_, and on a failure all.
+/// Calls the completions of done_, which is in the order of pending_, and on a failure all. With none of them done, a
+/// look that was asked for has found all told.
 void Completions::call(const Status& status) noexcept {
   std::size_t kept = 0, next = 0;
   for (Pending& one : pending_) {
@@ -187,6 +210,7 @@ void Completions::call(const Status& status) noexcept {
   pending_.resize(kept);
   std::lock_guard lock(mutex_);
   expected_ -= called;
+  if (done_.empty()) looks_done_ = looks_;
   note_taken();
   changed_->notify_all();
 }

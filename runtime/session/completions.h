@@ -30,7 +30,7 @@ using Completion = std::function<void(Handle handle, const Status& status)>;
 /// Threads: any. In a forked child nothing is called and the destructor only lets go.
 /// Errors:  an exception on the thread, such as a lack of memory, ends the job; completions are called all the same.
 /// Waits:   the session's own limit ends the wait for a gradient. A completion that does not return is the program's,
-///          and nothing ends it: drain() and close() give up at their deadlines.
+///          and nothing ends it: drain(), catch_up() and close() give up at their deadlines.
 class Completions {
  public:
   /// Borrows `session`, which outlives this.
@@ -53,6 +53,10 @@ class Completions {
   Status drain(std::uint64_t count, Clock::time_point deadline);
   /// The same for all that have been added so far.
   Status drain(Clock::time_point deadline) { return drain(added(), deadline); }
+  /// Waits until those have returned whose gradients are done by now, and no longer for any that is under way: a state
+  /// that the session loads then takes no handle from this thread. From a completion it returns at once. Timeout: as
+  /// drain().
+  Status catch_up(Clock::time_point deadline);
   /// Ends the thread once nothing is pending; the session is closed or has failed by then, or nothing is under way.
   /// Returns false at the deadline: the thread still uses this object, the session and the completions' memory, and
   /// ends with the completion that it is in. A later call looks again.
@@ -73,6 +77,8 @@ class Completions {
   void fail_all() noexcept;
   void note_taken() noexcept;
   std::uint64_t returned() const;
+  bool is_called_here() const;
+  Status late() const;
 
   Session& session_;
   const unsigned generation_ = fork_generation();
@@ -86,6 +92,8 @@ class Completions {
   std::size_t expected_ = 0;                  ///< added and not yet called
   std::uint64_t count_ = 0;                   ///< of all that were added
   std::optional<std::uint64_t> first_taken_;  ///< the first that the thread has, and that has not returned
+  std::uint64_t looks_asked_ = 0;             ///< by catch_up()
+  std::uint64_t looks_done_ = 0;              ///< so many of them have found no gradient done that was not told
   bool closing_ = false;
   bool ended_ = false;  ///< the thread touches nothing any more
 
@@ -93,6 +101,7 @@ class Completions {
   const Status ok_ = Status::ok();
   const Status no_memory_ = internal_error("the thread of completions met exceptions: most likely no memory is left");
   std::vector<Pending> pending_;
+  std::uint64_t looks_ = 0;  ///< that were asked for until the wait under way
   std::vector<Handle> handles_;
   std::vector<Handle> done_;
 };

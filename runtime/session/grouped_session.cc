@@ -225,12 +225,14 @@ void GroupedSession::abort(const std::string& reason) {
 
 Status GroupedSession::close() {
   if (forked()) return session_->close();
+  const bool goes_on = session_->failure().is_ok();  // else no group leaves any more, whole or not
   Status part, served;
   {
     std::lock_guard lock(lock_.mutex);
     if (!waits_.close()) return session_->close();
-    part = table_.check_whole(step_.number(), "");
-    if (step_.is_asynchronous()) served = table_.close_declared();  // the others wait for the groups of this rank, too
+    if (goes_on) part = table_.check_whole(step_.number(), "");
+    // The others wait for the groups of this rank, too.
+    if (goes_on && step_.is_asynchronous()) served = table_.close_declared();
     if (record_) paces_->set_own(record_->pace());
     lock_.changed->notify_all();
   }

@@ -219,6 +219,7 @@ class Session {
   /// residual, and those declared later find theirs. On every rank, or on none: the next submit compares the steps, and
   /// ranks that differ end the job with InvalidArgument. Not while a step is under way (InvalidArgument).
   /// InvalidArgument: names the gradient and what differs (size, codec, ranks); nothing was loaded.
+  /// Handles are forgotten, also on a thread that waits for them: Completions::catch_up() comes first.
   virtual Status load_state(const SessionState& state) = 0;
 
   /// Ends the job on all ranks with this reason.
@@ -230,8 +231,9 @@ class Session {
   /// wait for each other's goodbyes as long as a rank may be silent. An asynchronous rank answers the others first,
   /// until all have called close(), or none has submitted anything for timeout_s: that ends the job, with Timeout.
   /// Nothing but the destructor may follow.
-  /// Aborted: gradients were still under way. PeerFailure: a rank died meanwhile. Timeout: a task that was begun has
-  /// not ended after timeout_s; its thread goes on, and the gradients' memory is still in use.
+  /// Aborted: gradients were still under way, or parts of groups. PeerFailure: a rank died meanwhile. A session that
+  /// has failed earlier complains of neither. Timeout: a task that was begun has not ended after timeout_s; its thread
+  /// goes on, and the gradients' memory is still in use.
   virtual Status close() = 0;
 
   /// After close(): returns true if a thread, the network or a device may still use the gradients' memory, as the

@@ -220,12 +220,14 @@ def test_a_rank_that_never_submits_is_named_by_all_with_the_gradient_and_the_who
         assert float(re.search(r"not done ([\d.]+) s", outcome.message)[1]) >= TIMEOUT_S
 
 
-def wait_for_ever(rank):
+def wait_for_ever(rank, loads):
     session = casync.Session()
     identity = session.declare("fc", 8)
     array = numpy.ones(8, numpy.float32)
     session.submit(identity, array)
     session.step()
+    if loads:  # the next submit() itself waits for the other rank
+        session.load_state_dict(session.state_dict())
     ranks.mark("running")
     if rank == 0:
         session.submit(identity, array).wait()
@@ -233,8 +235,9 @@ def wait_for_ever(rank):
         time.sleep(60)
 
 
-def test_ctrl_c_is_heard_while_waiting_and_ends_all():
-    with ranks.Job(__file__, "wait_for_ever", 2) as job:
+@pytest.mark.parametrize("loads", [False, True])
+def test_ctrl_c_is_heard_while_waiting_and_ends_all(loads):
+    with ranks.Job(__file__, "wait_for_ever", 2, loads=loads) as job:
         job.wait_for_files("running")
         time.sleep(0.3)
         sent = time.time()

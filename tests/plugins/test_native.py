@@ -108,6 +108,22 @@ def test_a_cache_that_others_can_write_to_or_replace_is_refused(tmp_path, monkey
         assert native.cache_folder() == folder
 
 
+def test_a_group_may_write_to_folders_above_the_cache_but_not_to_the_next_one(tmp_path, monkeypatch):
+    """As check_folder() and check_ways() of compll/load/cache.cc have it."""
+    folder = tmp_path / "project" / "shared" / "casync"
+    folder.mkdir(parents=True, mode=0o700)
+    monkeypatch.setenv("CASYNC_CACHE_DIR", str(folder))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
+    folder.parent.parent.chmod(0o775)
+    folder.parent.chmod(0o755)
+    assert native.cache_folder() == folder
+    folder.parent.chmod(0o775)
+    with pytest.raises(casync.errors.Unavailable, match=f"^{folder.parent} can be written by others.*chmod go-w"):
+        native.cache_folder()
+    folder.parent.chmod(0o1775)
+    assert native.cache_folder() == folder
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 @pytest.mark.parametrize("theirs", ["folder", "above"])
 def test_a_cache_of_another_user_is_replaced_by_one_in_the_temporary_folder(tmp_path, monkeypatch, caplog, theirs):

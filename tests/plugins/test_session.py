@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """casync.Session with real ranks: averages, identical replicas, saved state, refusals."""
 
+import ctypes
 import hashlib
 import pathlib
 import re
 import subprocess
 import sys
+import weakref
 
 import numpy
 import pytest
@@ -390,6 +392,37 @@ def test_a_damaged_state_changes_nothing(alone, case):
     with pytest.raises(casync.InvalidArgument, match=why):
         alone.load_state_dict(damage(alone.state_dict()))
     assert alone.state_dict()["step"] == 0
+
+
+def test_a_state_that_is_loaded_in_the_middle_of_a_step_begins_it_anew(alone):
+    weight = alone.declare("weight", 4)
+    state, values = alone.state_dict(), numpy.ones(4, numpy.float32)
+    handle = alone.submit(weight, values)
+    while not handle.done:
+        pass
+    assert alone.busy
+    while True:
+        try:
+            alone.load_state_dict(state)
+            break
+        except casync.errors.InvalidArgument as refused:
+            assert "a step is under way" in str(refused)  # for a moment after the gradient is done
+    assert not alone.busy and not handle.done
+    assert alone.step()
+    alone.submit(weight, values)
+    assert alone.step()
+
+
+def test_a_submission_whose_caller_was_interrupted_keeps_its_session():
+    session = casync.Session(rank=0, size=1)
+    weight, values = session.declare("weight", 4), numpy.ones(4, numpy.float32)
+    numbers = (ctypes.c_uint64 * 1)()
+    start = session._plain_submit([weight], [values.ctypes.data], [values.nbytes], numbers)
+    kept = weakref.ref(session)
+    del session
+    assert kept() is not None
+    start()  # in a thread, after the interruption
+    assert kept().step()
 
 
 def test_counters_of_a_state_may_be_numbers_of_numpy(alone):

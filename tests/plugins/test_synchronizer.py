@@ -226,6 +226,49 @@ def test_a_step_does_not_wait_for_a_member_whose_group_did_not_leave(tmp_path):
     assert [array.tolist() for array in arrays] == [[1] * 4, [2] * 4]
 
 
+def test_a_member_whose_group_did_not_leave_is_submitted_again(tmp_path):
+    plan = tmp_path / "plan.txtpb"
+    plan.write_text('version: 1\ngroup { name: "g" gradient: "a" gradient: "b" }\n')
+    heard, told = threading.Event(), []
+
+    def done(identity, error):
+        told.append((identity, error))
+        heard.set()
+
+    seam = Synchronizer(rank=0, size=1, plan=str(plan))
+    a, b = (seam.declare(name, (4,)) for name in "ab")
+    arrays = [numpy.full(4, at + 1, numpy.float32) for at in range(2)]
+    first, second = (array.ctypes.data for array in arrays)
+    seam.submit([a], [first], arrays, done)
+    with pytest.raises(errors.InvalidArgument, match="gradient a is submitted twice in one step"):
+        seam.submit([b, a], [second, first], arrays, done)
+    assert seam.missing() == [b]
+    with contextlib.suppress(errors.InvalidArgument):  # unless the call comes first
+        seam.end_step()
+    assert heard.wait(60)
+    assert told[0][0] == a and "has not been submitted without `b`" in str(told[0][1])
+    assert seam.missing() == [a, b]
+    seam.submit([b, a], [second, first], arrays, done)
+    assert not seam.missing()
+    assert seam.end_step().finite
+    assert sorted(told[1:]) == [(a, None), (b, None)]
+    seam.close()
+    assert [array.tolist() for array in arrays] == [[1] * 4, [2] * 4]
+
+
+def test_a_submission_that_is_refused_may_be_made_again():
+    seam = Synchronizer(rank=0, size=1, codec="none")
+    weight = seam.declare("weight", (4,))
+    array = numpy.full(4, 2, numpy.float32)
+    for done in (None, lambda identity, error: None):
+        with pytest.raises(errors.Error):
+            seam.submit([weight], [0], array, done)
+        assert seam.missing() == [weight]
+        seam.submit([weight], [array.ctypes.data], array, done)
+        assert seam.end_step().finite
+    seam.close()
+
+
 def two_sessions(rank):
     """Interleaved, as two optimizers have them; the exchange between them opens a third."""
     first, second = Synchronizer(codec="none"), Synchronizer(codec="int8")
@@ -320,6 +363,11 @@ def test_a_step_takes_each_gradient_once():
     with pytest.raises(errors.InvalidArgument, match="gradient weight is submitted twice in one step: wait first"):
         step.refuse_again(["bias", "weight"], "wait first")
     assert step.submitted == {"weight"}
+    step.add(["bias"])
+    step.take_back(["weight"])
+    step.refuse_again(["weight"])
+    assert step.submitted == {"bias"}
+    step.add(["weight"])
     step.end()
     step.refuse_again(["weight"])
 

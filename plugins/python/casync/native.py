@@ -225,12 +225,14 @@ def _own_folder(folder: pathlib.Path) -> pathlib.Path:
 
 def _check_ways(folder: pathlib.Path) -> None:
     """Checks that no other user can replace a folder above this one: its owner and its writers can."""
+    others = stat.S_IWGRP | stat.S_IWOTH  # of the next one above; further up a group is trusted
     for above in folder.resolve().parents:
         state = above.stat()
         if state.st_uid not in (os.geteuid(), 0, _UNMAPPED):
             raise errors.Unavailable(f"{above} belongs to user {state.st_uid}, who could replace {folder}")
-        if state.st_mode & stat.S_IWOTH and not state.st_mode & stat.S_ISVTX:
-            raise errors.Unavailable(f"{above} can be written by others, who could replace {folder}: chmod o-w {above}")
+        if state.st_mode & others and not state.st_mode & stat.S_ISVTX:
+            raise errors.Unavailable(f"{above} can be written by others, who could replace {folder}: chmod go-w {above}")
+        others = stat.S_IWOTH
 
 
 @functools.lru_cache(maxsize=None)

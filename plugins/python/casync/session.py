@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import functools
 import json
 import os
 import threading
@@ -99,7 +100,7 @@ class Session:
         self._closed = False
         self._on_gpu = device is not None and device != "cpu"
         self._gradients = {}  # id -> arrays.Gradient
-        self._compares = False  # a declare() since the last submit: the next one waits for the other ranks
+        self._compares = False  # a declare() or a load since the last submit: the next one waits for others
         self._in_flight = {}  # handle -> owner of its memory
         self._calls = Calls()
         rank_, size_ = ctypes.c_int32(), ctypes.c_int32()
@@ -197,14 +198,14 @@ class Session:
     ) -> Callable[[], None]:
         count = len(ids)
         arguments = (
-            self._pointer,
             count,
             (ctypes.c_uint32 * max(count, 1))(*ids),
             (ctypes.c_void_p * max(count, 1))(*addresses),
             (ctypes.c_size_t * max(count, 1))(*sizes),
             numbers,
         )
-        return lambda: _library.call("casync_session_submit", *arguments)
+        # Holds the session, which is not freed while an interrupted call is still in it.
+        return lambda: _library.call("casync_session_submit", self._pointer, *arguments)
 
     def _submit_each(
         self,
@@ -304,25 +305,24 @@ class Session:
         return state
 
     def load_state_dict(self, d: Mapping[str, Any]) -> None:
-        """Takes a state that state_dict() gave on this rank of a job of as many ranks; after declare()."""
+        """Takes a state that state_dict() gave on this rank of a job of as many ranks; after declare(). Handles of
+        earlier submissions are forgotten."""
         self._check()
         counters = _state.counters(d)
         for name, gradient in d["gradients"].items():
             _state.check_kept(name, gradient)
         described = {name: _state.described(gradient) for name, gradient in d["gradients"].items()}
         text = json.dumps({**counters, "gradients": described}).encode()
-        _library.call("casync_session_state_set", self._pointer, None, text, None, 0, counters["step"] & 0xFFFFFFFF)
+        earlier = list(self._in_flight)
+        give = functools.partial(_library.call, "casync_session_state_set", self._pointer)
+        give(None, text, None, 0, counters["step"] & 0xFFFFFFFF)
         for name, gradient in d["gradients"].items():
             residual = numpy.ascontiguousarray(gradient["residual"], numpy.float32)
-            _library.call(
-                "casync_session_state_set",
-                self._pointer,
-                name.encode(),
-                gradient["codec"].encode(),
-                residual.ctypes.data,
-                residual.size,
-                counters["step"],
-            )
+            give(name.encode(), gradient["codec"].encode(), residual.ctypes.data, residual.size, counters["step"])
+        for handle in earlier:  # C loads no state while one of them is under way
+            self._calls.failed.discard(handle)
+            self._in_flight.pop(handle, None)
+        self._compares = True
 
     def abort(self, reason: object) -> None:
         """Ends the job on all ranks; they raise an error with this reason."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from typing import TYPE_CHECKING
 
 from casync import _library, errors, greeting
@@ -69,6 +70,10 @@ class Step:
         """They are on their way."""
         self.submitted.update(names)
 
+    def take_back(self, names: Iterable[str]) -> None:
+        """Their submissions came to nothing: they may leave again."""
+        self.submitted.difference_update(names)
+
     def end(self) -> None:
         self.submitted.clear()
 
@@ -83,6 +88,17 @@ class NonFinite:
         if rank == 0 and not self._told:
             self._told = True
             _log.warning("gradient %s was not finite on some rank: %s", name, self._consequence)
+
+
+def _taking_back(done: Done, names: Mapping[int, str], step: Step) -> Done:
+    """`done`, after the gradient that came to nothing is taken back: a member of a plan's group that did not leave."""
+
+    def told(identity: int, error: Exception | None) -> object:
+        if error is not None:
+            step.take_back([names[identity]])
+        return done(identity, error)
+
+    return told
 
 
 class Synchronizer:
@@ -100,6 +116,7 @@ class Synchronizer:
         greeting.greet(self.session, options.get("plan"), options.get("codec"))
         self.last_step: StepResult | None = None  # the StepResult of the last step that ended
         self._under_way = Step()
+        self._taking = threading.Lock()  # of two threads one submits a gradient
 
     def declare(
         self,
@@ -126,15 +143,21 @@ class Synchronizer:
         stream: int | None = None,
     ) -> list[Handle]:
         """Starts averaging gradients in place; `addresses` of contiguous memory that `owner` keeps alive. Returns a
-        Handle for each. With done(id, error) and a stream, see Session.submit_memory. A gradient that is already on its way in this
-        step raises InvalidArgument with its name, and nothing is started."""
+        Handle for each. With done(id, error) and a stream, see Session.submit_memory. A gradient that is already on its
+        way in this step raises InvalidArgument with its name, and nothing is started. One whose `done` was called with
+        an error is on its way no more."""
         declared = self.session.declared
-        names = [declared[identity].name for identity in ids]
-        self._under_way.refuse_again(names)
+        names = {identity: declared[identity].name for identity in ids}
         sizes = [declared[identity].nbytes for identity in ids]
-        handles = self.session.submit_memory(ids, addresses, sizes, owner, done, stream)
-        self._under_way.add(names)
-        return handles
+        with self._taking:
+            self._under_way.refuse_again(names.values())
+            self._under_way.add(names.values())  # the first completion may come ahead of the handles
+        try:
+            told = None if done is None else _taking_back(done, names, self._under_way)
+            return self.session.submit_memory(ids, addresses, sizes, owner, told, stream)
+        except BaseException:
+            self._under_way.take_back(names.values())
+            raise
 
     def submit_bucket(
         self,

@@ -68,6 +68,32 @@ TEST_CASE("c session: the end of a step comes after the calls of its completions
   }
 }
 
+TEST_CASE("c session: a state is loaded after the calls of the completions that are due") {
+  const Session session("none");
+  const uint32_t id = session.declare("a", 100);
+  const std::string state = session.text(casync_session_state).dump();
+  for (int round = 0; round < 200; ++round) {
+    CAPTURE(round);
+    std::vector<float> values(100, 1.5f);
+    Told told;
+    const casync_submission one = submission(id, &values, &told);
+    casync_handle handle = 0;
+    REQUIRE(casync_session_submit_each(session.handle, 1, &one, &handle) == CASYNC_OK);
+    int32_t done = 0;
+    while (done == 0) REQUIRE(casync_session_done(session.handle, handle, &done) == CASYNC_OK);
+    casync_status loaded = CASYNC_INVALID_ARGUMENT;
+    do {  // it is done a moment ahead of the step
+      loaded = casync_session_state_set(session.handle, nullptr, state.c_str(), nullptr, 0, 0);
+    } while (loaded == CASYNC_INVALID_ARGUMENT && last_error().starts_with("a step is under way"));
+    INFO(last_error());
+    REQUIRE(loaded == CASYNC_OK);
+    CHECK(told.calls == 1);
+    CHECK(told.status == CASYNC_OK);
+    REQUIRE(casync_session_done(session.handle, handle, &done) == CASYNC_OK);
+    CHECK(done == 0);  // forgotten
+  }
+}
+
 TEST_CASE("c session: a completion may end the step, and the program may close or free the session meanwhile") {
   struct Ending {
     casync_session* session;

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <condition_variable>
 #include <fstream>
 #include <future>
+#include <mutex>
 #include <new>
 
 #include "base/allocation_count.h"
@@ -79,6 +81,39 @@ class FirstDone final : public LoneSession {
 
  private:
   std::atomic<bool> go_on_{false};
+};
+
+/// A session whose waits hear of the one gradient that is done only when they are interrupted, until it is closed.
+class HearsLate final : public LoneSession {
+ public:
+  static constexpr Handle kDone{1};
+
+  Status wait_any(std::span<const Handle> handles, Clock::time_point, const std::atomic<bool>& interrupted,
+                  std::vector<Handle>* done) override {
+    done->clear();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return interrupted.load() || closed_; });
+    if (closed_) return aborted("closed");
+    for (const Handle handle : handles) {
+      if (handle == kDone) done->push_back(handle);
+    }
+    return Status::ok();
+  }
+  void nudge() override {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  }
+  Status close() override {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+    return Status::ok();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closed_ = false;
 };
 
 /// Submits one gradient; the future holds what its completion was given.
@@ -194,6 +229,35 @@ TEST_CASE("completions: drain() waits for those that were added, and not for lat
   session.let_go();
   CHECK(completions.drain(after(Seconds(20))).is_ok());
   CHECK(told == 2);
+}
+
+TEST_CASE("completions: catch_up() waits for those whose gradients are done, and not for others") {
+  HearsLate session;
+  Completions completions(session);
+  std::promise<bool> caught_up_there;
+  std::promise<void> let_go;
+  std::atomic<bool> done_told{false}, other_told{false};
+  CHECK(completions.catch_up(after(Seconds(0))).is_ok());  // there are none
+  REQUIRE(completions.prepare(2).is_ok());
+  completions.add(Handle{2}, [&](Handle, const Status&) { other_told = true; });
+  CHECK(completions.catch_up(after(Seconds(20))).is_ok());
+  completions.add(HearsLate::kDone, [&](Handle, const Status& status) {
+    done_told = status.is_ok();
+    caught_up_there.set_value(completions.catch_up(after(Seconds(20))).is_ok());
+    let_go.get_future().wait();
+  });
+  std::future<Status> caught_up =
+      std::async(std::launch::async, [&] { return completions.catch_up(after(Seconds(60))); });
+  CHECK(caught_up_there.get_future().get());                                        // at once
+  CHECK(completions.catch_up(after(Seconds(0.1))).code() == StatusCode::kTimeout);  // it has not returned
+  let_go.set_value();
+  CHECK(caught_up.get().is_ok());
+  CHECK(completions.catch_up(after(Seconds(20))).is_ok());
+  CHECK(done_told);
+  CHECK_FALSE(other_told);
+  CHECK(session.close().is_ok());
+  CHECK(completions.drain(after(Seconds(20))).is_ok());
+  CHECK(other_told);
 }
 
 TEST_CASE("completions: a job that ends tells each of them why") {

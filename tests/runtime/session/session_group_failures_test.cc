@@ -158,6 +158,23 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("groups: a session that has failed closes as one without groups, also with a part of a group") {
+  for (const std::string mode : {"", "asynchronous { } "}) {
+    CAPTURE(mode);
+    const PlanFile plan(mode + kGroup + "}");
+    CHECK(with_sessions(1, by(plan), [](Session& session, RankContext& context) -> std::string {
+            const Result<std::vector<GradientId>> ids = declare_members(session);
+            if (!ids) return ids.status().text();
+            Members members{*ids, parts_of(whole(context.rank, 1))};
+            if (const Status sent = members.submit(session, 0); !sent) return sent.text();
+            session.abort("enough");
+            const std::string failure = session.failure().text();
+            if (failure.find("rank 0 aborted the job: enough") == failure.npos) return "fails with " + failure;
+            return expect(session.close(), "OK");
+          }) == "");
+  }
+}
+
 TEST_CASE("groups: a wait for a member that nobody submits ends the job by its name") {
   const std::string complaints = with_group(
       kGroup + "}",
