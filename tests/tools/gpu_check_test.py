@@ -158,6 +158,7 @@ def test_a_section_that_takes_too_long_is_ended():
         first, second = map(int, seen(root, "limits"))
         claim(first <= 170 and second <= 150, "no limit is beyond the end", first, second)
         claim(f"exit code 124 of `cases_side_by_side ~*over nccl*`, ended after {first} s" in page, "the page", page)
+        claim("under way: on this GPU: first\\, and second" in page, "the case that took too long", page)
         claim("| `int4` | 1 GB/s, 9.5 us |" in page, "the next section", page)
         pid = int(seen(root, "pid")[0])
         until(lambda: not is_alive(pid), LIMIT_S, "the section's processes end")
@@ -180,6 +181,7 @@ def test_what_is_done_stays_if_it_is_ended_from_outside():
         _, output = outcome(process)
         page = (root / "docs/gpu-results.md").read_text()
         claim("| `int4` | 1 GB/s, 9.5 us |" in page and "ended early" in page, "both sections", page, output)
+        claim("under way: on this GPU: first\\, and second" in page, "the case", page)
         pid = int(seen(root, "pid")[0])
         until(lambda: not is_alive(pid), LIMIT_S, "the section's processes end")
 

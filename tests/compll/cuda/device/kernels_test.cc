@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels on this machine's GPU give the interpreter's bytes. usage: kernels_test [--small] [ROOT [CODEC ...]], with
-// the sources below ROOT; --small is for a sanitizer. kernels_test --list: the codecs' names. Exit code 1: bytes differ,
-// or a CODEC has no kernels here. 77: no GPU. Not Catch2: it is carried to a machine that has nothing but a driver.
+// the sources below ROOT; --small is for a sanitizer. kernels_test --list: the codecs' names. Exit code 1: bytes
+// differ, or a CODEC has no kernels here. 77: no GPU. Not Catch2: it is carried to a machine that has nothing but a
+// driver.
 #include <algorithm>
 #include <cstdio>
 #include <string>
