@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/gpu_check with programs that stand for those of a build, on a machine whose GPU is a program nvidia-smi."""
 import contextlib
+import io
 import os
 import re
 import shutil
@@ -40,7 +41,8 @@ PROGRAMS = {
 MACHINE = {
     "nvidia-smi": 'echo "name, driver_version"; echo "A card, 580.1"',
     "compute-sanitizer": 'echo "$*" >>"$SEEN/sanitized"; shift 4; echo "ERROR SUMMARY: 0 errors"; exec "$@"',
-    "python3": 'case "$*" in *"import torch"*) exit ${TORCH:-0} ;; *"nvidia.nccl"*) exit 1 ;; esac; exec %s "$@"' % sys.executable,
+    "python3": 'case "$*" in *"import torch"*) exit ${TORCH:-0} ;; *"nvidia.nccl"*) exit 1 ;; esac; '
+    'exec %s "$@"' % sys.executable,
 }
 
 
@@ -238,6 +240,22 @@ def test_wrong_arguments_are_named():
                                 (["speeds"], "there is no section speeds")):  # fmt: skip
             code, output, _ = run(root, *arguments)
             claim(code == 1 and text in output, text, code, output)
+
+
+def test_times_of_ways_stay_if_a_later_way_fails():
+    with temporary_folder() as folder:
+        one = '{"way": "gloo", "min_ms": 1, "median_ms": 2, "steps": 3, "transport": "gloo"}'
+        failing = f"import os\nprint('RESULT {one}', flush=True)\nif os.environ['RANK'] == '1': raise SystemExit('no hook')\n"
+        put(Path(folder) / "rank.py", failing)
+        sys.path.insert(0, str(ROOT / "tests/bench/gpu_step"))
+        import run as gpu_step
+
+        gpu_step.HERE = Path(folder)
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            failed = gpu_step.time_steps("cuda:0", None, ["gloo", "casync-int4"])
+        claim(failed and "| gloo | 1.0 | 2.0 | 3 | gloo |" in said.getvalue(), "the time is kept", said.getvalue())
+        claim("no hook" in said.getvalue(), "the complaint", said.getvalue())
 
 
 def test_the_names_are_those_of_the_sources():
