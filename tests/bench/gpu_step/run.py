@@ -19,8 +19,10 @@ import json
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "ddp_step"))
@@ -45,8 +47,8 @@ def environment(rank, ranks, port, shaped):
     return variables
 
 
-def run(case, device, way, ranks=2, shaped=False, timeout=90, **more):
-    """The results of each rank, a list; or the last lines of the first one that failed, as a string."""
+def outcome(case, device, way, ranks=2, shaped=False, timeout=90, **more):
+    """The results that each rank has printed, a list each, and the last lines of the first one that failed, or ""."""
     port = random.randrange(20000, 30000)
     processes = []
     for rank in range(ranks):
@@ -54,20 +56,29 @@ def run(case, device, way, ranks=2, shaped=False, timeout=90, **more):
         command = [*host, sys.executable, str(HERE / "rank.py"), case, device, way]
         own = {**environment(rank, ranks, port, shaped), **more}
         processes.append(subprocess.Popen(command, env=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    complaint, end = "", time.monotonic() + timeout
     try:
-        outputs = [process.communicate(timeout=timeout) for process in processes]
+        outputs = [process.communicate(timeout=max(0, end - time.monotonic())) for process in processes]
     except subprocess.TimeoutExpired:
-        return f"no result in {timeout} s"
+        complaint = f"no result in {timeout} s"
     finally:
         for process in processes:
             process.kill()
-    found = []
-    for process, (output, errors) in zip(processes, outputs):
-        if process.returncode != 0:
-            return " / ".join(errors.strip().splitlines()[-6:]) or f"exit code {process.returncode}"
-        lines = [line.removeprefix("RESULT ") for line in output.splitlines() if line.startswith("RESULT ")]
-        found.append([json.loads(line) for line in lines])
-    return found
+    if complaint:
+        outputs = [process.communicate() for process in processes]  # all that they have printed
+    expected = (0, -signal.SIGKILL) if complaint else (0,)
+    for process, (_, errors) in zip(processes, outputs):
+        if process.returncode not in expected:
+            complaint = " / ".join(errors.strip().splitlines()[-6:]) or f"exit code {process.returncode}"
+            break
+    marks = [[line for line in output.splitlines() if line.startswith("RESULT ")] for output, _ in outputs]
+    return [[json.loads(line.removeprefix("RESULT ")) for line in lines] for lines in marks], complaint
+
+
+def run(*arguments, **more):
+    """The results of each rank, a list; or the last lines of the first one that failed, as a string."""
+    results, complaint = outcome(*arguments, **more)
+    return complaint or results
 
 
 def verdict_of(on_cpu, on_gpu):
@@ -98,14 +109,13 @@ def time_steps(device, link, ways):
     with network.two_hosts() if shaped else contextlib.nullcontext():
         if shaped:
             network.shape(link)
-        found = run("step", device, ",".join(ways), shaped=shaped)
-    if isinstance(found, str):
-        print(found)
-        return True
+        results, complaint = outcome("step", device, ",".join(ways), shaped=shaped)
     print(f"\n| way, {link or 'one host'} | least, ms | median, ms | steps | over |\n|---|---|---|---|---|")
-    for one in found[0]:
+    for one in results[0]:
         print(f"| {one['way']} | {one['min_ms']:.1f} | {one['median_ms']:.1f} | {one['steps']} | {one['transport']} |")
-    return False
+    if complaint:
+        print(f"\n{complaint}")
+    return bool(complaint)
 
 
 def time_backward(device):

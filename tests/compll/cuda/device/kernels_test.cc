@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels on this machine's GPU give the interpreter's bytes. usage: kernels_test [--small] [ROOT [CODEC ...]], with
-// the sources below ROOT; --small is for a sanitizer. kernels_test --list: the codecs' names. Exit code 77: no GPU. Not
-// Catch2: it is carried to a machine that has nothing but a driver.
+// the sources below ROOT; --small is for a sanitizer. kernels_test --list: the codecs' names. Exit code 1: bytes
+// differ, or a CODEC has no kernels here. 77: no GPU. Not Catch2: it is carried to a machine that has nothing but a
+// driver.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -124,14 +125,26 @@ int compare_all(const std::vector<const Kernels*>& all, CudaDevice& device, bool
   return failed;
 }
 
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const cuda::Kernels* kernels : kernels_of_codecs()) all.emplace_back(kernels->name);
+  for (const cuda::VectorFormKernels* kernels : kernels_of_vector_form()) all.emplace_back(kernels->name);
+  for (const cuda::RoundsKernels* kernels : kernels_of_rounds()) all.emplace_back(kernels->name);
+  return all;
+}
+
 int list() {
-  for (const cuda::Kernels* kernels : kernels_of_codecs()) std::printf("%s\n", kernels->name);
-  for (const cuda::VectorFormKernels* kernels : kernels_of_vector_form()) std::printf("%s\n", kernels->name);
-  for (const cuda::RoundsKernels* kernels : kernels_of_rounds()) std::printf("%s\n", kernels->name);
+  for (const std::string& name : names()) std::printf("%s\n", name.c_str());
   return 0;
 }
 
 int run(bool is_small, const std::string& root, const std::vector<std::string>& wanted) {
+  const std::vector<std::string> known = names();
+  for (const std::string& name : wanted) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::printf("there are no kernels of %s: --list names the codecs\n", name.c_str());
+    return 1;
+  }
   std::string reason;
   const std::unique_ptr<CudaDevice> device = CudaDevice::open(std::size_t{2} << 30, reason);
   if (!device) {
