@@ -35,6 +35,19 @@ endif()
 
 set(CASYNC_TEST_PATIENCE 1 CACHE STRING "Every C++ test's timeout is multiplied by this: sanitizers make them slow")
 
+# casync_command_test(NAME [WAITS] TIMEOUT seconds LABELS label... COMMAND program [argument...])
+# A test of a program that is no Catch2 test: with the environment of all tests, and as for casync_test.
+function(casync_command_test name)
+  cmake_parse_arguments(ARG "WAITS" "TIMEOUT" "LABELS;COMMAND" ${ARGN})
+  add_test(NAME ${name} COMMAND ${ARG_COMMAND})
+  math(EXPR timeout "${ARG_TIMEOUT} * ${CASYNC_TEST_PATIENCE}")
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${timeout} COST ${timeout} SKIP_RETURN_CODE 77
+    ENVIRONMENT "${CASYNC_TEST_ENVIRONMENT}")
+  if(NOT ARG_WAITS)
+    set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+  endif()
+endfunction()
+
 function(casync_test name)
   cmake_parse_arguments(ARG "WAITS" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT TARGET casync_catch_main)
@@ -44,15 +57,11 @@ function(casync_test name)
   string(REPLACE "." "_" target "test_${name}")
   casync_program(${target} GROUPED SOURCES ${ARG_SOURCES} DEPS casync_catch_main ${ARG_DEPS})
   target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)  # compiles in four fifths of the time
-  add_test(NAME ${name} COMMAND ${target})
+  if(ARG_WAITS)
+    set(waits WAITS)
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * ${CASYNC_TEST_PATIENCE}")
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT}
-    SKIP_RETURN_CODE 77
-    ENVIRONMENT "${CASYNC_TEST_ENVIRONMENT}")
-  if(NOT ARG_WAITS)
-    set_tests_properties(${name} PROPERTIES PROCESSORS 2)
-  endif()
+  casync_command_test(${name} ${waits} TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABELS} COMMAND ${target})
 endfunction()
