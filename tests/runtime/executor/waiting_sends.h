@@ -11,32 +11,20 @@
 #include "runtime/executor/handover.h"
 #include "runtime/executor/ready_sends.h"
 #include "tests/runtime/executor/one_rank.h"
+#include "tests/support/idle_transport.h"
 
 namespace casync::test {
 
 /// A transport that keeps what is sent, each call in a list of its own.
-class KeptMessages final : public runtime::Transport {
+class KeptMessages final : public IdleTransport {
  public:
   struct Sent {
     Rank to = 0;
     std::vector<runtime::Outgoing> outgoing;
   };
-  std::string address() const override { return ""; }
-  Status connect(std::span<const std::string>, runtime::TransportClient&) override { return Status::ok(); }
   void send(Rank to, std::span<const runtime::Outgoing> outgoing) override {
     sent.push_back({to, {outgoing.begin(), outgoing.end()}});
   }
-  void retry_held() override {}
-  void retry_held(std::uint64_t) override {}
-  bool progress() override { return false; }
-  void wait(Clock::time_point) override {}
-  void wake() override {}
-  void settle() override {}
-  bool settled() const override { return true; }
-  bool close(Clock::time_point) override { return true; }
-  runtime::TransportStats stats() const override { return {}; }
-  Bytes announced_bytes(Rank) const override { return 0; }
-  std::string description() const override { return "kept"; }
 
   /// The calls since the last question.
   std::vector<Sent> take() { return std::exchange(sent, {}); }

@@ -30,6 +30,15 @@ struct Waiting : Table {
     const View whole = submit(2, b).value().data;
     std::copy(result.begin(), result.end(), reinterpret_cast<float*>(whole.data));
   }
+  /// The same, and then a wait for any: it waits for the group's handle until the wrapped session has the result.
+  void reduce_and_wait_any() {
+    reduce({5, 6, 7, 8});
+    CHECK(wait_any() == "waits");
+    CHECK(session.asked == std::vector<Handle>{of_group});
+    session.is_done = true;
+    CHECK(wait_any() == "done");
+    CHECK(a == Values{5, 6});
+  }
   Status wait(double timeout_s) { return waits.wait(of_a, timeout_s, Waiter::kProgram); }
   /// "done" or "waits", and the status if that is not OK.
   std::string wait_any(bool interrupted = false) { return wait_any_of({&of_a, 1}, interrupted); }
@@ -95,12 +104,7 @@ TEST_CASE("group waits: after a close what has left is waited for, as its memory
   CHECK(it.wait_any_of(both) == "waits");
   CHECK(it.session.asked == std::vector<Handle>{handle_of(0, GradientId(0))});  // the wrapped session's of "alone"
   it.session.asked.clear();
-  it.reduce({5, 6, 7, 8});
-  CHECK(it.wait_any() == "waits");
-  CHECK(it.session.asked == std::vector<Handle>{it.of_group});
-  it.session.is_done = true;
-  CHECK(it.wait_any() == "done");
-  CHECK(it.a == Values{5, 6});
+  it.reduce_and_wait_any();
 }
 
 TEST_CASE("group waits: once the group has left its result is waited for, and the member gets its part") {
@@ -304,12 +308,7 @@ TEST_CASE("group waits: a wait for any is for groups that have left") {
   Waiting it;
   CHECK(it.wait_any(true) == "waits");
   CHECK(it.session.asked.empty());
-  it.reduce({5, 6, 7, 8});
-  CHECK(it.wait_any() == "waits");
-  CHECK(it.session.asked == std::vector<Handle>{it.of_group});
-  it.session.is_done = true;
-  CHECK(it.wait_any() == "done");
-  CHECK(it.a == Values{5, 6});
+  it.reduce_and_wait_any();
 }
 
 TEST_CASE("group waits: time that the program stood still is of the group, once that has left") {

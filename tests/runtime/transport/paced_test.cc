@@ -13,6 +13,7 @@
 #include "runtime/transport/frame.h"
 #include "runtime/transport/loopback/factory.h"
 #include "tests/conformance/transport_probe.h"
+#include "tests/support/idle_transport.h"
 
 namespace casync::test {
 namespace {
@@ -55,8 +56,7 @@ struct Ranks {
 };
 
 // A network in the hands of a test, which makes the calls of its client.
-struct Network : runtime::Transport {
-  std::string address() const override { return ""; }
+struct Network : IdleTransport {
   Status connect(std::span<const std::string>, runtime::TransportClient& of) override {
     client = &of;
     return Status::ok();
@@ -64,17 +64,6 @@ struct Network : runtime::Transport {
   void send(Rank, std::span<const runtime::Outgoing> outgoing) override {
     for (const runtime::Outgoing& each : outgoing) cookies.push_back(each.cookie);
   }
-  void retry_held() override {}
-  void retry_held(std::uint64_t) override {}
-  bool progress() override { return false; }
-  void wait(Clock::time_point) override {}
-  void wake() override {}
-  void settle() override {}
-  bool settled() const override { return true; }
-  bool close(Clock::time_point) override { return true; }
-  runtime::TransportStats stats() const override { return {}; }
-  Bytes announced_bytes(Rank) const override { return 0; }
-  std::string description() const override { return "network"; }
 
   runtime::TransportClient* client = nullptr;
   std::vector<std::uint64_t> cookies;
