@@ -35,7 +35,7 @@ enum class ReduceOp : std::uint8_t {
 /// "average", "sum", "copy".
 std::string_view name_of(ReduceOp op);
 
-/// How to open a session. All ranks give the same op, plan or codec, and kind of device.
+/// Options of a session. All ranks give the same op, plan or codec, and kind of device.
 struct SessionOptions {
   LaunchArguments launch;
   StoreFunctions store;              ///< both set: used instead of launch's rendezvous

@@ -111,7 +111,8 @@ bool Paced::start_what_may_leave(Time now) {
   return any;
 }
 
-// Where there is no memory, the message stays; what has left or has a place is reported without any.
+// Reserves the memory of all reports that a message will have. Without memory the message stays in its queue; reports
+// of messages that have left, or have a place, need none.
 void Paced::make_room_for(const Waiting& waiting) {
   leaving_.make_ready(waiting.outgoing.size());
   reports_.make_room_for_sent(leaving_.in_use() + waiting.outgoing.size());

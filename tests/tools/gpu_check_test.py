@@ -37,7 +37,7 @@ PROGRAMS = {
     "gpu_kernels_test": 'if [ "$1" = --list ]; then echo int4; echo topk; else echo "$*" >>"$SEEN/kernels"; fi',
     "gpu_kernels_bench": "echo '| codec | encode |'; echo '|---|---|'; echo '| `int4` | 1 GB/s, 9.5 us |'",
 }
-# Of the machine: a card, a sanitizer that runs its program, and a PyTorch.
+# The machine has a card, a sanitizer that runs its program, and a PyTorch.
 MACHINE = {
     "nvidia-smi": 'echo "name, driver_version"; echo "A card, 580.1"',
     "compute-sanitizer": 'echo "$*" >>"$SEEN/sanitized"; shift 4; echo "ERROR SUMMARY: 0 errors"; exec "$@"',

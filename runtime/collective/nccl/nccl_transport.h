@@ -16,7 +16,7 @@ namespace casync::runtime {
 /// network to be called on; its words.
 Result<std::string> make_nccl_id(const NcclApi& api);
 
-/// How to open a communicator.
+/// Options of a communicator.
 struct NcclOptions {
   Rank rank = 0;
   int ranks = 1;

@@ -90,12 +90,12 @@ class KernelTarget final : public Target {
   }
 
  private:
-  /// Those of the emulated codecs in tests.
+  /// The flags of the emulated codecs in tests/compll/cuda/CMakeLists.txt.
   static std::vector<std::string> flags() {
     return {"-std=c++20", "-O1", "-fPIC", "-shared", "-w", "-ffp-contract=off", "-fwrapv"};
   }
 
-  /// What a program's shared object says of its kernels.
+  /// A program's kernels in its shared object.
   struct Tables {
     std::variant<const cuda::Kernels*, const cuda::VectorFormKernels*, const cuda::RoundsKernels*> kernels;
     const cuda::CodingKernels* coding = nullptr;  ///< null: no section is coded
