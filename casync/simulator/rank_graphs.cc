@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "casync/strategies/reduce_scatter.h"
-#include "casync/strategies/strategy.h"
 
 namespace casync {
 
@@ -15,13 +14,13 @@ Status too_many_tasks(const std::string& how_many) {
 
 Result<std::vector<TaskGraph>> rank_graphs(const Scenario& scenario, int ranks, const Decision& decision,
                                            Elements elements, std::size_t first_owner, std::uint64_t& tasks,
-                                           TaskGraph (*graph)(const Exchange&)) {
+                                           MakesGraph graph) {
   const auto traits_of = [&](const CodecChoice& choice) -> Result<CodecTraits> {
     const Result<CodecFacts> facts = scenario.facts_of(choice);
     if (!facts) return facts.status();
     return graph == &reduce_scatter_graph ? scattered_traits(facts->traits) : facts->traits;
   };
-  if (graph == nullptr) graph = strategy_of(decision.strategy).graph;
+  if (graph == nullptr) graph = graph_maker_of(decision, elements, scenario.topology.ranks);
   std::vector<TaskGraph> graphs;
   for (Rank rank = 0; rank < ranks; ++rank) {
     Result<TaskGraph> made = make_graph(decision, elements, scenario.topology, rank, first_owner, traits_of, graph);

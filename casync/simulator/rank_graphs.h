@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "casync/graph/task_graph.h"
 #include "casync/simulator/simulate.h"
-#include "casync/strategies/exchange.h"
+#include "casync/strategies/strategy.h"
 
 namespace casync {
 
@@ -19,6 +19,6 @@ Status too_many_tasks(const std::string& how_many);
 /// the number of their tasks to `tasks`. Errors as make_graph; InvalidArgument: too many tasks.
 Result<std::vector<TaskGraph>> rank_graphs(const Scenario& scenario, int ranks, const Decision& decision,
                                            Elements elements, std::size_t first_owner, std::uint64_t& tasks,
-                                           TaskGraph (*graph)(const Exchange&) = nullptr);
+                                           MakesGraph graph = nullptr);
 
 }  // namespace casync

@@ -63,14 +63,22 @@ Status check_servers(const Servers& servers, StrategyKind strategy, int ranks) {
                     (most < 1 ? ": nobody is left to contribute" : ", expected 1 to " + std::to_string(most)));
 }
 
-Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
-                             std::size_t first_owner, const CodecTraitsOf& traits_of) {
-  return make_graph(decision, elements, topology, self, first_owner, traits_of, strategy_of(decision.strategy).graph);
+MakesGraph graph_maker_of(const Decision& decision, Elements elements, int ranks) {
+  const auto is_plain = [](const CodecChoice& choice) { return choice == CodecChoice{}; };
+  const bool exchanged = ranks == 2 && decision.strategy == StrategyKind::kPs && decision.partitions == 1 &&
+                         decision.servers == Servers{} && is_plain(decision.codec) && is_plain(decision.second_hop) &&
+                         elements * sizeof(float) > kBundledGradientBytes;
+  return exchanged ? &all_gather_graph : strategy_of(decision.strategy).graph;
 }
 
 Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
-                             std::size_t first_owner, const CodecTraitsOf& traits_of,
-                             TaskGraph (*graph)(const Exchange&)) {
+                             std::size_t first_owner, const CodecTraitsOf& traits_of) {
+  return make_graph(decision, elements, topology, self, first_owner, traits_of,
+                    graph_maker_of(decision, elements, topology.ranks));
+}
+
+Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
+                             std::size_t first_owner, const CodecTraitsOf& traits_of, MakesGraph graph) {
   CASYNC_RETURN_IF_ERROR(check(topology, self));
   if (decision.partitions < 1) {
     return plan_error(std::to_string(decision.partitions) + " partitions; a gradient has at least 1");

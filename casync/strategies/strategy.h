@@ -42,7 +42,7 @@ struct Strategy {
 
   StrategyKind kind{};
   std::string_view name;
-  TaskGraph (*graph)(const Exchange&) = nullptr;
+  TaskGraph (*graph)(const Exchange&) = nullptr;  ///< graph_maker_of() says when a gradient has another
   bool second_hop = true;  ///< the result may travel in another codec than the contributions
   bool relays = false;     ///< ranks send on, so each has few peers; coded terms of others are among what they send
   bool levels = false;  ///< it follows the nodes: useful with several, and several ranks on one; states depend on them
@@ -57,6 +57,12 @@ std::span<const Strategy> strategies();
 const Strategy& strategy_of(StrategyKind kind);
 
 using CodecTraitsOf = std::function<Result<CodecTraits>(const CodecChoice&)>;
+using MakesGraph = TaskGraph (*)(const Exchange&);
+
+/// The function that makes the graphs of a gradient: its strategy's, but for one case. Two ranks exchange a partition
+/// of `ps` that is not compressed as in `all_gather`, if it is the gradient's only one and too large for a bundle: both
+/// have the sum after one hop instead of two, in the same bytes, and each link carries as much.
+MakesGraph graph_maker_of(const Decision& decision, Elements elements, int ranks);
 
 /// "2 servers", "1 dedicated server".
 std::string text_of(const Servers& servers);
@@ -70,10 +76,9 @@ Status check_servers(const Servers& servers, StrategyKind strategy, int ranks);
 /// hop), naming both and what to use instead.
 Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
                              std::size_t first_owner, const CodecTraitsOf& traits_of);
-/// The same where the exchange has another graph than its strategy's.
+/// The same with graphs that this function makes.
 Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
-                             std::size_t first_owner, const CodecTraitsOf& traits_of,
-                             TaskGraph (*graph)(const Exchange&));
+                             std::size_t first_owner, const CodecTraitsOf& traits_of, MakesGraph graph);
 
 /// Mean number of encodings of a rank's elements on their way to the rank that merges all, at least
 /// 1: a first hop loses that many times its codec's loss on independent gradients. 1 if merging is exact.

@@ -214,6 +214,37 @@ TEST_CASE("ps: contributions are merged in rank order, the owner's own among the
   }
 }
 
+TEST_CASE("ps between two ranks: the only partition of an uncompressed gradient is exchanged in one hop") {
+  constexpr Elements kBundled = kBundledGradientBytes / sizeof(float);
+  for (const Rank self : {0, 1}) {
+    const auto ps = make_graph({}, kBundled + 1, Topology::flat(2), self, 1, traits_of);
+    const auto all_gather =
+        make_graph({.strategy = StrategyKind::kAllGather}, kBundled + 1, Topology::flat(2), self, 1, traits_of);
+    REQUIRE(ps.is_ok());
+    CHECK(graph_text(*ps) == graph_text(*all_gather));
+  }
+  const CodecChoice int8{"int8", {}};
+  const auto hops = [](const Decision& decision, Elements elements, int ranks = 2) {
+    std::set<Hop> sent;
+    for (Rank self = 0; self < ranks; ++self) {
+      const auto graph = make_graph(decision, elements, Topology::flat(ranks), self, 1, traits_of);
+      REQUIRE(graph.is_ok());
+      for (const Primitive& task : graph->tasks()) {
+        if (const auto* send = std::get_if<Send>(&task)) sent.insert(graph->buffers()[TaskGraph::index(send->from)].hop);
+      }
+    }
+    return sent.size();
+  };
+  CHECK(hops({}, kBundled + 1) == 1);
+  CHECK(hops({}, kBundled) == 2);  // bundles have an owner
+  CHECK(hops({}, kBundled + 1, 3) == 2);
+  CHECK(hops({.partitions = 2}, kBundled + 1) == 2);
+  CHECK(hops({.servers = {1, false}}, kBundled + 1) == 2);
+  CHECK(hops({.codec = int8}, kBundled + 1) == 2);
+  CHECK(hops({.second_hop = int8}, kBundled + 1) == 2);
+  CHECK(hops({.codec = int8, .second_hop = int8}, kBundled + 1) == 2);
+}
+
 TEST_CASE("all_gather: every rank merges the codes of all in rank order, its own code among them") {
   for (int ranks = 1; ranks <= 16; ++ranks) {
     for (Rank self = 0; self < ranks; ++self) {

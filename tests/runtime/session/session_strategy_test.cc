@@ -57,6 +57,27 @@ TEST_CASE("session strategies: the uncompressed average, for every size, number 
   }
 }
 
+TEST_CASE("session strategies: two ranks that exchange a gradient of one partition have the bytes of its owners' sum") {
+  constexpr std::size_t kElements = 5003;  // too large for a bundle
+  for (const ReduceOp op : {ReduceOp::kAverage, ReduceOp::kSum}) {
+    std::vector<float> results[2][2];
+    for (const int partitions : {1, 2}) {
+      const std::string complaints =
+          with_way(2, {"ps", ""}, named("none"), "partitions: " + std::to_string(partitions), op,
+                   [&](Session& session, RankContext& context) {
+                     return train(session, context.rank, kElements, 3, results[partitions - 1][context.rank]);
+                   });
+      CAPTURE(partitions);
+      REQUIRE(complaints == "");
+    }
+    for (const auto& of_rank : results[0]) {
+      REQUIRE(of_rank.size() == 3 * kElements);
+      CHECK(of_rank == results[1][0]);
+    }
+    CHECK(results[1][0] == results[1][1]);
+  }
+}
+
 TEST_CASE("session strategies: with every codec all ranks end with the same bytes, and again in another run") {
   constexpr int kRanks = 4;
   constexpr std::size_t kElements = 5003;
