@@ -251,6 +251,15 @@ def test_a_program_that_names_its_codec_is_refused():
             claim("the program names its codec or plan itself" in result.stderr, "with what to do", result.stderr)
 
 
+def test_a_program_that_names_its_codecs_parameters_is_refused():
+    with temporary_folder() as folder:
+        own = '__import__("os").environ.get("CASYNC_CODEC") == "int4" and "int4:block=32" or None'
+        result = tune(folder, arguments=f"codec={own}")
+        ends_with(3, result, "tune of a program with a block of its own for int4")
+        claim("used codec int4:block=32 and not int4: the program names its codec or plan itself" in result.stderr,
+              "both are named", result.stderr)
+
+
 def test_ranks_of_mpirun_that_meet_by_pmix():
     """Such a job has no address of its own that the phases' processes could meet at."""
     if not shutil.which("mpirun"):
