@@ -2,9 +2,11 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "plugins/c_api/casync.h"
@@ -12,6 +14,17 @@
 namespace casync::test {
 
 inline std::string last_error() { return casync_last_error(); }
+
+/// Asks again and again, for a minute at most. Returns false if it never became true.
+template <class Condition>
+bool comes_true(const Condition& is_true) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!is_true()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
 
 /// A session of one rank.
 struct Session {
