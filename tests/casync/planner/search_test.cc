@@ -148,6 +148,7 @@ TEST_CASE("planner: plans for steps that exchange seldom, or late, are written a
     const PlanReport report = found(seldom);
     CHECK(written_plan(seldom, report.step, "").mode == mode);
     CHECK(report.simulation.step_s < found(each).simulation.step_s);
+    CHECK(report.compared.size() >= 12);
     for (const PlanReport::Compared& other : report.compared)
       CHECK(report.simulation.step_s <= kAsShort * other.step_s);
     Scenario scenario{seldom.topology,          seldom.profile, seldom.training, report.step.decisions,
@@ -261,6 +262,7 @@ TEST_CASE("planner: 400 gradients at 128 and at 4096 ranks") {
     const PlanRequest large = transformer(ranks, 8, slow_network());
     const PlanReport report = found(large);
     CHECK(!report.all_ranks);
+    CHECK(report.compared.size() >= 12);
     for (const PlanReport::Compared& other : report.compared) {
       CAPTURE(other.name);
       CHECK(report.simulation.step_s <= kAsShort * other.step_s);
@@ -370,6 +372,7 @@ TEST_CASE("planner: nodes of different sizes are planned for with all their rank
   uneven.topology.node_of = {0, 0, 0, 1, 1};
   const PlanReport report = found(uneven);
   CHECK(report.all_ranks);
+  CHECK(report.compared.size() >= 12);
   for (const PlanReport::Compared& other : report.compared) CHECK(report.simulation.step_s <= kAsShort * other.step_s);
 }
 
