@@ -64,6 +64,7 @@ TEST_CASE("gossip: an exchange of equal ranks takes one message in pairs, and tw
   const Simulation made = simulated(seldom);
   CHECK(made.step_s == Approx(2 * kGossipPass + kMessage / 4));
   CHECK(made.wire_bytes_per_rank == Approx(4.0 * kElements / 4));
+  CHECK(made.ranks.size() == 6);
   for (const RankPace& pace : made.ranks) CHECK(pace.steps == 4 * simulated_steps(seldom, {}));
 }
 
@@ -125,6 +126,7 @@ TEST_CASE("gossip: messages that a slow link still carries when the next step se
       scenario.training.jitter = 2;
       const Simulation made = simulated(scenario);
       CHECK(made.step_s > 0.05);
+      CHECK(made.ranks.size() == 6);
       for (const RankPace& pace : made.ranks) CHECK(pace.steps == simulated_steps(scenario, {}));
     }
   }
