@@ -15,6 +15,11 @@ namespace casync::test {
 
 inline std::string last_error() { return casync_last_error(); }
 
+/// The last error of a call that refuses its arguments.
+inline std::string refusal(casync_status status) {
+  return status == CASYNC_INVALID_ARGUMENT ? last_error() : "not refused";
+}
+
 /// Asks again and again, for a minute at most. Returns false if it never became true.
 template <class Condition>
 bool comes_true(const Condition& is_true) {
