@@ -171,8 +171,8 @@ def assert_within(promised_s, seconds):
 
 
 def until(condition, what, seconds=60):
-    """Asks again and again for something that has to become true; generous, because the machine may be busy. Between two
-    questions it does not sleep: some tests are about the first moment in which it is true."""
+    """Asks again and again for something that has to become true; generous, because the machine may be busy. Between
+    two questions it does not sleep: some tests are about the first moment in which it is true."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
