@@ -64,7 +64,7 @@ Result<const GroupedGradient*> GroupTable::of(Handle handle) const {
     if (gradient.group == nullptr || gradient.group->submissions().knows(gradient.place, step_of(handle)))
       return &gradient;
   }
-  return invalid_argument("a handle that no submission gave");
+  return unknown(handle);
 }
 
 Status GroupTable::check(std::span<const Submission> submissions, std::uint32_t step) {

@@ -51,7 +51,7 @@ class GroupTable {
   /// Gives one that has been declared, and is not there, the next id.
   GradientId add(const std::string& name, const GroupedGradient& gradient);
   const GroupedGradient& at(GradientId id) const { return gradients_[static_cast<std::size_t>(id)]; }
-  /// InvalidArgument: a handle that no submission gave.
+  /// InvalidArgument: no submission gave the handle.
   Result<const GroupedGradient*> of(Handle handle) const;
 
   /// Begins a call that submits these. InvalidArgument: as Session::submit.

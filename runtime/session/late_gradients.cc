@@ -30,7 +30,7 @@ Result<LateGradient*> LateGradients::add(GradientId id, const GradientSpec& grad
 Result<LateGradient*> LateGradients::of(Handle handle) {
   const GradientId id{index_of(handle)};
   if (has(id) && at(id).knows(step_of(handle))) return &at(id);
-  return invalid_argument("a handle that no submission gave");
+  return unknown(handle);
 }
 
 const LateGradient* LateGradients::find(const std::string& name) const {

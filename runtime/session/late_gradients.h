@@ -30,7 +30,7 @@ class LateGradients {
   /// Adds one that is not there. Unavailable: no memory.
   Result<LateGradient*> add(GradientId id, const GradientSpec& gradient);
   LateGradient& at(GradientId id) { return *gradients_[index(id)]; }
-  /// InvalidArgument: a handle that no submission gave.
+  /// InvalidArgument: no submission gave the handle.
   Result<LateGradient*> of(Handle handle);
   /// Null: none has this name.
   const LateGradient* find(const std::string& name) const;

@@ -11,7 +11,7 @@ namespace casync::runtime {
 Result<GradientRun*> SessionTables::run_of(Handle handle) const {
   const std::uint32_t index = index_of(handle);
   if (index < gradients.size() && submissions.reached(index, step_of(handle))) return gradients.run(index);
-  return invalid_argument("a handle that no submission gave");
+  return unknown(handle);
 }
 
 std::vector<std::uint64_t> SessionTables::completed() const {

@@ -170,6 +170,15 @@ def assert_within(promised_s, seconds):
     assert seconds < promised_s + MARGIN_S
 
 
+def until(condition, what, seconds=60):
+    """Asks again and again for something that has to become true; generous, because the machine may be busy. Between
+    two questions it does not sleep: some tests are about the first moment in which it is true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
+        time.sleep(0)
+
+
 def values(path, name, size, **options):
     """Runs a job in which no rank may fail. Returns the values of its ranks."""
     ended = outcomes(path, name, size, **options)

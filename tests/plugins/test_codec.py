@@ -31,6 +31,22 @@ def test_what_is_decoded_is_close_to_what_was_encoded(name):
     assert error <= ERROR[name] * numpy.abs(GRADIENT).max()
 
 
+@pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 127, 129, 256, 257])
+@pytest.mark.parametrize("name", ERROR)
+def test_sizes_at_the_edges_of_bytes_and_blocks(name, n):
+    codec, x = casync.Codec(name), GRADIENT[:n]
+    payload = codec.encode(x)
+    assert len(payload) <= codec.bound(n)
+    largest = numpy.abs(x).max(initial=0)
+    for code, times in ((payload, 1), (codec.merge([payload, payload], n), 2)):
+        decoded = codec.decode(code, n)
+        assert decoded.shape == (n,) and decoded.dtype == numpy.float32
+        assert numpy.abs(decoded - times * x).max(initial=0) <= 2 * times * ERROR[name] * largest
+    if n > 0:
+        with pytest.raises(casync.DataLoss):
+            codec.decode(payload[:-1], n)
+
+
 @pytest.mark.parametrize("n", [2**31 + 1, 2**32, 2**32 + 5, 2**40 + 1, 2**63, 2**64, 2**64 + 1, -1])
 @pytest.mark.parametrize("name", ["topk", "randomk", "int8"])
 def test_a_size_that_no_codec_has_is_refused(name, n):

@@ -90,19 +90,24 @@ def test_a_damaged_state_changes_nothing(alone, case):
     assert alone.state_dict()["step"] == 0
 
 
+def is_loaded(session, state):
+    """False if the session says that a step is under way."""
+    try:
+        session.load_state_dict(state)
+    except casync.InvalidArgument as refused:
+        assert "a step is under way" in str(refused)
+        return False
+    return True
+
+
 def test_a_state_that_is_loaded_in_the_middle_of_a_step_begins_it_anew(alone):
     weight = alone.declare("weight", 4)
     state, values = alone.state_dict(), numpy.ones(4, numpy.float32)
     handle = alone.submit(weight, values)
-    while not handle.done:
-        pass
+    ranks.until(lambda: handle.done, "the gradient is done")
     assert alone.busy
-    while True:
-        try:
-            alone.load_state_dict(state)
-            break
-        except casync.errors.InvalidArgument as refused:
-            assert "a step is under way" in str(refused)  # for a moment after the gradient is done
+    # For a moment after the gradient is done its step is under way.
+    ranks.until(lambda: is_loaded(alone, state), "the state is loaded")
     assert not alone.busy and not handle.done
     assert alone.step()
     alone.submit(weight, values)

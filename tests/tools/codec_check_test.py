@@ -35,6 +35,7 @@ def test_check_tells_that_the_ternary_example_holds():
         result = casync("codec", "check", file, "--seconds", "0", "--json", env=place.environment(), timeout=200)
         ends_with(0, result, "codec check")
         report = json.loads(result.stdout)
+        claim(report["holds"] and report["properties"], "it holds", result.stdout)
         claim(all(p["state"] != "FAILS" for p in report["properties"]), "none fails", result.stdout)
         claim("interpreted" not in report, "it is compiled", result.stdout)
         claim(abs(report["bits_per_element"] - 1.85) < 0.001, "a fifth of a byte, and a scale for 128", report)

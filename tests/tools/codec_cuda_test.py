@@ -43,9 +43,10 @@ def test_both_devices_have_their_part():
     on_gpu = [one["property"] for one in report["cuda"]["properties"]]
     claim(on_gpu[:-2] == on_cpu and len(on_gpu) == len(on_cpu) + 2, "the same properties, and two", report)
     claim(report["cuda"]["error"] == report["error"], "the same error", report)
-    words = check("--device", "all").stdout
-    for word in ("on one core", "on this host", "CUDA C++ text in", "compiled by NVRTC", "the driver reports no error"):
-        claim(word in words or word == "on one core", f"it prints {word}", words)
+    words = check("--device", "all")
+    ends_with(0, words, "codec check in words")
+    for word in ("on this host", "CUDA C++ text in", "compiled by NVRTC", "the driver reports no error"):
+        claim(word in words.stdout, f"it prints {word}", words.stdout)
 
 
 def test_each_device_alone():

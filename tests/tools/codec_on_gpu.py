@@ -36,6 +36,8 @@ def check(program, file, seconds):
 def failures(report, said):
     if report is None:
         return [said]
+    if not report["properties"]:
+        return ["no property was tried"]
     return [f"{p['property']}: {p['detail']}" for p in report["properties"] if p["state"] == "FAILS"]
 
 

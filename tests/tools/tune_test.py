@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from command import TOOL, casync, claim, ends_with, is_alive, own_environment, run_all, temporary_folder, until
@@ -47,11 +46,9 @@ def tune_in(folder, *options, profile=PROFILE):
 
 def test_a_program_that_closes_its_output_and_does_not_end_is_ended_at_the_limit():
     with temporary_folder() as folder:
-        begin = time.monotonic()
         result = tune(folder, "--timeout", "4", body="import os, time; os.close(1); os.close(2); time.sleep(1000)")
         claim(result.returncode != 0, "it fails", result.stderr)
         claim("did not end within 4 s" in result.stderr, "with the limit", result.stderr)
-        claim(time.monotonic() - begin < 60, "and soon", time.monotonic() - begin)
 
 
 def test_one_call_measures_plans_and_measures_again():
@@ -204,7 +201,10 @@ def test_a_failing_program_is_named_with_its_rank_and_last_words():
     with temporary_folder() as folder:
         result = tune(folder, body='session.rank == 1 and step == 2 and sys.exit("out of cheese")')
         claim(result.returncode != 0, "tune fails", result.stdout)
-        claim("training, uncompressed" in result.stderr and "rank" in result.stderr, "phase and rank", result.stderr)
+        claim("training, uncompressed" in result.stderr, "the phase", result.stderr)
+        # Rank 0 fails, too, because rank 1 is gone, and may end first.
+        claim(re.search("on rank [01] ended with exit code 1; its log \\S+ ends with:", result.stderr), "rank and words",
+              result.stderr)
         claim("out of cheese" in "".join(log.read_text() for log in (Path(folder) / "tuned").glob("*.log")), "in a log")
 
 
@@ -251,6 +251,15 @@ def test_a_program_that_names_its_codec_is_refused():
             claim("the program names its codec or plan itself" in result.stderr, "with what to do", result.stderr)
 
 
+def test_a_program_that_names_its_codecs_parameters_is_refused():
+    with temporary_folder() as folder:
+        own = '__import__("os").environ.get("CASYNC_CODEC") == "int4" and "int4:block=32" or None'
+        result = tune(folder, arguments=f"codec={own}")
+        ends_with(3, result, "tune of a program with a block of its own for int4")
+        claim("used codec int4:block=32 and not int4: the program names its codec or plan itself" in result.stderr,
+              "both are named", result.stderr)
+
+
 def test_ranks_of_mpirun_that_meet_by_pmix():
     """Such a job has no address of its own that the phases' processes could meet at."""
     if not shutil.which("mpirun"):
@@ -276,14 +285,21 @@ def test_folders_that_an_earlier_job_has_left_where_the_ranks_meet():
         claim("ended with exit code 5" in ended.stderr, "the program was started", ended.stderr)
 
 
-def test_ranks_that_meet_at_an_ipv6_address():
-    with temporary_folder() as folder, socket.socket(socket.AF_INET6) as probe:
-        try:
+def free_ipv6_port():
+    """None on a machine without IPv6."""
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
             probe.bind(("::1", 0))
-        except OSError:
-            return  # this machine has none
-        port = probe.getsockname()[1]
-        probe.close()
+            return probe.getsockname()[1]
+    except OSError:
+        return None
+
+
+def test_ranks_that_meet_at_an_ipv6_address():
+    port = free_ipv6_port()
+    if port is None:
+        return "this machine has no IPv6"
+    with temporary_folder() as folder:
         program = "import os, sys; print('torch is at', os.environ['MASTER_ADDR'], flush=True); sys.exit(5)"
         job = ["run", "-n", "2", "--rendezvous", f"[::1]:{port}", "--", TOOL, "tune", "--profile", PROFILE]
         ended = casync(*job, "-o", Path(folder) / "tuned", "--", sys.executable, "-c", program)

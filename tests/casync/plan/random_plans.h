@@ -39,6 +39,7 @@ class RandomPlans {
     if (!plan.coordinated && maybe()) plan.credit_bytes = below(1u << 30);
     if (local_) plan.mode = {.every = 1 + below(1'000'000'000), .from_step = below(1'000'000'001)};
     if (local_) plan.mode.neighbours = static_cast<Neighbours>(below(3));
+    if (plan.mode.neighbours == Neighbours::kRing && maybe()) plan.mode.gamma = (1 + below(1000)) / 1000.0;
     if (!plan.mode.is_local() && maybe()) plan.mode.staleness = 1 + below(kMostStaleness);
     if (plan.mode == SyncMode{} && maybe()) {
       plan.mode.asynchronous = Asynchronous{.bound = std::nullopt, .first = 1 + below(1'000'000)};

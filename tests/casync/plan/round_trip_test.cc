@@ -8,21 +8,26 @@
 namespace casync {
 namespace {
 
+/// == takes 0 and -0 for the same number; a codec need not.
+bool same(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
+
 bool same(const std::optional<CodecChoice>& a, const std::optional<CodecChoice>& b) {
   if (a != b || !a) return a == b;
-  // == takes 0 and -0 for the same number; a codec need not.
   for (std::size_t i = 0; i < a->parameters.size(); ++i) {
-    const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
-    if (bits(a->parameters[i].second) != bits(b->parameters[i].second)) return false;
+    if (!same(a->parameters[i].second, b->parameters[i].second)) return false;
   }
   return true;
+}
+
+bool same(const std::optional<WarmUpFrom>& a, const std::optional<WarmUpFrom>& b) {
+  return a == b && (!a || same(a->value, b->value));
 }
 
 bool same(const Choice& a, const Choice& b) {
   return same(a.codec, b.codec) && same(a.second_hop, b.second_hop) && a.strategy == b.strategy &&
          a.partition_bytes == b.partition_bytes && a.partitions == b.partitions && a.priority == b.priority &&
-         a.warm_up_steps == b.warm_up_steps && a.warm_up_from == b.warm_up_from && a.servers == b.servers &&
-         a.max_error == b.max_error &&
+         a.warm_up_steps == b.warm_up_steps && same(a.warm_up_from, b.warm_up_from) && a.servers == b.servers &&
+         a.residual_memory == b.residual_memory && a.max_error == b.max_error &&
          std::equal(
              a.allowed.begin(), a.allowed.end(), b.allowed.begin(), b.allowed.end(),
              [](const CodecChoice& x, const CodecChoice& y) { return same(std::optional(x), std::optional(y)); });
@@ -68,6 +73,15 @@ TEST_CASE("plan: the comparison above notices a single changed field") {
   CHECK(!same(plan, other));
   other = plan;
   other.defaults.servers = Servers{2, true};
+  CHECK(!same(plan, other));
+  other = plan;
+  other.defaults.residual_memory = ResidualMemory::kTwoBuffers;
+  CHECK(!same(plan, other));
+  other = plan;
+  other.defaults.warm_up_from = WarmUpFrom{"ratio", 0.0};
+  CHECK(!same(plan, other));
+  plan = other;
+  other.defaults.warm_up_from->value = -0.0;
   CHECK(!same(plan, other));
   other = plan;
   other.rules = {{"a", {}}};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
-#include <chrono>
 
 #include "casync/model/codec_choice.h"
 
@@ -50,13 +49,12 @@ TEST_CASE("codec choice: other words are refused with the part that is wrong") {
   }
 }
 
-TEST_CASE("codec choice: a hundred thousand keys take no time to speak of") {
+// Work that grew by their square would take longer than the test may.
+TEST_CASE("codec choice: a million keys are read in one walk through them") {
   std::string text = "int4:";
-  for (int i = 0; i < 100'000; ++i) text += "p" + std::to_string(i) + "=1,";
-  const auto start = std::chrono::steady_clock::now();
-  CHECK(parse_codec_choice(text + "q=1")->parameters.size() == 100'001);
+  for (int i = 0; i < 1'000'000; ++i) text += "p" + std::to_string(i) + "=1,";
+  CHECK(parse_codec_choice(text + "q=1")->parameters.size() == 1'000'001);
   CHECK_THAT(parse_codec_choice(text + "p7=1").status().message(), Catch::Contains("`p7` twice"));
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
 }
 
 }  // namespace casync

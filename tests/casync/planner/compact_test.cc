@@ -164,12 +164,23 @@ TEST_CASE("compacted plan: the short one decides as the plan does") {
     Plan plan;
     for (const GradientSpec& gradient : gradients) {
       plan.gradients.push_back(entry(gradient, codecs[random() % 4], 1 + static_cast<int>(random() % 5)));
-      if (random() % 4 == 0) plan.gradients.back().choice.second_hop = codecs[random() % 4];
-      if (random() % 4 == 0) plan.gradients.back().choice.priority = 7;
-      if (random() % 4 == 0) plan.gradients.back().choice.warm_up_steps = 10;
+      Choice& choice = plan.gradients.back().choice;
+      if (random() % 4 == 0) choice.second_hop = codecs[random() % 4];
+      if (random() % 4 == 0) choice.priority = 7;
+      if (random() % 4 == 0) choice.warm_up_steps = 10;
+      if (random() % 4 == 0) choice.warm_up_from = WarmUpFrom{"ratio", 0.25 * static_cast<double>(random() % 3)};
+      if (random() % 4 == 0) choice.residual_memory = kResidualMemories[random() % 3];
+      if (random() % 4 == 0) choice.strategy = StrategyKind::kRing;
+      if (random() % 4 == 0 && choice.strategy == StrategyKind::kPs) {
+        choice.servers = Servers{1 + static_cast<int>(random() % 2), random() % 2 == 0};
+      }
     }
     CAPTURE(round);
-    check_same(plan, compacted(plan, gradients, kRanks, bits_of), gradients);
+    const Plan made = compacted(plan, gradients, kRanks, bits_of);
+    check_same(plan, made, gradients);
+    const Result<Plan> again = parse_plan(plan_text(made), "compacted");
+    REQUIRE(again.status().text() == "OK");
+    check_same(plan, *again, gradients);
   }
 }
 

@@ -63,6 +63,10 @@ TEST_CASE("decide: an entry is stronger than a rule, a rule than the defaults, f
   check_strength(&Choice::strategy, &Decision::strategy, StrategyKind::kRing, StrategyKind::kPs, StrategyKind::kRing);
   check_strength(&Choice::partitions, &Decision::partitions, 2, 3, 5);
   check_strength(&Choice::priority, &Decision::priority, 2, 3, 5);
+  check_strength(&Choice::warm_up_steps, &Decision::warm_up_steps, 2u, 3u, 5u);
+  using Memory = ResidualMemory;
+  check_strength(&Choice::residual_memory, &Decision::residual_memory, Memory::kOneBuffer, Memory::kTwoBuffers,
+                 Memory::kBFloat16);
 }
 
 TEST_CASE("decide: strength is per field") {
@@ -86,6 +90,28 @@ TEST_CASE("decide: a codec without a second_hop is meant for both hops") {
   CHECK(decided(plan_of(both, {.codec = codec("none")}, {}), "x").second_hop.name == "none");
   CHECK(decided(plan_of(both, {.second_hop = codec("b")}, {}), "x") ==
         Decision{.codec = codec("coarse"), .second_hop = codec("b"), .partitions = 1, .priority = 7});
+}
+
+TEST_CASE("decide: a parameter's warm-up is dropped with its codec") {
+  const WarmUpFrom quarter{"ratio", 0.25}, half{"ratio", 0.5};
+  const Choice topk{.codec = codec("topk"), .warm_up_from = quarter};
+  const auto from = [](const Plan& plan) { return decided(plan, "x").warm_up_from; };
+  CHECK_FALSE(from({}));
+  CHECK(from(plan_of(topk, {}, {})) == quarter);
+  CHECK(from(plan_of(topk, {.priority = 1}, {.partitions = 2})) == quarter);
+  CHECK(from(plan_of(topk, {.warm_up_from = half}, {})) == half);
+  CHECK_FALSE(from(plan_of(topk, {.codec = codec("b")}, {})));
+  CHECK_FALSE(from(plan_of(topk, {.max_error = 0.1}, {})));
+  CHECK(from(plan_of(topk, {.codec = codec("b"), .warm_up_from = half}, {.priority = 1})) == half);
+}
+
+TEST_CASE("decide: steps ahead of local SGD are warm-up steps") {
+  Plan plan = plan_of({}, {.warm_up_steps = 5}, {});
+  plan.mode = {.every = 8, .from_step = 100};
+  CHECK(decided(plan, "x").warm_up_steps == 100);
+  CHECK(decided(plan, "y").warm_up_steps == 100);
+  plan.rules[0].choice.warm_up_steps = 500;
+  CHECK(decided(plan, "x").warm_up_steps == 500);
 }
 
 TEST_CASE("decide: limits without a codec leave it to the planner, over codecs of weaker sources") {

@@ -47,6 +47,7 @@ TEST_CASE("asynchronous: with a bound a fast rank gets so far ahead and goes at 
   for (const std::uint32_t bound : {1u, 3u, 8u}) {
     const Simulation made = simulated(of_paces({1, 2, 3}, {.bound = bound}));
     INFO(bound);
+    REQUIRE(made.ranks.size() == 3);
     for (const RankPace& pace : made.ranks) CHECK(pace.step_s == Approx(6 * kPass).epsilon(1e-3));
     CHECK(made.ranks[0].most_ahead == static_cast<int>(bound));
     CHECK(made.ranks[1].most_ahead == static_cast<int>(bound));
@@ -102,6 +103,7 @@ TEST_CASE("asynchronous: everything that a profile may say is paid, and the same
   const Simulation one = simulated(scenario, {.spans = true}), again = simulated(scenario);
   CHECK(one.step_s == again.step_s);
   CHECK(one.step_s > 0.03);
+  CHECK(one.ranks.size() == 5);
   for (const RankPace& pace : one.ranks) CHECK(pace.most_ahead <= 2);
   CHECK(!one.spans.empty());
 }

@@ -56,10 +56,23 @@ TEST_CASE("model: gradients that are needed at once keep the file's order") {
 }
 
 TEST_CASE("model: a written one reads back to the same") {
-  const std::string text = model_text(*parse_model("name: \"n\" source: \"s\" " + kLeast, "m"));
+  const Training whole = *parse_model("name: \"n\" source: \"s\" " + kLeast, "m");
+  const std::string text = model_text(whole);
   const Result<Training> again = parse_model(text, "again");
   REQUIRE(again.status().text() == "OK");
-  CHECK(model_text(*again) == text);
+  CHECK(again->name == "n");
+  CHECK(again->source == "s");
+  CHECK(again->backward_s == whole.backward_s);
+  CHECK(again->forward_s == whole.forward_s);
+  REQUIRE(again->gradients.size() == 2);
+  for (std::size_t g = 0; g < 2; ++g) {
+    const TrainedGradient &one = again->gradients[g], &other = whole.gradients[g];
+    CHECK(one.spec.name == other.spec.name);
+    CHECK(one.spec.dtype == other.spec.dtype);
+    CHECK(one.spec.shape == other.spec.shape);
+    CHECK(one.ready_s == other.ready_s);
+    CHECK(one.need_s == other.need_s);
+  }
   CHECK(text.find("shape: 3 shape: 4") != std::string::npos);
 }
 
@@ -68,7 +81,7 @@ TEST_CASE("model: a gradient of which each rank gets its own shard") {
   const Result<Training> model = parse_model(text, "m");
   REQUIRE(model.status().text() == "OK");
   CHECK(model->gradients[0].spec.scattered);
-  CHECK(model_text(*model).find("scattered: true") != std::string::npos);
+  CHECK(parse_model(model_text(*model), "again")->gradients[0].spec.scattered);
   CHECK(model_text(*parse_model(kLeast, "m")).find("scattered") == std::string::npos);
 }
 
@@ -82,8 +95,10 @@ TEST_CASE("model: ranks that are slow, and the jitter of all") {
   CHECK(model->jitter == 0.25);
   const Result<Training> again = parse_model(model_text(*model), "again");
   REQUIRE(again.status().text() == "OK");
-  CHECK(model_text(*again) == model_text(*model));
   CHECK(again->slow.size() == 2);
+  CHECK(again->slowness_of(3) == 1.5);
+  CHECK(again->slowness_of(0) == 0.5);
+  CHECK(again->jitter == 0.25);
 }
 
 TEST_CASE("model: each mistake is refused with its place") {

@@ -232,7 +232,7 @@ TEST_CASE("simulator: spans of one resource do not overlap, and a recv begins af
       free = span.to_s;
     }
   }
-  CHECK(messages == left.size());
+  CHECK((messages > 0 && messages == left.size()));
 }
 
 TEST_CASE("simulator: a message that comes while its receiver lacks the gradient is received when it has") {
@@ -307,7 +307,7 @@ TEST_CASE("simulator: messages that come ahead of their step there are kept") {
   CHECK(simulated(scenario, options).step_s > 0.2);
 }
 
-TEST_CASE("simulator: more ranks, more latency, a narrower link: never a shorter step") {
+TEST_CASE("simulator: more latency and a narrower link never make a shorter step") {
   for (const Decision& decision : decisions()) {
     double before = 0;
     for (const double slow : {1.0, 2.0, 8.0, 64.0}) {

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <set>
 
 #include "casync/patterns/servers.h"
@@ -130,6 +131,7 @@ TEST_CASE("servers: the other ranks begin with different ones") {
       CAPTURE(ranks, count);
       const auto [least, most] = std::minmax_element(first.end() - count, first.end());
       CHECK(*most - *least <= 1);
+      CHECK(std::accumulate(first.end() - count, first.end(), 0) == ranks - count);
     }
   }
 }

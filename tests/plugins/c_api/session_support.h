@@ -2,9 +2,11 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "plugins/c_api/casync.h"
@@ -12,6 +14,22 @@
 namespace casync::test {
 
 inline std::string last_error() { return casync_last_error(); }
+
+/// The last error of a call that refuses its arguments.
+inline std::string refusal(casync_status status) {
+  return status == CASYNC_INVALID_ARGUMENT ? last_error() : "not refused";
+}
+
+/// Asks again and again, for a minute at most. Returns false if it never became true.
+template <class Condition>
+bool comes_true(const Condition& is_true) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!is_true()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
 
 /// A session of one rank.
 struct Session {

@@ -128,7 +128,7 @@ TEST_CASE("group table: a handle is known once its member is submitted, and lead
   for (const char* name : {"alone", "a", "b"}) it.add(name);
   Values a = {1, 2}, b = {3, 4};
   const Handle handle = handle_of(0, GradientId(1));
-  CHECK(it.table.of(handle).status().text() == "InvalidArgument: a handle that no submission gave");
+  CHECK(it.table.of(handle).status().text() == "InvalidArgument: no submission gave the handle 1");
   CHECK_FALSE(it.table.of(handle_of(0, GradientId(3))));
   it.submit(1, a);
   CHECK_FALSE((*it.table.of(handle))->has_left(0));

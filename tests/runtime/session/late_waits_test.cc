@@ -142,7 +142,7 @@ TEST_CASE("late waits: a wait ends in time, and names the step that is not reduc
   CHECK_FALSE(it.failure.is_told());
   CHECK(it.values == Values{2, 2});
   CHECK(it.waits.wait(handle_of(9, GradientId(0)), -1, Waiter::kProgram).text() ==
-        "InvalidArgument: a handle that no submission gave");
+        "InvalidArgument: no submission gave the handle 38654705664");
 }
 
 TEST_CASE("late waits: a reduction that has begun is waited for in the session, and its result is handed over") {

@@ -141,8 +141,9 @@ TEST_CASE(
             if (const Status drained = completions.drain(after(Seconds(20))); !drained) return drained.text();
             if (!told.starts_with(why)) return "told " + told;
             const std::vector<float> mine = members.values[0];
-            std::string bad =
-                expect(session.wait(members.handles[0], -1), "InvalidArgument: a handle that no submission gave");
+            const std::string forgotten = std::to_string(static_cast<std::uint64_t>(members.handles[0]));
+            std::string bad = expect(session.wait(members.handles[0], -1),
+                                     "InvalidArgument: no submission gave the handle " + forgotten);
             for (const std::size_t i : {1, 2}) {
               if (const Status sent = members.submit(session, i); !sent) return sent.text();
             }

@@ -162,7 +162,7 @@ TEST_CASE("staleness: mistakes are named where they are made") {
         if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
         if (!refused({*id, view_of(values)}, "submitted twice in step 0")) return "twice in a step";
         if (session.state()) return "a state in the middle of a step";
-        if (session.wait(Handle(99), 1).message() != "a handle that no submission gave") return "handle";
+        if (session.wait(Handle(99), 1).message() != "no submission gave the handle 99") return "handle";
         if (const auto done = session.step(); !done) return done.status().text();
         Result<SessionState> state = session.state();
         if (!state) return state.status().text();

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <span>
 
 #include "runtime/transport/transport.h"
 
@@ -19,12 +20,19 @@ using runtime::Placement;
 using runtime::Transport;
 using runtime::TransportOptions;
 
-constexpr Seconds kFanPatience{20};          // for the other ranks
 constexpr std::uint64_t kUnderWay = 8;       // messages of one peer
 constexpr std::uint32_t kTrial = 2;          // messages of each peer ahead of a run's first round
 constexpr double kFewest = 4, kMost = 1024;  // of each peer in a round
 
 enum Hop : std::uint32_t { kGo, kData, kDone, kHops };
+
+/// The messages between this rank and another one.
+struct FanPeer {
+  std::uint64_t under_way = 0;  ///< to it, and they have not left
+  std::uint64_t arrived[kHops] = {}, expected[kHops] = {};
+
+  bool lacks(Hop hop) const { return arrived[hop] < expected[hop]; }
+};
 
 /// The state of a run, on the rank that leads it.
 struct Led {
@@ -40,7 +48,7 @@ class FanEnd final : public runtime::TransportClient {
         side_(side),
         out_(options.bytes, std::byte{1}),
         in_(options.bytes),
-        under_way_(static_cast<std::size_t>(side.ranks)) {}
+        peers_(static_cast<std::size_t>(side.ranks)) {}
 
   Status open() {
     TransportOptions wanted;
@@ -48,7 +56,7 @@ class FanEnd final : public runtime::TransportClient {
     wanted.ranks = side_.ranks;
     wanted.epoch = side_.epoch;
     wanted.interface_name = options_.interface_name;
-    auto transport = runtime::make_transport(options_.transport, wanted);
+    auto transport = options_.open(options_.transport, wanted);
     const Result<std::vector<std::string>> addresses =
         side_.gather("addresses", transport ? (*transport)->address() : std::string());
     CASYNC_RETURN_IF_ERROR(transport.status());
@@ -78,12 +86,12 @@ class FanEnd final : public runtime::TransportClient {
     if (message.key.hop != kData && message.payload_bytes == sizeof count_) return Placement::here(count_view());
     return Placement::refuse(data_loss("a message that nobody sends"));
   }
-  void received(Rank, const Message& message, Status status) override {
+  void received(Rank from, const Message& message, Status status) override {
     keep(std::move(status));
-    if (message.key.hop < kHops) ++arrived_[message.key.hop];
+    if (message.key.hop < kHops) ++peer(from).arrived[message.key.hop];
   }
-  void sent(std::uint64_t peer, Status status) override {
-    --under_way_[peer];
+  void sent(std::uint64_t to, Status status) override {
+    --peer(static_cast<Rank>(to)).under_way;
     keep(std::move(status));
   }
   void failed(Rank, Status status) override { keep(std::move(status)); }
@@ -91,6 +99,7 @@ class FanEnd final : public runtime::TransportClient {
   void keep(Status status) {
     if (status_.is_ok() && !status.is_ok()) status_ = std::move(status);
   }
+  FanPeer& peer(Rank rank) { return peers_[static_cast<std::size_t>(rank)]; }
   View count_view() { return {reinterpret_cast<std::byte*>(&count_), sizeof count_}; }
 
   void send(Rank to, Hop hop, std::uint32_t partition, ConstView payload) {
@@ -99,30 +108,33 @@ class FanEnd final : public runtime::TransportClient {
     out.message.elements = out.message.payload_bytes = payload.size;
     out.payload = payload;
     out.cookie = static_cast<std::uint64_t>(to);
-    ++under_way_[out.cookie];
+    ++peer(to).under_way;
     transport_->send(to, {&out, 1});
   }
 
-  template <class Done>
-  Status until(const Done& done) {
-    const Clock::time_point deadline = after(kFanPatience);
-    while (!done() && status_.is_ok()) {
+  /// Waits until none of `peers` is late. Timeout: names the first one that is.
+  template <class IsLate>
+  Status until_none(std::span<const Rank> peers, const IsLate& is_late) {
+    const Clock::time_point deadline = after(options_.patience);
+    while (status_.is_ok()) {
+      const auto late = std::find_if(peers.begin(), peers.end(), [&](Rank rank) { return is_late(peer(rank)); });
+      if (late == peers.end()) break;
       if (transport_->progress()) continue;
-      if (Clock::now() > deadline) return timeout_error("another rank does not answer");
+      if (Clock::now() > deadline) return timeout_error("rank " + std::to_string(*late) + " does not answer");
       transport_->wait(deadline);
     }
     return status_;
   }
-  Status until_all_left() {
-    return until([&] { return std::all_of(under_way_.begin(), under_way_.end(), [](auto n) { return n == 0; }); });
+  Status until_all_left(std::span<const Rank> peers) {
+    return until_none(peers, [](const FanPeer& to) { return to.under_way > 0; });
   }
 
   /// Sends to each of `peers` in turn, with at most kUnderWay messages under way to each.
   Status send_data(const std::vector<Rank>& peers, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
-      for (const Rank peer : peers) {
-        CASYNC_RETURN_IF_ERROR(until([&] { return under_way_[static_cast<std::size_t>(peer)] < kUnderWay; }));
-        send(peer, kData, i, {out_.data(), out_.size()});
+      for (const Rank to : peers) {
+        CASYNC_RETURN_IF_ERROR(until_none({&to, 1}, [](const FanPeer& one) { return one.under_way >= kUnderWay; }));
+        send(to, kData, i, {out_.data(), out_.size()});
       }
     }
     return Status::ok();
@@ -149,47 +161,44 @@ class FanEnd final : public runtime::TransportClient {
 
   Result<double> lead_round(const FanRun& run, std::uint32_t count) {
     const Clock::time_point begin = Clock::now();
-    const auto peers = static_cast<std::uint64_t>(run.peers.size());
+    const bool sends = run.kind == FanRun::Kind::kOutcast;
     ++round_;
     told_ = count;
-    for (const Rank peer : run.peers) send(peer, kGo, 0, {reinterpret_cast<std::byte*>(&told_), sizeof told_});
-    if (run.kind == FanRun::Kind::kOutcast) {
-      CASYNC_RETURN_IF_ERROR(send_data(run.peers, count));
-      expected_[kDone] += peers;
-    } else {
-      expected_[kData] += peers * count;
-    }
+    for (const Rank to : run.peers) send(to, kGo, 0, {reinterpret_cast<std::byte*>(&told_), sizeof told_});
+    if (sends) CASYNC_RETURN_IF_ERROR(send_data(run.peers, count));
+    for (const Rank from : run.peers) peer(from).expected[sends ? kDone : kData] += sends ? 1 : count;
     CASYNC_RETURN_IF_ERROR(
-        until([&] { return arrived_[kData] >= expected_[kData] && arrived_[kDone] >= expected_[kDone]; }));
+        until_none(run.peers, [](const FanPeer& from) { return from.lacks(kData) || from.lacks(kDone); }));
     const double seconds = Seconds(Clock::now() - begin).count();
-    CASYNC_RETURN_IF_ERROR(until_all_left());
+    CASYNC_RETURN_IF_ERROR(until_all_left(run.peers));
     return seconds;
   }
 
   Status follow(const FanRun& run) {
+    const std::vector<Rank> root = {run.root};
+    FanPeer& leader = peer(run.root);
     ++round_;
-    ++expected_[kGo];
-    CASYNC_RETURN_IF_ERROR(until([&] { return arrived_[kGo] >= expected_[kGo]; }));
+    ++leader.expected[kGo];
+    CASYNC_RETURN_IF_ERROR(until_none(root, [](const FanPeer& from) { return from.lacks(kGo); }));
     const std::uint32_t count = count_;
     if (run.kind == FanRun::Kind::kIncast) {
-      CASYNC_RETURN_IF_ERROR(send_data({run.root}, count));
+      CASYNC_RETURN_IF_ERROR(send_data(root, count));
     } else {
-      expected_[kData] += count;
-      CASYNC_RETURN_IF_ERROR(until([&] { return arrived_[kData] >= expected_[kData]; }));
+      leader.expected[kData] += count;
+      CASYNC_RETURN_IF_ERROR(until_none(root, [](const FanPeer& from) { return from.lacks(kData); }));
       send(run.root, kDone, 0, {reinterpret_cast<std::byte*>(&told_), sizeof told_});
     }
-    return until_all_left();
+    return until_all_left(root);
   }
 
   const FanOptions& options_;
   const FanSide& side_;
-  std::vector<std::byte> out_, in_;       ///< the same bytes in all messages: they may arrive at the same place
-  std::vector<std::uint64_t> under_way_;  ///< messages to each rank that have not left
+  std::vector<std::byte> out_, in_;  ///< the same bytes in all messages: they may arrive at the same place
+  std::vector<FanPeer> peers_;       ///< by rank
   std::unique_ptr<Transport> transport_;
   Status status_;
   std::uint32_t round_ = 0;             ///< with the sender's rank, names each message
   std::uint32_t count_ = 0, told_ = 0;  ///< as a root has said, and says
-  std::uint64_t arrived_[kHops] = {}, expected_[kHops] = {};
 };
 
 }  // namespace

@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "casync/simulator/fan.h"
+#include "runtime/transport/transport.h"
 
 namespace casync::tools {
 
@@ -18,6 +21,11 @@ struct FanOptions {
   Bytes bytes = 256_KiB;  ///< of a message
   double seconds = 0.2;   ///< of a run
   int rounds = 5;         ///< of all runs, in turns, so that what others do on the machine meets each; the least counts
+  Seconds patience{20};   ///< for each answer of another rank
+  /// Opens the transport; a test may have one of threads.
+  std::function<Result<std::unique_ptr<runtime::Transport>>(const std::string& name,
+                                                            const runtime::TransportOptions& options)>
+      open = runtime::make_transport;
 };
 
 /// Messages between one rank and others at the same time.
@@ -39,8 +47,8 @@ struct FanSide {
 
 /// Carries out the runs, one after the other, and so again; all ranks call it with the same ones. Of each whose root
 /// this rank is: seconds of a peer's message, over all messages of all peers; of others 0. Errors as make_transport and
-/// Transport::connect; Timeout: a peer that does not answer; InvalidArgument: no run, or a transport of
-/// threads.
+/// Transport::connect; Timeout: names a rank that does not answer; InvalidArgument: no run, or the name of a transport
+/// of threads.
 Result<std::vector<double>> measure_fans(const FanOptions& options, const FanSide& side,
                                          const std::vector<FanRun>& runs);
 

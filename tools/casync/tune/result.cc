@@ -72,7 +72,8 @@ Result<CodecChoice> traced_codec(const Plan& plan, const GradientSpec& spec, int
   return parse_codec_choice(runtime::identity_of(decision->codec));
 }
 
-/// InvalidArgument: a gradient of the training used another codec than sessions with `plan` use for it.
+/// InvalidArgument: a gradient of the training used another codec, or other parameters of it, than sessions with `plan`
+/// use.
 Status check_used(const RankTrace& trace, const Plan& plan, const Training& training, int ranks) {
   for (const TrainedGradient& gradient : training.gradients) {
     const auto traced = std::find_if(trace.gradients.begin(), trace.gradients.end(),
@@ -80,8 +81,9 @@ Status check_used(const RankTrace& trace, const Plan& plan, const Training& trai
     if (traced == trace.gradients.end()) continue;
     const Result<CodecChoice> expected = traced_codec(plan, gradient.spec, ranks);
     const Result<CodecChoice> used = parse_codec_choice(traced->codec);
-    if (!expected || !used || used->name == expected->name) continue;
-    return invalid_argument("gradient " + traced->name + " used codec " + used->name + " and not " + expected->name +
+    if (!expected || !used || *used == *expected) continue;
+    return invalid_argument("gradient " + traced->name + " used codec " + text_of(*used) + " and not " +
+                            text_of(*expected) +
                             ": the program names its codec or plan itself; leave both out while it is tuned");
   }
   return Status::ok();

@@ -28,8 +28,8 @@ struct TunedWay {
 
 /// Reads the step times of the traces in `folders`, one for each run of the way: the mean over runs. Errors as
 /// read_trace_folder; InvalidArgument: fewer than three traced steps, or a gradient of `training` that used another
-/// codec than the way's sessions use for it, because the program names its codec or plan itself. `plan`: the file of
-/// kPlanned, which is read for that way alone; errors as read_plan_file.
+/// codec, or other parameters of it, than the way's sessions do, because the program names its codec or plan itself.
+/// `plan`: the file of kPlanned, which is read for that way alone; errors as read_plan_file.
 Result<TunedWay> measured_way(const std::string& name, const std::vector<std::string>& folders, const std::string& plan,
                               const Training& training, int ranks);
 
