@@ -47,8 +47,7 @@ TEST_CASE("defects: codes come back at their own places, whatever the size is mo
       std::vector<float> x;
       for (Elements i = 0; i < n; ++i) x.push_back(i * i % 7 % 3 == 0 ? -1.0f : 1.0f);
       INFO(name << ", n " << n);
-      // Two values, which each of these codecs tells exactly where both are there.
-      if (std::count(x.begin(), x.end(), 1.0f) == 0) continue;
+      // One or two values, which each of these codecs tells exactly.
       const std::vector<float> decoded = round_trip(*codec, x);
       std::size_t wrong = 0;
       for (Elements i = 0; i < n; ++i) wrong += !(std::fabs(decoded[i] - x[i]) <= 1e-6f);
@@ -114,14 +113,13 @@ TEST_CASE("defects: small gradients are gradients") {
 TEST_CASE("defects: nothing comes of nothing, at any size") {
   // GRACE's QSGD, natural compression and 8 bits divide 0 by 0; BytePS converts NaN to an unsigned number; a threshold
   // of 0 with >= selects everything, and some implementations ask for k <= n / 2.
-  for (const auto& codec : all_codecs()) {
-    if (codec->info().has_result) continue;
+  for (const std::string& name : codec_names()) {
+    const auto codec = codec_of(name);
     for (const Elements n : {1, 2, 3, 63, 64, 65, 1000}) {
       const std::vector<float> zeros(n, 0.0f);
       const Coded coded = encode(*codec, zeros);
-      INFO(title(*codec) << ", n " << n);
+      INFO(name << ", n " << n);
       CHECK(coded.finite);
-      const std::string name = codec->info().name;
       if (name == "signsgd") continue;  // has no zero
       CHECK(count_of_sent(decode(*codec, coded, n)) == 0);
     }
