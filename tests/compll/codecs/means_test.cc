@@ -182,6 +182,7 @@ TEST_CASE("topk_coded and lossless: values and residuals are those of topk_lloyd
       for (const Input& input : inputs(n)) {
         INFO(coded << ", " << n << " elements, " << input.name);
         const Coded first = encode(*one, input.values), second = encode(*other, input.values);
+        CHECK(first.finite == second.finite);
         CHECK(same_bytes(decode(*one, first, n), decode(*other, second, n)));
         if (first.finite) CHECK(same_bytes(first.residual, second.residual));
       }

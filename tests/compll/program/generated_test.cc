@@ -68,6 +68,7 @@ bool same_numbers(std::span<const float> a, std::span<const float> b) {
 void check_same(const Made& a, const Made& b) {
   CHECK(a.coded.payload == b.coded.payload);
   CHECK(a.coded.finite == b.coded.finite);
+  CHECK(a.merged.finite == b.merged.finite);
   if (!a.coded.finite) return;
   CHECK(same_bytes(a.coded.residual, b.coded.residual));
   CHECK(same_bytes(a.decoded, b.decoded));
