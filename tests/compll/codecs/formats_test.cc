@@ -170,6 +170,24 @@ TEST_CASE("codecs: qsgd keeps what is as large as its norm, and norms beyond flo
   }
 }
 
+TEST_CASE("codecs: random levels keep a block whose units a float has, and send zeros, or its least element, below") {
+  struct Row {
+    const char* name;
+    Parameters parameters;
+    int power;  ///< with the largest magnitude 2^power a float has the number of units per value
+  };
+  for (const Row& row : {Row{"terngrad", {}, -103},
+                         {"diana", {}, -103},
+                         {"qsgd", {{"bits", 8}}, -96},
+                         {"minmax", {{"bits", 1}}, -103}}) {
+    INFO(row.name);
+    const float top = std::ldexp(1.0f, row.power), less = top / 8;
+    CHECK(decoded_by(row.name, {top, -top}, row.parameters) == std::vector<float>{top, -top});
+    const float given = row.name == std::string("minmax") ? -less : 0;
+    CHECK(decoded_by(row.name, {less, -less}, row.parameters) == std::vector<float>{given, given});
+  }
+}
+
 TEST_CASE("codecs: int2 sends what is more than half of the largest magnitude") {
   CHECK(decoded_by("int2", {-4, 2, 2.1f, -2.1f, 1}) == std::vector<float>{-4, 0, 4, -4, 0});
 }
