@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "base/allocation_count.h"
 #include "tests/compll/support/inputs.h"
@@ -27,6 +28,28 @@ TEST_CASE("allocation: the usual codecs ask for no memory after their first call
     const std::uint64_t after = allocations_of_this_thread();
     CHECK(after == before);
     CHECK((before != 0) == kAllocationsAreCounted);
+  }
+}
+
+TEST_CASE("allocation: the usual codecs ask for no memory on a thread that was prepared for them") {
+  const Elements n = 70001;
+  const std::vector<float> x = gaussian(n, 1);
+  std::vector<float> residual(n), out(n);
+  for (const auto& codec : all_codecs()) {
+    INFO(title(*codec));
+    std::vector<std::byte> payload(codec->encoded_bound(n)), merged(codec->encoded_bound(n));
+    std::uint64_t asked = 1;
+    std::thread fresh([&] {
+      codec->prepare_thread();
+      const std::uint64_t before = allocations_of_this_thread();
+      codec->encode(x.data(), n, {nullptr, residual.data()}, {}, payload.data());
+      codec->decode({payload.data(), payload.size()}, n, out.data());
+      const Contribution contributions[] = {{{payload.data(), payload.size()}, nullptr}, {{}, x.data()}};
+      codec->merge(contributions, n, 0.5f, *codec, {nullptr, residual.data()}, {}, merged.data());
+      asked = allocations_of_this_thread() - before;
+    });
+    fresh.join();
+    CHECK(asked == 0);
   }
 }
 
