@@ -88,7 +88,7 @@ TEST_CASE("error: onebit loses exactly what its two means do not explain") {
   }
 }
 
-TEST_CASE("error: every codec under feedback is contractive on every input") {
+TEST_CASE("error: each of the usual codecs under feedback is contractive on every input") {
   for (Elements n : sizes()) {
     for (const Input& input : inputs(n)) {
       if (!input.finite) continue;
