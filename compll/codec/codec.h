@@ -88,7 +88,8 @@ class Codec {
   virtual const CodecInfo& info() const = 0;
 
   /// Takes the memory that encode and merge keep on the calling thread: after it neither asks for any, also where the
-  /// other hop's codec has been prepared for, too.
+  /// other hop's codec has been prepared for, too. Codecs that do not work by tiles keep memory for whole vectors: they
+  /// ask for it in their first calls with the largest n.
   virtual void prepare_thread() const = 0;
 
   /// Bytes that hold any encoding of n elements; for fixed-rate codecs exactly the size.

@@ -48,6 +48,21 @@ TEST_CASE("bytes: every instruction set writes what the plain loops write") {
   }
 }
 
+TEST_CASE("bytes: whole blocks of every size, and whole chunks of a sum, are encoded like others") {
+  for (const Elements n : {255, 256, 257, 4095, 4096, 4097, 8192, 65536}) {
+    for (const std::vector<float>& x : {gaussian(n, 11), laplace(n, 12)}) {
+      for (const auto& codec : all_codecs()) {
+        const Expected expected = reference_encode(codec->info(), x);
+        for (const std::string& set : instruction_sets()) {
+          const UseInstructionSet use(set);
+          INFO(title(*codec) << ", n " << n << ", " << set);
+          CHECK(difference(*codec, expected, encode(*codec, x), n) == "");
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("bytes: decoding is the input less the residual, and the same on every instruction set") {
   for (Elements n : sizes()) {
     const std::vector<float> x = laplace(n, 4), before = gaussian(n, 9);

@@ -46,7 +46,7 @@ TEST_CASE("error: rounding moves no element by more than half a level") {
         double top = 0, worst = 0;
         for (Elements i = b; i < end; ++i) {
           top = std::max<double>(top, std::fabs(input.values[i]));
-          worst = std::max(worst, std::fabs(static_cast<double>(input.values[i]) - decoded[i]));
+          worst = larger_error(worst, std::fabs(static_cast<double>(input.values[i]) - decoded[i]));
         }
         if (top < 1e-34) continue;  // a block of zeros: nothing is sent
         CHECK(worst <= 0.5 * top / most * (1 + 1e-5));
@@ -61,8 +61,9 @@ TEST_CASE("error: half formats are within half a unit in the last place") {
   double worst_bf16 = 0, worst_fp16 = 0;
   for (Elements i = 0; i < kMany; ++i) {
     const double magnitude = std::fabs(x[i]);
-    worst_bf16 = std::max(worst_bf16, std::fabs(static_cast<double>(x[i]) - bf16[i]) / magnitude);
-    if (magnitude > 1e-4) worst_fp16 = std::max(worst_fp16, std::fabs(static_cast<double>(x[i]) - fp16[i]) / magnitude);
+    worst_bf16 = larger_error(worst_bf16, std::fabs(static_cast<double>(x[i]) - bf16[i]) / magnitude);
+    if (magnitude <= 1e-4) continue;
+    worst_fp16 = larger_error(worst_fp16, std::fabs(static_cast<double>(x[i]) - fp16[i]) / magnitude);
   }
   CHECK(worst_bf16 <= std::ldexp(1.0, -8));
   CHECK(worst_bf16 > std::ldexp(1.0, -9));
@@ -87,7 +88,7 @@ TEST_CASE("error: onebit loses exactly what its two means do not explain") {
   }
 }
 
-TEST_CASE("error: every codec under feedback is contractive on every input") {
+TEST_CASE("error: each of the usual codecs under feedback is contractive on every input") {
   for (Elements n : sizes()) {
     for (const Input& input : inputs(n)) {
       if (!input.finite) continue;

@@ -2,6 +2,7 @@
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 #include <random>
 
 #include "compll/ops/cpu/convert.h"
@@ -62,6 +63,39 @@ TEST_CASE("half: every number, midpoint and neighbour is rounded to nearest even
       std::size_t wrong = 0;
       for (std::size_t i = 0; i < values.size(); ++i) wrong += codes[i] != expected[i];
       CHECK(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("half: any number of elements, at any address, and nothing next to them is written") {
+  constexpr std::byte kUntouched{0x5a};
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal;
+  for (DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    for (std::size_t n = 0; n <= 70; ++n) {
+      std::vector<float> values(n + 1);  // from the second one on
+      for (float& value : values) value = normal(random);
+      const bool finite = n == 0 || n % 3 != 0;
+      if (!finite) values.back() = -3.4e38f;
+      for (const std::string& set : instruction_sets()) {
+        const UseInstructionSet use(set);
+        INFO(name_of(dtype) << ", " << set << ", " << n << " elements");
+        std::vector<std::byte> codes(2 * n + 6, kUntouched);
+        std::vector<float> back(n + 2, -7.5f);
+        CHECK(from_float32(values.data() + 1, n, dtype, codes.data() + 3) == finite);
+        to_float32(dtype, codes.data() + 3, n, back.data() + 1);
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+          std::uint16_t code = 0;
+          std::memcpy(&code, codes.data() + 3 + 2 * i, sizeof code);
+          const std::uint16_t expected = reference::encode_half(dtype, values[i + 1]);
+          wrong += code != expected;
+          wrong += back[i + 1] != reference::decode_half(dtype, expected);
+        }
+        CHECK(wrong == 0);
+        CHECK((codes[2] == kUntouched && codes[2 * n + 3] == kUntouched));
+        CHECK((back.front() == -7.5f && back.back() == -7.5f));
+      }
     }
   }
 }

@@ -153,7 +153,9 @@ TEST_CASE("merge: a contribution that is not finite is reported") {
     Terms terms = make_terms(*codec, 3, 1, n);
     terms.raw[0][7] = std::numeric_limits<float>::infinity();
     terms.coded[0] = encode(*codec, terms.raw[0]);
-    for (const auto& second : all_codecs()) {
+    std::vector<std::unique_ptr<Codec>> seconds = all_codecs();
+    seconds.push_back(codec_of(name));
+    for (const auto& second : seconds) {
       INFO(name << " into " << title(*second));
       const Coded got = merged(*codec, terms, 1, *second, {}, n);
       CHECK_FALSE(got.finite);

@@ -120,6 +120,15 @@ TEST_CASE("properties: zeros stay zeros, and blocks too small to scale are left 
     CHECK(coded.finite);
     for (Elements i = 0; i < n; i += 99) CHECK(decoded[i] + coded.residual[i] == tiny[i]);
   }
+  // The least scale is 2^-120, and one that would round to less is none.
+  for (const auto& [name, most] : {std::pair("int8", 127.0f), {"int4", 7.0f}, {"int2", 1.0f}}) {
+    INFO(name);
+    const auto codec = codec_of(name);
+    const std::vector<float> least = {most * 0x1p-120f, -most * 0x1p-120f}, less = {std::nextafter(least[0], 0.0f)};
+    CHECK(same_bytes(round_trip(*codec, least), least));
+    CHECK(same_bytes(round_trip(*codec, less), std::vector<float>(1, 0.0f)));
+    CHECK(same_bytes(encode(*codec, less).residual, less));
+  }
   // No absolute epsilon: far below what such constants are, gradients keep their relative precision.
   const std::vector<float> small = scaled(gaussian(n, 1), 1e-30f);
   CHECK(relative_error(small, round_trip(*codec_of("int8"), small)) < 1e-4);

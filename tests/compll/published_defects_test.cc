@@ -20,6 +20,11 @@ std::size_t count_of_sent(std::span<const float> decoded) {
   return decoded.size() - static_cast<std::size_t>(std::count(decoded.begin(), decoded.end(), 0.0f));
 }
 
+/// Number of elements outside of a range, NaN among them.
+std::ptrdiff_t count_outside(std::span<const float> decoded, float least, float most) {
+  return std::count_if(decoded.begin(), decoded.end(), [&](float x) { return !(x >= least && x <= most); });
+}
+
 std::vector<float> at_step(const Codec& codec, std::span<const float> x, std::uint32_t step, std::uint64_t seed = 0) {
   return decode(codec, encode(codec, x, {}, {.seed = seed, .gradient = 0, .step = step, .first = 0}), x.size());
 }
@@ -42,11 +47,10 @@ TEST_CASE("defects: codes come back at their own places, whatever the size is mo
       std::vector<float> x;
       for (Elements i = 0; i < n; ++i) x.push_back(i * i % 7 % 3 == 0 ? -1.0f : 1.0f);
       INFO(name << ", n " << n);
-      // Two values, which each of these codecs tells exactly where both are there.
-      if (std::count(x.begin(), x.end(), 1.0f) == 0) continue;
+      // One or two values, which each of these codecs tells exactly.
       const std::vector<float> decoded = round_trip(*codec, x);
       std::size_t wrong = 0;
-      for (Elements i = 0; i < n; ++i) wrong += std::fabs(decoded[i] - x[i]) > 1e-6f;
+      for (Elements i = 0; i < n; ++i) wrong += !(std::fabs(decoded[i] - x[i]) <= 1e-6f);
       CHECK(wrong == 0);
     }
   }
@@ -62,8 +66,7 @@ TEST_CASE("defects: gradients that are all negative, or all below one in magnitu
       const std::vector<float> decoded = round_trip(*codec, x);
       INFO(name << ", scale " << scale);
       CHECK(count_of_sent(decoded) > 0);
-      CHECK(*std::max_element(decoded.begin(), decoded.end()) <= 0);
-      CHECK(*std::min_element(decoded.begin(), decoded.end()) >= 5.01f * scale);
+      CHECK(count_outside(decoded, 5.01f * scale, 0) == 0);
     }
   }
 }
@@ -79,13 +82,12 @@ TEST_CASE("defects: random rounding stays within the levels, and leaves what is 
     std::size_t wrong = 0;
     for (std::uint32_t step = 0; step < kSteps; ++step) {
       const std::vector<float> decoded = at_step(*codec, x, step);
-      for (std::size_t i = 0; i < x.size(); ++i) wrong += std::fabs(decoded[i] - x[i]) > 1.5f / 15;
+      for (std::size_t i = 0; i < x.size(); ++i) wrong += !(std::fabs(decoded[i] - x[i]) <= 1.5f / 15);
     }
     INFO(name);
     CHECK(wrong == 0);
     const std::vector<float> decoded = at_step(*codec, x, 1);
-    CHECK(*std::max_element(decoded.begin(), decoded.end()) <= 1.0f);
-    CHECK(*std::min_element(decoded.begin(), decoded.end()) >= -1.0f);
+    CHECK(count_outside(decoded, -1, 1) == 0);
   }
 }
 
@@ -111,14 +113,13 @@ TEST_CASE("defects: small gradients are gradients") {
 TEST_CASE("defects: nothing comes of nothing, at any size") {
   // GRACE's QSGD, natural compression and 8 bits divide 0 by 0; BytePS converts NaN to an unsigned number; a threshold
   // of 0 with >= selects everything, and some implementations ask for k <= n / 2.
-  for (const auto& codec : all_codecs()) {
-    if (codec->info().has_result) continue;
+  for (const std::string& name : codec_names()) {
+    const auto codec = codec_of(name);
     for (const Elements n : {1, 2, 3, 63, 64, 65, 1000}) {
       const std::vector<float> zeros(n, 0.0f);
       const Coded coded = encode(*codec, zeros);
-      INFO(title(*codec) << ", n " << n);
+      INFO(name << ", n " << n);
       CHECK(coded.finite);
-      const std::string name = codec->info().name;
       if (name == "signsgd") continue;  // has no zero
       CHECK(count_of_sent(decode(*codec, coded, n)) == 0);
     }
@@ -234,7 +235,7 @@ TEST_CASE("defects: ECQ-SGD keeps signs, and its last code") {
       for (Elements i = 0; i < n; ++i) mean[i] += decoded[i] / kSteps;
     }
     std::size_t wrong = 0;
-    for (Elements i = 0; i < n; ++i) wrong += mean[i] * x[i] <= 0;
+    for (Elements i = 0; i < n; ++i) wrong += !(mean[i] * x[i] > 0);
     INFO("n " << n);
     CHECK(wrong == 0);
     CHECK(mean[n - 1] < -1);

@@ -4,6 +4,8 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
+#include <vector>
 
 #include "compll/ops/random.h"
 
@@ -31,6 +33,27 @@ double chi_squared(std::uint64_t first, std::uint64_t second) {
 
 TEST_CASE("random: the words are those of the authors of Philox, with seven rounds") {
   CHECK(philox({0, 0, 0, 0}, {0, 0}) == PhiloxBlock{0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48});
+  constexpr std::uint32_t kOnes = 0xffffffff;
+  CHECK(philox({kOnes, kOnes, kOnes, kOnes}, {kOnes, kOnes}) ==
+        PhiloxBlock{0x5207ddc2, 0x45165e59, 0x4d8ee751, 0x8c52f662});
+  CHECK(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==  // digits of pi
+        PhiloxBlock{0x4dfccaba, 0x190a87f0, 0xc47362ba, 0xb6b5242a});
+}
+
+TEST_CASE("random: another seed, gradient, step, purpose or place has another number, in all of their bits") {
+  const RandomStream plain{.seed = 3, .gradient = 5, .step = 2, .first = 0};
+  std::vector<RandomStream> streams(9, plain);
+  streams[1].seed = 4;
+  streams[2].seed |= std::uint64_t{1} << 32;
+  streams[3].gradient = 6;
+  streams[4].gradient |= std::uint64_t{1} << 32;
+  streams[5].step |= 1u << 31;
+  streams[6].first = 512;
+  streams[7].first = std::uint64_t{1} << 38;  // its block's number needs more than 32 bits
+  streams[8].first = std::uint64_t{1} << 40;
+  std::set<std::uint32_t> found = {random_bits(plain, 7, 2)};
+  for (const RandomStream& stream : streams) found.insert(random_bits(stream, 7, 1));
+  CHECK(found.size() == streams.size() + 1);
 }
 
 TEST_CASE("random: any two elements are independent, whether they share words or not") {

@@ -44,13 +44,16 @@ double lost(const Codec& codec, bool feedback) {
 }  // namespace
 
 TEST_CASE("codecs: applied elements and the residual are together the given ones, over 1000 steps") {
+  int tried = 0;
   for (const std::string& name : written_names()) {
     const Written written = from_source(name);
     if (!written.program->declares.feedback) continue;
     INFO(name);
     CHECK(written.codec->info().feedback);
     CHECK(lost(*written.codec, true) < 1e-5);
+    ++tried;
   }
+  CHECK(tried > 20);
 }
 
 TEST_CASE("codecs: without feedback the same measure notices the loss") {
@@ -87,9 +90,7 @@ TEST_CASE("codecs: tbq keeps less than its threshold of gradients that never exc
     std::vector<float> gradient = gaussian(kElements, static_cast<std::uint32_t>(step));
     for (float& value : gradient) value = std::clamp(value * tau / 2, -tau, tau);
     residual = encode(*written.codec, gradient, residual).residual;
-    const float most = *std::max_element(residual.begin(), residual.end(),
-                                         [](float a, float b) { return std::fabs(a) < std::fabs(b); });
-    REQUIRE(std::fabs(most) < tau);
+    REQUIRE(std::all_of(residual.begin(), residual.end(), [&](float kept) { return std::fabs(kept) < tau; }));
   }
 }
 

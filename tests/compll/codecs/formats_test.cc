@@ -133,8 +133,8 @@ TEST_CASE("codecs: tbq sends what equals its threshold, and signsgd sends zero a
   CHECK(decoded_by("tbq", x) == std::vector<float>{0.5f, -0.5f, 0, 0, 0.5f, -0.5f, 0});
   CHECK(decoded_by("tbq", x, {{"tau", 7}}) == std::vector<float>{0, 0, 0, 0, 7, -7, 0});
   CHECK(decoded_by("signsgd", {3, -1e-30f, 0, -0.0f}) == std::vector<float>{1, -1, 1, 1});
-  CHECK_THROWS(from_source("tbq", {{"tau", 0}}));
-  CHECK_THROWS(from_source("tbq", {{"tau", std::nan("")}}));
+  CHECK_THROWS_WITH(from_source("tbq", {{"tau", 0}}), Catch::Contains("`tau` cannot be "));
+  CHECK_THROWS_WITH(from_source("tbq", {{"tau", std::nan("")}}), Catch::Contains("`tau` cannot be "));
 }
 
 TEST_CASE("codecs: terngrad cuts off at its standard deviations, but not where all elements are the same") {
@@ -143,7 +143,12 @@ TEST_CASE("codecs: terngrad cuts off at its standard deviations, but not where a
   for (const float value : x) sum += value;
   const double mean = sum / 4000, sigma = std::sqrt(norm_squared(x) / 4000 - mean * mean);
   const std::vector<float> decoded = decoded_by("terngrad", x, {{"clip", 2.5}});
-  CHECK(*std::max_element(decoded.begin(), decoded.end()) == Approx(2.5 * sigma).epsilon(1e-5));
+  REQUIRE(norm_squared(decoded) > 0);
+  const float top = std::fabs(*std::find_if(decoded.begin(), decoded.end(), [](float value) { return value != 0; }));
+  CHECK(top == Approx(2.5 * sigma).epsilon(1e-5));
+  CHECK(
+      std::all_of(decoded.begin(), decoded.end(), [&](float value) { return value == 0 || std::fabs(value) == top; }));
+  for (const float end : {top, -top}) CHECK(std::count(decoded.begin(), decoded.end(), end) > 0);
   const std::vector<float> constant(301, 0.1f);
   CHECK(decoded_by("terngrad", constant, {{"clip", 2.5}}) == constant);
 }
@@ -162,6 +167,24 @@ TEST_CASE("codecs: qsgd keeps what is as large as its norm, and norms beyond flo
     for (const float value : decoded_by("qsgd", std::vector<float>(128, kLargest), {{"bits", bits}})) {
       CHECK(value == kLargest);
     }
+  }
+}
+
+TEST_CASE("codecs: random levels keep a block whose units a float has, and send zeros, or its least element, below") {
+  struct Row {
+    const char* name;
+    Parameters parameters;
+    int power;  ///< with the largest magnitude 2^power a float has the number of units per value
+  };
+  for (const Row& row : {Row{"terngrad", {}, -103},
+                         {"diana", {}, -103},
+                         {"qsgd", {{"bits", 8}}, -96},
+                         {"minmax", {{"bits", 1}}, -103}}) {
+    INFO(row.name);
+    const float top = std::ldexp(1.0f, row.power), less = top / 8;
+    CHECK(decoded_by(row.name, {top, -top}, row.parameters) == std::vector<float>{top, -top});
+    const float given = row.name == std::string("minmax") ? -less : 0;
+    CHECK(decoded_by(row.name, {less, -less}, row.parameters) == std::vector<float>{given, given});
   }
 }
 

@@ -117,6 +117,7 @@ TEST_CASE("powersgd: matrices with fewer rows, columns or vectors than the rank"
         const auto codec = powersgd(rank);
         RoundRanks ranks(*codec, 2, rows, columns);
         const std::vector<float> given = ranks.mean({m, m}, 0);
+        CHECK(dot(difference(m, given), difference(m, given)) <= (1 + 1e-5) * dot(m, m));
         if (rank >= static_cast<double>(std::min(rows, columns))) {
           CHECK(std::sqrt(dot(difference(m, given), difference(m, given))) <= 1e-5 * std::sqrt(dot(m, m)));
         }

@@ -232,7 +232,7 @@ TEST_CASE("subsampling: over ranks the mean of many results comes to the mean gr
     double worst = 0;  // in standard deviations: an element is there, four times as large, in a quarter of the steps
     for (Elements i = 0; i < kElements; ++i) {
       const double mean = (static_cast<double>(gradients[0][i]) + gradients[1][i] + gradients[2][i]) / 3;
-      worst = std::max(worst, std::fabs(made[i] - mean) / (std::fabs(mean) * std::sqrt(3.0 / kSteps)));
+      worst = larger_error(worst, std::fabs(made[i] - mean) / (std::fabs(mean) * std::sqrt(3.0 / kSteps)));
     }
     return worst;
   };

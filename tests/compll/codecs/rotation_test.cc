@@ -133,7 +133,7 @@ TEST_CASE("drive: it decodes to the signs of what is turned, as the mean magnitu
         const std::vector<float> decoded = decode(*written.codec, coded, n);
         double worst = 0, top = 0;
         for (Elements i = 0; i < n; ++i) {
-          worst = std::max(worst, std::fabs(decoded[i] - wanted[i]));
+          worst = larger_error(worst, std::fabs(decoded[i] - wanted[i]));
           top = std::max(top, std::fabs(wanted[i]));
         }
         CHECK(worst <= 1e-5 * top);

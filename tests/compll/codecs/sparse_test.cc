@@ -137,7 +137,7 @@ TEST_CASE("threshold: equal elements are kept, and nothing is lost to places if 
   const std::vector<float> x = {0.5f, -0.5f, 0.75f, -0.75f, 0, std::nextafter(0.5f, 1.0f)};
   const Written written = from_source("threshold", {{"tau", 0.5}, {"capacity", 1}});
   CHECK(round_trip(*written.codec, x) == std::vector<float>{0, 0, 0.75f, -0.75f, 0, std::nextafter(0.5f, 1.0f)});
-  CHECK_THROWS(from_source("threshold", {{"tau", 0}}));
+  CHECK_THROWS_WITH(from_source("threshold", {{"tau", 0}}), Catch::Contains("`tau` cannot be "));
 }
 
 TEST_CASE("graddrop: elements that reach the threshold of its sample are sent, the largest if they are too many") {

@@ -2,6 +2,7 @@
 //
 // Whole steps of every codec over several ranks: what holds of the results, and over many steps.
 #include <algorithm>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -153,6 +154,25 @@ TEST_CASE("step: a vote counts each rank once, the owner, too, whatever the magn
     for (const std::vector<float>& result : ranks.step(gradients, 0)) {
       CHECK(result == std::vector<float>(kElements, -1.0f));
     }
+  }
+}
+
+TEST_CASE("step: a vote is that of most ranks, whoever they are, and a tie is positive") {
+  const Written written = from_source("signsgd");
+  for (const std::size_t count : {1, 2, 3, 4, 5, 8}) {
+    INFO(count << " ranks");
+    const Elements n = Elements{1} << count;  // element i has the votes of the bits of i
+    Gradients gradients(count, std::vector<float>(n));
+    for (std::size_t rank = 0; rank < count; ++rank) {
+      const float size = 0.5f + static_cast<float>(rank);
+      for (Elements i = 0; i < n; ++i) gradients[rank][i] = (i >> rank & 1) == 1 ? -size : size;
+    }
+    const std::vector<float> result = Ranks(*written.codec, count, n).step(gradients, 0).front();
+    std::size_t wrong = 0;
+    for (Elements i = 0; i < n; ++i) {
+      wrong += result[i] != (2 * static_cast<std::size_t>(std::popcount(i)) > count ? -1.0f : 1.0f);
+    }
+    CHECK(wrong == 0);
   }
 }
 

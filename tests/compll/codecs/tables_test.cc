@@ -79,6 +79,7 @@ TEST_CASE("nf4: its levels are the quantiles of a Gaussian that the paper takes"
   std::vector<float> x;
   for (int i = -5000; i <= 5000; ++i) x.push_back(static_cast<float>(i) / 5000);
   const std::vector<float> decoded = round_trip(*from_source("nf4", {{"block", 65536}}).codec, x);
+  REQUIRE(std::all_of(decoded.begin(), decoded.end(), [](float value) { return std::isfinite(value); }));
   const std::set<float> found(decoded.begin(), decoded.end());
   const std::vector<double> wanted = normal_float();
   REQUIRE(found.size() == wanted.size());

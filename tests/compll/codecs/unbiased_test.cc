@@ -37,7 +37,7 @@ Trials tried(const Codec& codec, std::span<const float> x, std::span<const Cell>
     for (Elements i = 0; i < x.size(); ++i) {
       const double q = decoded[i], slack = 1e-5 * (std::fabs(cells[i].low) + std::fabs(cells[i].high));
       trials.mean[i] += q / kTrials;
-      trials.off_grid += std::fabs(q - cells[i].low) > slack && std::fabs(q - cells[i].high) > slack;
+      trials.off_grid += !(std::fabs(q - cells[i].low) <= slack || std::fabs(q - cells[i].high) <= slack);
       error += (q - x[i]) * (q - x[i]);
     }
     sum += error;
@@ -65,7 +65,7 @@ Bias bias_of(const Trials& trials, std::span<const float> x, std::span<const Cel
     variance_along_x += variance * x[i] * x[i];
     if (chance < 0.05 || chance > 0.95) continue;  // too rare among so few trials to be near a normal distribution
     const double z = (trials.mean[i] - x[i]) / std::sqrt(variance);
-    bias.worst = std::max(bias.worst, std::fabs(z));
+    bias.worst = larger_error(bias.worst, std::fabs(z));
     squares += z * z;
     ++counted;
   }

@@ -112,6 +112,8 @@ TEST_CASE("shipped kernels: a file that is damaged or cut off is not used") {
   machine.ship({"sm_90"});
   std::ifstream file(machine.file("sm_90"), std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(file), {}};
+  REQUIRE(whole.size() > 20);
+  REQUIRE(code_on("sm_90") == "for sm_90");
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string damaged = whole;
     damaged[at] ^= 1;

@@ -301,6 +301,13 @@ TEST_CASE("codec check: values of parameters other than those that are given") {
   CHECK(difference_in_words({{"a", 1}, {"b", 2}}, {{"a", 1}, {"b", 3}}) == "b=3");
 }
 
+TEST_CASE("codec check: levels that are declared to lose nothing of a sum are noticed") {
+  const std::string exact = compll::changed(compll::source_of("int8"), "  feedback;", "  feedback;\n  exact_merge;");
+  const compll::Written written = compll::from_text("int8", exact);
+  CHECK_THAT(failures({.codec = *written.codec}),
+             Catch::Contains("exact_merge: encoding a sum again changes nothing: "));
+}
+
 TEST_CASE("codec check: a bias is noticed, be it along the gradient or along one direction") {
   const std::string source = compll::source_of("qsgd");
   for (const auto& [before, after] : {std::pair<const char*, const char*>{"random<uint>() >> 8", "0"},

@@ -110,6 +110,7 @@ TEST_CASE("file codec: a compiled one has the interpreter's bytes, on the sizes 
       INFO(n << " elements, " << input.name);
       const std::vector<float> before(n, 0.125f);
       Coded is = encode(**codec, input.values, before), should = encode(*meaning, input.values, before);
+      CHECK(is.finite == should.finite);
       // They differ in what says whose they are.
       std::copy_n(should.payload.begin(), kHeaderBytes - sizeof n, is.payload.begin());
       if (n != 0) CHECK(is.payload == should.payload);

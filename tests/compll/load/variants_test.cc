@@ -60,6 +60,7 @@ TEST_CASE("variants: scales and means that no encoder writes are data loss, with
     INFO(name);
     const Coded coded = encode(*codec, x);
     CHECK(codec->check(coded.view(), kMany).text() == "OK");
+    CHECK(std::to_integer<int>(coded.payload[5]) == 4);  // of log2(block): 16 divides both
     CHECK(codec->check(encode(*codec, {}).view(), 0).text() == "OK");
     for (const float wrong : {std::nanf(""), kNoEnd, -1.0f}) {
       Coded broken = coded;

@@ -10,6 +10,7 @@
 #include "compll/codec/written.h"
 #include "compll/codegen/explain.h"
 #include "compll/lang/front_end.h"
+#include "tests/compll/support/compare_info.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/instruction_sets.h"
 #include "tests/compll/support/programs.h"
@@ -43,11 +44,7 @@ void check_same(const std::string& name, const std::string& text, const Generate
   const auto meaning = rounds_from_text(name, text, parameters);
   const auto codec = make_generated_rounds(generated, parameters);
   REQUIRE(codec.status().text() == "OK");
-  CHECK((*codec)->info().values == meaning->info().values);
-  CHECK((*codec)->info().bits_per_element == meaning->info().bits_per_element);
-  CHECK((*codec)->info().rounds == meaning->info().rounds);
-  CHECK((*codec)->info().exchanges == meaning->info().exchanges);
-  CHECK((*codec)->info().of_matrices == meaning->info().of_matrices);
+  CHECK(test::info_difference(meaning->info(), (*codec)->info()) == "");
   for (const auto& [rows, columns] : shapes) {
     INFO(name << ", " << rows << " x " << columns);
     const RoundsShape expected = meaning->shape(rows, columns), shape = (*codec)->shape(rows, columns);

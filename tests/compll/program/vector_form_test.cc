@@ -62,6 +62,7 @@ void check_same(const Codec& generated, const Codec& meaning, const std::string&
         const UseInstructionSet used(set);
         INFO(text << ", " << set << ", " << n << " elements");
         const Outcome made = outcome_of(generated, values);
+        CHECK((made.coded.finite && made.merged.finite));
         CHECK(made.coded.payload == expected.coded.payload);
         CHECK(same_bytes(made.coded.residual, expected.coded.residual));
         CHECK(same_bytes(made.decoded, expected.decoded));

@@ -102,9 +102,11 @@ class Run {
     if (is_any_named && !others.empty()) run_batch(others, number);
   }
 
-  /// Compares in a process of its own: generated code that crashes or hangs is a difference like another.
+  /// Compares in a process of its own: generated code that crashes, ends the process or hangs is a difference like
+  /// another.
   void compare_apart(const Candidates& candidates) {
     std::fflush(stdout);
+    const std::uint64_t before = tally_.compared;
     const pid_t child = ::fork();
     CASYNC_CHECK(child >= 0);
     if (child == 0) {
@@ -114,12 +116,15 @@ class Run {
       ::_exit(0);
     }
     int status = 0;
-    ::waitpid(child, &status, 0);
-    if (!WIFSIGNALED(status)) return;
-    for (const Candidate& each : candidates) {
-      if (each.seed != tally_.now) continue;
-      report(each.seed, each.text, "signal " + std::to_string(WTERMSIG(status)) + " ended the comparison");
-    }
+    CASYNC_CHECK(::waitpid(child, &status, 0) == child);
+    if (status == 0 && tally_.compared == before + candidates.size()) return;
+    // A sanitizer's error is an exit code. The others of the batch are not compared.
+    const auto now = std::find_if(candidates.begin(), candidates.end(),
+                                  [&](const Candidate& each) { return each.seed == tally_.now; });
+    const Candidate& last = now == candidates.end() ? candidates.front() : *now;
+    const std::string how = WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                                                : "exit code " + std::to_string(WEXITSTATUS(status));
+    report(last.seed, last.text, how + " ended the comparison");
   }
 
   void compare_batch(const Candidates& candidates) {

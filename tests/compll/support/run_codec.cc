@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/compll/support/run_codec.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "base/check.h"
@@ -68,5 +69,7 @@ double relative_error(std::span<const float> a, std::span<const float> b) {
   }
   return error / norm;
 }
+
+double larger_error(double a, double b) { return std::isnan(b) || b > a ? b : a; }
 
 }  // namespace casync::compll

@@ -50,4 +50,7 @@ bool same_bytes(std::span<const float> a, std::span<const float> b);
 /// ||a - b||^2 / ||a||^2.
 double relative_error(std::span<const float> a, std::span<const float> b);
 
+/// The larger one of two errors; NaN if one of them is.
+double larger_error(double a, double b);
+
 }  // namespace casync::compll

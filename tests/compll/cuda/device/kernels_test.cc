@@ -49,7 +49,7 @@ std::vector<Parameters> settings(const cuda::VectorFormKernels&, const Codec& co
 Comparison comparison(bool is_small, DType dtype) {
   if (is_small) return {{1, 17, 129}, {130}, {}, {}, dtype};
   if (dtype != DType::kFloat32) return {{1, 17, 300, 4097}, {130, 4100}, {100003}, {0, 5, 2, 3, 4100}, dtype};
-  return {{0, 1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 511, 513, 1000, 4097},
+  return {{0, 1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1000, 4097},
           {0, 1, 130, 4099, 9001},
           {100003, 1000003},
           {0, 8300, 5, 4096, 0, 12289, 4097, 1}};

@@ -118,8 +118,8 @@ TEST_CASE("emulated kernels: blocks of any size, within a row of a warp and beyo
     CHECK(difference(*kernels, {{block, parameter.least}}, {{7, 19, 63, 64, 65, 257}, {200}, {}}) == "");
     if (kernels->name == std::string("several")) continue;
     if (parameter.least < 64) CHECK(difference(*kernels, {{block, 64}}, {{63, 65}, {200}, {}}) == "");
-    CHECK(difference(*kernels, {{block, 512}}, {{511, 513}, {600}, {}}) == "");
-    CHECK(difference(*kernels, {{block, 4096}}, {{}, {4100}, {9000}}) == "");
+    CHECK(difference(*kernels, {{block, 512}}, {{511, 512, 513}, {600}, {}}) == "");
+    CHECK(difference(*kernels, {{block, 4096}}, {{}, {4100}, {4096, 9000}}) == "");
     // Blocks of several chunks of a reduction.
     if (kernels->name == std::string("block_orders")) {
       CHECK(difference(*kernels, {{block, 65536}}, {{}, {}, {8192, 12289, 140001}}) == "");
