@@ -51,8 +51,6 @@ class BitWriter {
 /// Reads bits, and nothing beyond `bytes`: zeros follow them.
 class BitReader {
  public:
-  static constexpr unsigned kMostPeeked = 57;
-
   explicit BitReader(ConstView bytes) : bytes_(bytes) {}
 
   /// The next 57 bits at least, in the lowest ones of a word.
