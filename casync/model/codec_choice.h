@@ -20,8 +20,7 @@ struct CodecChoice {
 };
 
 /// Reads a codec as command lines and CASYNC_CODEC have it: "int4", "int4:block=64,feedback=0" or
-/// "codecs/mine.cll:block=64". Whether there is
-/// such a codec is not asked here.
+/// "codecs/mine.cll:block=64". Does not look for the codec.
 /// InvalidArgument: no name, no "key=number" after the colon, a key twice, a number that is not finite.
 Result<CodecChoice> parse_codec_choice(std::string_view text);
 

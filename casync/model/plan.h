@@ -162,7 +162,7 @@ inline Exchanged exchanged_in(const SyncMode& mode, std::uint32_t step) {
   return mode.is_gossip() ? Exchanged::kParameters : Exchanged::kDifferences;
 }
 
-/// The plan as data. The file format is proto/plan.proto; reading and writing is planner/plan_io.h.
+/// The plan as data. proto/plan.proto has the file format; planner/plan_file.h reads and writes it.
 struct Plan {
   Choice defaults;
   std::vector<Rule> rules;
