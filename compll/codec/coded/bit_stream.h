@@ -3,8 +3,6 @@
 // Bits one after the other, the lowest of a byte first.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
