@@ -10,8 +10,8 @@
 
 namespace casync {
 
-/// A codec by name, or by its file's path (base/codec_file.h), with the parameters that were written down; what was not
-/// takes the codec's default.
+/// A codec by name, or by its file's path (base/codec_file.h), with the parameters that were written down. Others have
+/// the codec's defaults.
 struct CodecChoice {
   std::string name = "none";
   std::vector<std::pair<std::string, double>> parameters;  ///< in the order written; names are unique
