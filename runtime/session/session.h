@@ -237,7 +237,7 @@ class Session {
   virtual Status close() = 0;
 
   /// After close(): returns true if a thread, the network or a device may still use the gradients' memory, as the
-  /// session's failure or close() has said. Whoever owns that memory keeps it then.
+  /// session's failure or close() has said. The owner of that memory keeps it then.
   virtual bool holds_memory() const { return false; }
 };
 
