@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from casync import errors
+from casync.torch import naming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +92,8 @@ class LocalSgd:
         for memory, value in zip(self._submitted, values or []):
             memory.copy_(value)
         addresses = [memory.data_ptr() for memory in self._submitted]
-        self._synchronizer.submit(self._identities, addresses, self._submitted)
+        stream = naming.stream_of(self._submitted[0].device) if self._submitted else None
+        self._synchronizer.submit(self._identities, addresses, self._submitted, stream=stream)
         return self._synchronizer.end_step()
 
     def _go_to(self, values: list[torch.Tensor]) -> None:
