@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Local SGD: ranks train alone, and now and then exchange what their parameters have become apart.
 
-A plan's `local_sgd` says when. The communication hook leaves gradients as they are then, and what an optimizer has made
-of them is exchanged after its step: each rank submits where all ranks last were minus where it is, and goes to where all
-last were minus the mean of that. The same bytes on every rank, whatever codec carries them.
+A plan's `local_sgd` says when. In these steps the communication hook leaves gradients unchanged. After the optimizer's
+step each rank submits the difference `common - own`, where `common` are the parameters that all ranks last had, and
+sets its parameters to `common` minus the mean difference: the same bytes on every rank, with every codec.
 
 Gossip, a plan's `gossip`: each rank submits its parameters and goes to the mean of its own and its neighbours', so that
 ranks stay apart. A consensus takes all to the same place, the exact mean.
