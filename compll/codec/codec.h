@@ -87,8 +87,8 @@ class Codec {
   virtual ~Codec() = default;
   virtual const CodecInfo& info() const = 0;
 
-  /// Allocates the memory that encode() and merge() keep on the calling thread. Afterwards neither allocates there; a
-  /// merge into another codec does not if that one has been prepared, too.
+  /// Takes the memory that encode and merge keep on the calling thread: after it neither asks for any, also where the
+  /// other hop's codec has been prepared for, too.
   virtual void prepare_thread() const = 0;
 
   /// Bytes that hold any encoding of n elements; for fixed-rate codecs exactly the size.

@@ -36,7 +36,7 @@ class AnswerWaits {
   void say(Clock::time_point now);
   /// Takes an owner's word about the answer to this rank.
   void take(const Message& message);
-  /// The words for an error about the rank that an answer to this rank waits for; "": that is not known.
+  /// For whom an answer to this rank waits, "" if that is not known.
   std::string of(const GradientRun& run, Rank owner, std::uint32_t partition) const;
 
  private:
