@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 #include <variant>
 
 #include "casync/primitives/primitive.h"
@@ -16,12 +15,6 @@ struct Match : Cases... {
 };
 template <class... Cases>
 Match(Cases...) -> Match<Cases...>;
-
-/// "encode", "decode", "merge", "send", "recv".
-constexpr std::string_view verb_of(const Primitive& task) {
-  constexpr std::string_view kVerbs[] = {"encode", "decode", "merge", "send", "recv"};
-  return kVerbs[task.index()];
-}
 
 /// The buffer that `task` fills, if any.
 inline std::optional<BufferId> written_buffer(const Primitive& task) {

@@ -2,7 +2,6 @@
 #include "casync/graph/task_graph.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/check.h"
 #include "casync/graph/access.h"

@@ -39,7 +39,7 @@ class TaskGraph {
   static std::size_t index(TaskId id) { return static_cast<std::size_t>(id); }
   static std::size_t index(BufferId id) { return static_cast<std::size_t>(id); }
 
-  /// Says what is wrong with a graph as data, for graphs of unknown origin and for tests. Internal, naming the
+  /// Reports the first fault of a graph, for graphs of unknown origin and for tests. Internal, naming the
   /// task: an id or rank out of range, a slice that is not its buffer's, a buffer written twice or read but
   /// never written, a message named twice, a sum that travels, a merge of codes of different hops, an order that
   /// goes in a circle, elements encoded twice or merged twice (a codec keeps what is left of each in one place),

@@ -10,8 +10,8 @@
 
 namespace casync {
 
-/// A codec by name, or by its file's path (base/codec_file.h), with the parameters that were written down; what was not
-/// takes the codec's default.
+/// A codec by name, or by its file's path (base/codec_file.h), with the parameters that were written down. Others have
+/// the codec's defaults.
 struct CodecChoice {
   std::string name = "none";
   std::vector<std::pair<std::string, double>> parameters;  ///< in the order written; names are unique
@@ -20,8 +20,7 @@ struct CodecChoice {
 };
 
 /// Reads a codec as command lines and CASYNC_CODEC have it: "int4", "int4:block=64,feedback=0" or
-/// "codecs/mine.cll:block=64". Whether there is
-/// such a codec is not asked here.
+/// "codecs/mine.cll:block=64". Does not look for the codec.
 /// InvalidArgument: no name, no "key=number" after the colon, a key twice, a number that is not finite.
 Result<CodecChoice> parse_codec_choice(std::string_view text);
 

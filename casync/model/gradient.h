@@ -20,7 +20,7 @@ struct GroupMember {
 
 /// A named tensor to be synchronized each step.
 struct GradientSpec {
-  std::string name;  ///< unique in the session; what plans match and errors quote
+  std::string name;  ///< unique in the session; plans match it and errors quote it
   DType dtype = DType::kFloat32;
   std::vector<std::int64_t> shape;        ///< in elements; {} is a scalar
   int priority = 0;                       ///< position in the next forward pass: smaller is needed sooner

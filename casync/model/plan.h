@@ -35,7 +35,7 @@ struct WarmUpFrom {
   bool operator==(const WarmUpFrom&) const = default;
 };
 
-/// The memory of what codecs keep from step to step: residuals and other states.
+/// The memory of a codec's residuals and other states from step to step.
 enum class ResidualMemory : std::uint8_t {
   kTwoBuffers,  ///< 8 bytes a float: a step that is not finite, or fails, leaves it as the previous step did
   kOneBuffer,   ///< 4 bytes: a step changes it in place, and after one that is not finite it begins anew
@@ -134,13 +134,13 @@ struct Asynchronous {
 struct SyncMode {
   /// Local SGD: from step `from_step` on, ranks exchange by how much their parameters have moved since they last were
   /// the same, and only in the last of each `every` steps. Until then every step exchanges gradients, uncompressed, so
-  /// that no codec's memory of gradients is left for what comes after. 0: every step exchanges gradients.
+  /// that no residual of gradients is left when differences follow. 0: every step exchanges gradients.
   std::uint32_t every = 0;
   std::uint32_t from_step = 0;
   /// Gossip, where it is not kAll: in the same steps, ranks average their parameters with these ranks only.
   Neighbours neighbours = Neighbours::kAll;
   /// Gossip with codecs that lose: the part of the way to the mean of the copies that a rank's parameters go in an
-  /// exchange, above 0 and at most 1. 0: what suits the codec.
+  /// exchange, above 0 and at most 1. 0: a part that suits the codec.
   double gamma = 0;
   /// Number of steps after which a step's result is applied: 0 to kMostStaleness. Never with local SGD or gossip.
   std::uint32_t staleness = 0;
@@ -162,7 +162,7 @@ inline Exchanged exchanged_in(const SyncMode& mode, std::uint32_t step) {
   return mode.is_gossip() ? Exchanged::kParameters : Exchanged::kDifferences;
 }
 
-/// The plan as data. The file format is proto/plan.proto; reading and writing is planner/plan_io.h.
+/// The plan as data. proto/plan.proto has the file format; planner/plan_file.h reads and writes it.
 struct Plan {
   Choice defaults;
   std::vector<Rule> rules;

@@ -42,17 +42,5 @@ constexpr int depth(int place) { return std::popcount(static_cast<unsigned>(plac
 
 /// The hop of the message that a place sends to its parent.
 constexpr std::uint32_t up_hop(int place, int ranks) { return static_cast<std::uint32_t>(height(place, ranks)); }
-/// The hop of the message that a place gets from its parent: hops go on where the way up ended.
-constexpr std::uint32_t down_hop(int place, int ranks) {
-  return static_cast<std::uint32_t>(height(0, ranks) + depth(place) - 1);
-}
-
-/// The hop of the message in which a place sends the code of `origin`, which hangs from it, to its parent, where codes
-/// travel side by side: 0 is its own.
-constexpr std::uint32_t relay_hop(int origin, int place) { return static_cast<std::uint32_t>(origin - place); }
-/// The same as down_hop() there: the root has all codes after hops below ranks - 1.
-constexpr std::uint32_t down_hop_after_relay(int place, int ranks) {
-  return static_cast<std::uint32_t>(ranks - 1 + depth(place) - 1);
-}
 
 }  // namespace casync::tree

@@ -5,7 +5,6 @@
 #include <optional>
 #include <set>
 
-#include "base/check.h"
 #include "base/nearest.h"
 
 namespace casync {

@@ -8,7 +8,7 @@
 namespace casync {
 
 /// A function that libcasync_planio exports, which is loaded when first needed and stays: Protocol Buffers does not
-/// like to be unloaded. `wanted` says what for, as "plan files". Unavailable: no such module; lists where it was
+/// like to be unloaded. `wanted` names the purpose, as "plan files". Unavailable: no such module; lists where it was
 /// sought.
 Result<void*> plan_library_function(const char* name, const std::string& wanted);
 

@@ -30,10 +30,10 @@ class ToldContributions {
   std::vector<std::uint64_t> told_, untold_;  ///< by rank
 };
 
-/// The owners of partitions where ranks do not step together: whom they answer when, by the runtime's own rules, and
-/// the seconds of that. A contribution is added to the sum of each rank that has not been told of it, and an answer is
-/// the code of one sum (runtime/executor/untold_sums.h). Contributions that come until the owner begins its first
-/// step wait for that.
+/// The owners of partitions where ranks do not step together: when they answer which rank, by the runtime's own rules,
+/// and how many seconds an answer takes. A contribution is added to the sum of each rank that has not been told of it,
+/// and an answer is the code of one sum (runtime/executor/untold_sums.h). Contributions that come until the owner
+/// begins its first step wait for that.
 class AnsweringOwners {
  public:
   /// One partition, and the tasks of its owner.

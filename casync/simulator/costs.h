@@ -17,7 +17,7 @@ namespace casync {
 struct RoundsFacts {
   std::vector<Elements> exchanged;       ///< of each exchange
   Elements states = 0;                   ///< kept from step to step
-  std::vector<std::string> codecs = {};  ///< that carries each exchange; of those that have none here it is `none`
+  std::vector<std::string> codecs = {};  ///< of the first exchanges, one each; `none` carries the others
 };
 
 /// The simulator's description of a codec.

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "casync/graph/access.h"
-#include "casync/graph/graph_text.h"
 #include "casync/graph/hops.h"
 
 namespace casync {

@@ -26,13 +26,13 @@ class RankSteps {
 
   static constexpr int kMostOthers = 16;
 
-  /// A rank that contributes nothing is none that others are ahead of.
+  /// The rank contributes nothing: others are never counted as ahead of it.
   void contributes_nothing(Rank rank) { of(rank).contributes = false; }
   /// All that `rank` contributes to a step is there.
   void contribute(Rank rank) { ++of(rank).contributed; }
   void end_step(Rank rank, double now);
-  /// Returns true if `rank`, which has ended a step, begins another one. With `until_slowest` nobody does after the
-  /// first that does not, and what ranks end from then on is not counted: nobody waits for that one any more.
+  /// Returns true if `rank`, which has ended a step, begins another one. With `until_slowest`, no rank does after the
+  /// first one that has not, and steps that end later are not counted: no rank waits for that one any more.
   bool goes_on(Rank rank);
 
   int ended(Rank rank) const { return static_cast<int>(of(rank).ends.size()); }

@@ -35,7 +35,7 @@ struct SimulationOptions {
   std::vector<double> slowness;  ///< by rank: slowdown of training and codecs; empty: 1 everywhere
   double jitter = 0;             ///< each rank's training takes up to this part longer, drawn anew for each step
   std::uint64_t seed = 0;        ///< of the jitter: the same seed, the same result
-  bool spans = false;            ///< keep what ran when
+  bool spans = false;            ///< keep the interval of each task and pass
   bool every_rank = false;       ///< also if a few ranks can stand for all (symmetry.h), with the same result
 };
 

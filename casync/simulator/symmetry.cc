@@ -2,7 +2,6 @@
 #include "casync/simulator/symmetry.h"
 
 #include <algorithm>
-#include <string>
 
 #include "casync/patterns/partition.h"
 #include "casync/simulator/rounds.h"

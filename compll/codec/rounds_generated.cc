@@ -2,7 +2,6 @@
 #include "compll/codec/rounds_generated.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "base/check.h"
 #include "compll/codec/generated_codec.h"

@@ -6,13 +6,16 @@
 #include <string>
 
 #include "compll/codec/payload.h"
-#include "compll/ops/levels.h"
 #include "compll/ops/scaled.h"
 
 namespace casync::compll {
 namespace {
 
 float entry(const std::byte* section, Elements block) { return load_float(section + block * sizeof(float)); }
+
+/// The least scale that is not zero, as level_scale() of compll/lang/check/prelude.cll has it: the reciprocal of a
+/// smaller one would leave the range of float32.
+constexpr float kLeastScale = 0x1p-120f;
 
 bool is_scale(float scale) {
   return std::bit_cast<std::uint32_t>(scale) == 0 ||

@@ -5,7 +5,6 @@
 #include <array>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/check.h"
 #include "base/units.h"

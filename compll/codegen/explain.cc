@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <set>
 
-#include "compll/codegen/cpu/cpu.h"
 #include "compll/codegen/cuda/launches.h"
 #include "compll/ir/form.h"
 #include "compll/ir/rounds/cpu/plan.h"

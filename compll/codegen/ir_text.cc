@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/ir_text.h"
 
-#include <algorithm>
 #include <set>
 #include <vector>
 

@@ -16,9 +16,9 @@ struct Cubin {
   std::string compiler;           ///< `NVRTC 13.0`
 };
 
-/// Code of a codec's kernels for a device of one architecture, `sm_90`: machine code that the library was shipped with,
-/// or what NVRTC compiles, all kernels at the same time, or has compiled into the cache of compiled codecs, or, where
-/// there is no NVRTC for this architecture, PTX that the library was shipped with. Of several processes or threads that
+/// Code of a codec's kernels for a device of one architecture, such as `sm_90`: machine code that the library was
+/// shipped with; else code from the cache of compiled codecs, or compiled by NVRTC, all kernels at the same time; else,
+/// without an NVRTC for this architecture, PTX that the library was shipped with. Of several processes or threads that
 /// want the same kernel one compiles it and the others wait. Compiles each time if the cache is not usable.
 /// Unavailable: none of these; no headers. Errors of a kernel are those of KernelCompiler::compiled, with the path of
 /// the text.

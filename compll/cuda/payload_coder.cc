@@ -6,7 +6,6 @@
 
 #include "base/units.h"
 #include "compll/codec/coded/coded_block.h"
-#include "compll/codec/payload.h"
 
 namespace casync::compll {
 namespace {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <vector>
 
 #include "compll/codec/codec.h"
 #include "compll/codec/payload.h"

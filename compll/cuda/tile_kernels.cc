@@ -87,7 +87,6 @@ class TileKernels final : public CodecKernels {
     const auto count = static_cast<std::uint32_t>(placed_.size());
     cuda::Launch launch = launch_of(count, context, settings_);
     const cuda::Grid grid = cuda::grid_of(cuda::place_tiles(placed_.data(), count, unit), unit);
-    launch.contributed = settings_;
     launch.segments = memory.give_all(placed_);
     launch.workspace = reinterpret_cast<cuda::uint64_t*>(memory.work(slots, slots));
     Launches all;

@@ -2,7 +2,6 @@
 #include "compll/interpreter/program_codec.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <string>
 #include <vector>

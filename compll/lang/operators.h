@@ -28,7 +28,7 @@ enum class ArrayOp : std::uint8_t {
 
 enum class OpGroup : std::uint8_t { kLeaf, kScalar, kRandom, kArray };
 
-/// The value of the graph that an operation becomes (ir/lower.cc).
+/// The value of the graph that an operation becomes (ir/tiles/lower.cc).
 enum class GraphForm : std::uint8_t {
   kConstant,
   kVariable,

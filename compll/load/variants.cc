@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/load/variants.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "compll/codec/written.h"

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <string>
 #include <utility>
 
 namespace casync::runtime {

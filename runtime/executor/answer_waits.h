@@ -17,7 +17,7 @@ namespace casync::runtime {
 /// Words between asynchronous ranks about answers that wait: an owner tells each rank for whom its answer waits, so
 /// that the rank's own report names that one. Ranks that have ended are told if others go on.
 ///
-/// Threads: the progress thread's, but for what says otherwise.
+/// Threads: the progress thread's, unless a comment says otherwise.
 class AnswerWaits {
  public:
   /// Borrows all of these. `runs`: those of asynchronous ranks.
@@ -32,9 +32,9 @@ class AnswerWaits {
   /// A number that changes when another rank is known to have gone on. Any thread.
   std::uint64_t others_went_on() const { return others_went_on_.load(); }
 
-  /// Says all that, now and then.
+  /// Sends these words, at most once in each ExecutorOptions::stall.
   void say(Clock::time_point now);
-  /// Takes what an owner says about this rank's answer.
+  /// Takes an owner's word about the answer to this rank.
   void take(const Message& message);
   /// For whom an answer to this rank waits, "" if that is not known.
   std::string of(const GradientRun& run, Rank owner, std::uint32_t partition) const;

@@ -22,7 +22,7 @@ namespace casync::runtime {
 /// The owner's side of a gradient of asynchronous ranks: the partitions that this rank owns, and the messages of an
 /// owner_graph(). A task is a batch of one partition, named by its place among them.
 ///
-/// Threads: the progress thread's, but for what says otherwise.
+/// Threads: the progress thread's, unless a comment says otherwise.
 class Answering {
  public:
   static constexpr std::uint32_t kEver = AnswerBatches::kEver;

@@ -20,15 +20,15 @@ namespace casync::runtime {
 /// The gradients of asynchronous ranks: contributions come from any rank in any step to their owners, and each rank is
 /// answered by itself (AnswerSteps). A rank that has ended its steps goes on answering until all have.
 ///
-/// Threads: the progress thread's, but for what says otherwise.
+/// Threads: the progress thread's, unless a comment says otherwise.
 class AsynchronousRanks {
  public:
   /// Borrows all of these.
   AsynchronousRanks(const ExecutorOptions& options, Transport& transport, ReadyTasks& ready, GradientSteps& steps,
                     Failures& failures, WorkRecord& record);
 
-  /// Takes in a run of asynchronous ranks. What ranks have ended is so for its owner's side, too; if this one has, it
-  /// answers from now on.
+  /// Takes in a run of asynchronous ranks. Its owner's side learns which ranks have ended their steps; if this rank
+  /// has, it answers from now on.
   void take_in(GradientRun& run);
   bool empty() const { return runs_.empty(); }
 
@@ -57,7 +57,7 @@ class AsynchronousRanks {
   void end_rank(Rank rank, std::uint32_t steps);
   /// The same of this rank, which says so to all others, and answers them from now on.
   void end_own(std::uint32_t steps);
-  /// Any thread asks it if all have.
+  /// Any thread may call are_all() of it.
   const EndedRanks& ended() const { return ended_; }
   AnswerWaits& waits() { return waits_; }
   const AnswerWaits& waits() const { return waits_; }

@@ -19,8 +19,8 @@ struct BatchKind {
   bool operator==(const BatchKind&) const = default;
 };
 
-/// The kind of a task of a gradient whose `lane_rooms` are known. Alone: bundles, turns, tasks of owners' sides,
-/// payloads as they are, and tasks of more than one batch.
+/// The kind of a task, whose gradient knows its rooms (RunOnDevice::set_rooms). Alone: bundles, turns, tasks of owners'
+/// sides, payloads as they are, and tasks of more than one batch.
 BatchKind batch_kind_of(const LaneTasks& tasks, const GradientRun& run, TaskId task);
 
 /// Queues the lane's tasks, which are of one kind. `room` covers the rooms of all of them together. Otherwise as

@@ -7,7 +7,7 @@
 
 namespace casync::runtime {
 
-/// As room_of() and queue_task(), of a bundle: each function of a codec is one batch for all its members, and payloads
+/// As room_of() and queue_tasks(), of a bundle: each function of a codec is one batch for all its members, and payloads
 /// are copied as one.
 Result<LaneRoom> room_of_bundle(const LaneTasks& tasks, GradientRun& bundle, TaskId task);
 Status queue_bundle_task(const LaneTasks& tasks, const LaneRoom& room, DeviceLane& lane);

@@ -18,7 +18,7 @@ class Computing;
 /// Comparisons of all ranks' declarations and steps, and notices of a rank that waits for one: it has loaded a state,
 /// so it gives nothing more of the steps that were.
 ///
-/// Threads: the progress thread's, but for what says otherwise.
+/// Threads: the progress thread's, unless a comment says otherwise.
 class Comparisons {
  public:
   /// Borrows all of these.

@@ -19,7 +19,7 @@
 namespace casync::runtime {
 
 /// Computes tasks: on the progress thread and on streams; or on a device, as single tasks or as whole gradients that go
-/// through rounds. The progress thread's, but for what says otherwise.
+/// through rounds. The progress thread's, unless a comment says otherwise.
 class Computing {
  public:
   /// Borrows all of these.

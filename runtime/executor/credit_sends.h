@@ -14,7 +14,7 @@ namespace casync::runtime {
 /// without a payload. The progress thread's.
 class CreditSends {
  public:
-  /// Borrows the transport, the sends and what hands them over.
+  /// Borrows the transport, the sends and the handover.
   CreditSends(Bytes bytes, const Topology& topology, Rank self, Transport& transport, ReadySends& sends,
               Handover& handover);
 
@@ -22,8 +22,8 @@ class CreditSends {
   const LinkCredit& credit() const { return credit_; }
   /// Sends the words that are due, those for one peer together. Returns false if none was.
   bool send_words();
-  /// Hands over the most urgent message of each port, whoever it is for, until its credit is used up: the next one
-  /// waits then, and so does all that is less urgent. Returns false if none was.
+  /// Hands over the most urgent messages of each port, to any receiver, until its credit is used up: the next one and
+  /// all less urgent ones wait then. Returns false if none was handed over.
   bool flush(Clock::time_point now);
 
  private:

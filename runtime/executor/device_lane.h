@@ -36,8 +36,8 @@ struct DeviceLane {
   LaneLists lists;
   std::vector<LaneTask> tasks;
   Clock::time_point from;
-  DeviceView kept;        ///< what the task keeps in one buffer, as it was
-  bool put_back = false;  ///< it is that again
+  DeviceView kept;        ///< a copy of a residual in one buffer, from before the task
+  bool put_back = false;  ///< residuals of codes that are not finite have been restored, if any had to be
   std::size_t ended = 0;  ///< the number of tasks whose end was told
   Status outcome;         ///< of all of them; once one was told
 

@@ -10,7 +10,7 @@
 
 namespace casync::runtime {
 
-/// UntoldSums in a device's memory: its flags are here, and whoever queues kernels asks for the memory (SumOfRank). One
+/// UntoldSums in a device's memory. The flags are here; code that queues kernels asks for the memory (SumOfRank). One
 /// thread.
 class DeviceSums {
  public:

@@ -11,7 +11,7 @@
 
 namespace casync::runtime {
 
-/// Asynchronous ranks that have ended their steps. The progress thread's, but for what says otherwise.
+/// Asynchronous ranks that have ended their steps. The progress thread's, unless a comment says otherwise.
 class EndedRanks {
  public:
   explicit EndedRanks(int ranks) : ended_at_(static_cast<std::size_t>(ranks), kNotEnded) {}

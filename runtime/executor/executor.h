@@ -31,13 +31,14 @@ struct ProgressParts;
 
 /// Carries out task graphs: this rank's, over one transport, on one device.
 ///
-/// One progress thread (ProgressLoop) owns graphs' progress, arena, links, transport (ProgressParts). Others post to
-/// it, and holding the mutex for a push is the longest a caller waits. On each resource (a peer's link, the streams,
-/// the progress thread itself) the most urgent ready task goes first: by priority, then what is further along its way,
-/// then what became ready first. What a link or a stream has begun is not called back.
+/// One progress thread (ProgressLoop) owns the progress of graphs, the arena, the links and the transport
+/// (ProgressParts). Other threads post to it, and wait for no longer than one push under a mutex. On each resource (a
+/// peer's link, the streams, the progress thread itself) the most urgent ready task goes first: by priority, then the
+/// one further along its way, then the one that became ready first. A task or message that has begun is not called
+/// back.
 ///
-/// The first failure ends everything: streams come to rest and the transport is closed, so that nobody writes to a
-/// caller's memory any more, then the waiters learn why. Closing ends it in the same order.
+/// The first failure ends everything: streams come to rest and the transport is closed, so that nothing writes to a
+/// caller's memory any more; then the waiters learn the cause. Closing ends it in the same order.
 class Executor {
  public:
   Executor(const ExecutorOptions& options, std::unique_ptr<Transport> transport, Device& device);

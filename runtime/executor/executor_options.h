@@ -34,7 +34,7 @@ struct Leaver {
   Rank rank = 0;
   std::uint32_t steps = 0;               ///< it has completed all steps below this one; kAllSteps: that there will be,
   std::vector<std::uint64_t> gradients;  ///< and of this one the gradients with these keys
-  Status why;                            ///< the failure of whoever needs more of it
+  Status why;                            ///< the failure of a rank that needs more of it
 };
 
 /// Callbacks of the executor's owner, on the progress thread. The owner decides what the whole job's failure is, and
@@ -42,8 +42,8 @@ struct Leaver {
 struct ExecutorEvents {
   /// A peer's endpoint broke, with what the transport knows; nothing may be under way that needs it.
   std::function<void(Rank, const Status&)> peer_broke;
-  /// No step can end here any more, and nobody else may know: a payload that is not right, a peer that left in the
-  /// middle, our own fault.
+  /// No step can end here any more, and other ranks may not know: a wrong payload, a peer that left in the middle of a
+  /// step, a fault of this program.
   std::function<void(const Status&)> failed;
   /// A peer has loaded a state, and submits nothing until all ranks have compared their steps once more, for the
   /// `comparisons`-th time.

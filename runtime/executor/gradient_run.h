@@ -39,9 +39,10 @@ struct RunExtras {
   std::unique_ptr<AsynchronousStep> asynchronous;  ///< for asynchronous ranks
 };
 
-/// One gradient as the executor sees it, in parts: each is a subject, and changes by what happens to it.
+/// One gradient as the executor sees it. Each part has one subject, and its functions are the events that change it
+/// (docs/threads.md).
 ///
-/// Threads: the constructor's until Executor::take_in(); then the progress thread's, except for what says
+/// Threads: the constructor's until Executor::take_in(); then the progress thread's, unless a comment says
 /// otherwise. Tasks of one gradient that run on streams touch disjoint buffers and slices.
 class GradientRun : public RunFacts {
  public:

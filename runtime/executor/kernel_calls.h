@@ -31,7 +31,7 @@ struct DecodedSlice {
 };
 
 /// Makes calls of kernels for a gradient's tasks: on its own elements, with what its codecs keep, and with their random
-/// numbers. Who launches one gives it payloads, terms and all other memory.
+/// numbers. The caller gives a call its payloads, terms and all other memory.
 class KernelCalls {
  public:
   struct Settings {

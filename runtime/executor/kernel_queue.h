@@ -14,8 +14,8 @@
 namespace casync::runtime {
 
 /// The part of a gradient's tasks on a device that does not depend on the way in which payloads travel: launches of
-/// KernelCalls with what codecs keep, sums of contributions, results, turns. Who derives from it says where vectors lie
-/// and where kernels and copies are queued; ahead of a step it may only find out how much room they take.
+/// KernelCalls with residuals and states, sums of contributions, results, turns. A derived class says where vectors lie
+/// and where kernels and copies are queued; ahead of a step it only finds out how much room they take.
 ///
 /// Threads: the progress thread. Errors: those of the derived class.
 class KernelQueue {

@@ -20,8 +20,8 @@ namespace casync::runtime {
 
 class Bundles;
 
-/// Messages of gradients, as the transport reports them: each gets its place when it comes, and goes to whoever waits
-/// for it once it is there. The progress thread's.
+/// Messages of gradients, as the transport reports them: each gets its place when it comes, and its gradient goes on
+/// once it has arrived. The progress thread's.
 class Messages final : public TransportClient {
  public:
   /// Borrows all of these.

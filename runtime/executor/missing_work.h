@@ -15,8 +15,8 @@
 
 namespace casync::runtime {
 
-/// Says for what the steps under way wait: in errors, and in a warning when nothing has moved for a while. The progress
-/// thread's.
+/// Says which messages and tasks the steps under way wait for: in errors, and in a warning when nothing has moved for a
+/// while. The progress thread's.
 class MissingWork {
  public:
   /// Borrows all of these.

@@ -23,8 +23,8 @@ inline constexpr std::uint32_t kContributionHop = 0, kAnswerHop = 1;
 /// One partition of a gradient of asynchronous ranks at its owner: the batches of contributions and answers, what ranks
 /// have not been told, and the messages of both.
 ///
-/// Threads: the progress thread's, but for what says otherwise. What a batch works on stays as it is while the batch is
-/// under way.
+/// Threads: the progress thread's, unless a comment says otherwise. The inputs of a batch do not change while the batch
+/// is under way.
 class OwnedPartition {
  public:
   /// `contributes`, by rank: false for dedicated servers; borrowed. `residuals`: the codec of answers keeps them.

@@ -20,8 +20,8 @@
 
 namespace casync::runtime {
 
-/// The progress thread: rounds of requests, messages and tasks, sleep when there is nothing to do, and the end of all
-/// of it in order. Threads of the program, but for what says otherwise.
+/// The progress thread: rounds of requests, messages and tasks, sleep when there is nothing to do, and an orderly end.
+/// Functions are called by threads of the program, unless a comment says otherwise.
 class ProgressLoop {
  public:
   /// Borrows all of these.

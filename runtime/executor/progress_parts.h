@@ -28,8 +28,8 @@
 
 namespace casync::runtime {
 
-/// The parts of an executor that belong to its progress thread. Other threads use them until that has begun, and what
-/// says so.
+/// The parts of an executor that belong to its progress thread. Other threads use them until that thread has begun;
+/// afterwards only functions whose comments allow it.
 struct ProgressParts {
   /// Borrows all of these.
   ProgressParts(const ExecutorOptions& options, Transport& transport, Device& device, Requests& requests,

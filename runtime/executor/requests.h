@@ -26,12 +26,12 @@ struct GradientStart {
   std::uint32_t step = 0;
   View data;
   DeviceView device_data = {};     ///< instead of `data`, on a device
-  const Event* ready = nullptr;    ///< as GradientRun::ready
-  GradientRun* instead = nullptr;  ///< one of run->gossip, which carries this step; null: `run`, or its warm-up
+  const Event* ready = nullptr;    ///< as RunOnDevice::ready
+  GradientRun* instead = nullptr;  ///< a RelatedRuns::gossip() that carries this step; null: `run`, or its warm-up
 };
 
-/// Steps that begin, and calls, which threads of the program leave for the progress thread. Holding the lock for a push
-/// is the longest that one waits here. Any thread, but for take() and what says otherwise.
+/// Steps that begin, and calls, which threads of the program leave for the progress thread. A caller waits here for no
+/// longer than another one's push. Any thread, unless a comment says otherwise.
 class Requests {
  public:
   using Call = std::function<void()>;
@@ -78,7 +78,7 @@ class Requests {
   Waiters& waiters_;
   std::mutex mutex_;
   std::vector<GradientStart> starts_;
-  std::vector<Call> calls_;  ///< rare: adopt, questions
+  std::vector<Call> calls_;  ///< rare: new gradients, questions
   bool ended_ = false;
 };
 

@@ -64,7 +64,7 @@ class RoundOrder {
   Device& device_;
   const Settings settings_;
   KernelTable kernels_;
-  /// Shared with a device that does not come to rest.
+  /// Shared, so that keep_memory() can leave them to a device that does not come to rest.
   const std::shared_ptr<std::vector<Intake>> intakes_ = std::make_shared<std::vector<Intake>>();
   std::vector<RoundBucket*> order_;
   std::unordered_map<const GradientRun*, std::size_t> bucket_of_;

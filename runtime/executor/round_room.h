@@ -20,8 +20,8 @@ inline DeviceView without_place(Bytes bytes) { return {kRoundAlignment, bytes}; 
 /// The memory that a bucket's tasks take besides payloads. Tasks follow each other in one stream: vectors are memory of
 /// one task at a time, and the room of a kernel that of one call. What calls are filled from is their own for the step.
 ///
-/// Ahead of place() the tasks are gone through once, and it is found out how much they take. A step goes through the
-/// same tasks in the same order.
+/// Ahead of place(), one pass over all tasks finds out how much they take. A step goes through the same tasks in the
+/// same order.
 ///
 /// Threads: the progress thread.
 class RoundRoom {

@@ -20,7 +20,7 @@ class RunOnDevice {
   RunOnDevice(const RunOnDevice&) = delete;
   RunOnDevice& operator=(const RunOnDevice&) = delete;
 
-  /// A step over `data` begins. `ready`: after which the program has written it there; null: it has.
+  /// A step over `data` begins. `ready`: the event after which the program has written it; null: it has.
   void begin(DeviceView data, const Event* ready) {
     data_ = data;
     ready_ = ready;

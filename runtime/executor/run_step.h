@@ -12,7 +12,7 @@ namespace casync::runtime {
 
 /// The step of a run that is under way, and how many it has completed. A cache line has this and the run's BundleSeat.
 ///
-/// Threads: the progress thread's, but for what says otherwise. A caller reads it between steps.
+/// Threads: the progress thread's, unless a comment says otherwise. A caller reads it between steps.
 class RunStep {
  public:
   RunStep() = default;

@@ -29,7 +29,7 @@ struct TaskOutcome {
   bool finite = true;
 };
 
-/// The outcome of an Encode or Decode that has nothing to do (GradientRun::TaskTraits::instant).
+/// The outcome of an Encode or Decode that moves no byte (RunTasks::is_instant).
 TaskOutcome run_instant_task(GradientRun& run, TaskId task);
 
 /// Runs any other Encode, Merge or Decode whose buffers have their memory, or of a codec of rounds the turn under way.

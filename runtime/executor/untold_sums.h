@@ -32,7 +32,7 @@ class UntoldSums {
   Elements elements() const { return elements_; }
 
   void add(const float* contribution);
-  /// A contribution is not finite, and nobody is told of it but that.
+  /// A contribution is not finite: ranks are told that, and none of its values.
   void leave_out();
   /// The rank needs no sum any more.
   void end(Rank rank) { of(rank).ended = true; }

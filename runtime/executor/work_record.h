@@ -11,7 +11,7 @@
 
 namespace casync::runtime {
 
-/// The executor's work in numbers, and in a timeline if there is one. The progress thread's, but for what says
+/// The executor's work in numbers, and in a timeline if there is one. The progress thread's, unless a comment says
 /// otherwise.
 class WorkRecord {
  public:

@@ -7,7 +7,6 @@
 
 #include "casync/patterns/servers.h"
 #include "casync/strategies/asynchronous.h"
-#include "compll/codec/element_limit.h"
 #include "compll/codec/rounds_codec.h"
 #include "runtime/executor/answering.h"
 #include "runtime/session/hop_codecs.h"

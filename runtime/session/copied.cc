@@ -9,7 +9,6 @@
 
 #include "casync/strategies/copies.h"
 #include "casync/strategies/reduce_scatter.h"
-#include "runtime/session/agreement.h"
 #include "runtime/session/hop_codecs.h"
 
 namespace casync::runtime {

@@ -22,11 +22,11 @@ namespace casync::runtime {
 /// while the next ones compute, and its memory gets the result of the gradient's submission so many steps earlier; in
 /// the first steps, zeros. The same on every rank, so replicas stay identical.
 ///
-/// It wraps a session that knows nothing of it. A thread takes that session through the program's steps, one after the
-/// other, each with its commit, so residuals are those of a session without staleness. step() hands over what has
-/// been reduced, and waits only if the program would be more steps ahead of the reductions than `staleness`. Each
-/// gradient has that many memories of its own (LateMemory). A state contains them (runtime/session/late_states.h).
-/// Takes each call to the parts that do it; docs/threads.md lists them.
+/// It wraps an ordinary session. A thread takes that session through the program's steps, one after the other, each
+/// with its commit, so residuals are those of a session without staleness. step() hands over what has been reduced, and
+/// waits only if the program would be more steps ahead of the reductions than `staleness`. Each gradient has that many
+/// memories of its own (LateMemory). A state contains them (runtime/session/late_states.h). docs/threads.md lists the
+/// parts that carry out its calls.
 ///
 /// On a device a result is handed over by copies in a stream, behind what the program's stream writes. The submission
 /// is done once they are over, and step() waits for those of its gradients, without a call of the device that waits.

@@ -20,7 +20,7 @@ class GoneRanks {
 
   /// A rank can no longer take part. Returns false if no other rank has to hear of it.
   bool note_broken(Rank peer, const Status& why);
-  /// A rank said goodbye. `is_ahead`: it may have completed more steps than this one, and nobody has to end for it yet.
+  /// A rank said goodbye. `is_ahead`: it may have completed more steps than this one, so this rank need not end yet.
   /// Returns false if this rank does not need to know.
   bool note_left(Rank peer, const Status& why, bool is_ahead);
 

@@ -13,8 +13,8 @@
 namespace casync::runtime {
 
 /// Samples of gradients (casync/patterns/sampled.h) as they were submitted, widened to float32: what `casync plan`
-/// measures codecs' errors on. Taken of a gradient's submissions number 1, 2, 4, 8, ..., so that it costs nothing worth
-/// speaking of. The last one counts that says something: NaN, infinity and nothing but zeros do not.
+/// measures codecs' errors on. Taken of a gradient's submissions 1, 2, 4, 8, ..., so that the cost is negligible. The
+/// last sample counts that is finite and not all zeros.
 /// Memory: 4 bytes an element, at most 64 KiB a gradient, which its first sample allocates. Calls come one at a time.
 class GradientSampler {
  public:

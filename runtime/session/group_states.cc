@@ -2,7 +2,6 @@
 #include "runtime/session/group_states.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
 #include "base/status.h"
 #include "base/units.h"
 #include "casync/model/gradient.h"

@@ -84,8 +84,8 @@ class GroupTable {
   Status close_in(const SessionState& state);
   /// Forgets all submissions.
   void forget();
-  /// Leaves the groups' memory to who uses it: to the process that has the device, if this one is a forked child, or to
-  /// threads that have not ended.
+  /// Leaves the groups' memory to its users: the process that has the device, if this one is a forked child, or threads
+  /// that have not ended.
   void leave_to_threads();
 
  private:

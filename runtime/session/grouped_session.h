@@ -18,8 +18,8 @@ namespace casync::runtime {
 /// A session whose plan has groups of gradients that are sent as one.
 ///
 /// It wraps a session that knows a group as one gradient. The members' elements are copied into the group's memory as
-/// they are submitted, the last one starts the group, and each member gets its part of the result when somebody looks
-/// for it, at the latest in step(). Members that lie one after the other are the group's memory themselves. States,
+/// they are submitted, the last one starts the group, and each member gets its part of the result at the first look for
+/// it, at the latest in step(). Members that lie one after the other are the group's memory themselves. States,
 /// reports and records have the members' names. On a device a stream of the group's copies, behind what the program's
 /// streams write.
 ///
@@ -39,17 +39,17 @@ class GroupedSession final : public WrappingSession {
   void end_submissions() override;
   Result<GradientId> declare(const GradientSpec& gradient) override;
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
-  /// Timeout, besides: the group's other members have not all been submitted; names the first. InvalidArgument: and no
-  /// more are, by end_submissions(). Or the reason that this could not send the group. wait_any(), in which completions
-  /// are waited for, says the same once all others have ended: these submissions are void then, and their memory is the
-  /// program's.
+  /// Errors besides Session's. Timeout: some members of the group have not been submitted; names the first.
+  /// InvalidArgument: the same after end_submissions(), when no more come. Or the error for which end_submissions()
+  /// could not send the group. wait_any(), by which completions wait, returns these once all other handles are done:
+  /// these submissions are void then, and their memory is the program's.
   Status wait(Handle handle, double timeout_s, Waiter waiter) override;
   bool done(Handle handle) const override { return !forked() && waits_.done(handle); }
   Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>& interrupted,
                   std::vector<Handle>* done) override;
   void nudge() override;
   Status note_exposed(Handle handle, double seconds) override;
-  /// InvalidArgument, besides: of a group only some members have been submitted; the step goes on, and waits for these
+  /// InvalidArgument, besides: only some members of a group have been submitted. The step goes on, and waits for them
   /// end as after end_submissions().
   Result<StepResult> step() override;
   SessionStats stats() const override { return session_->stats(); }

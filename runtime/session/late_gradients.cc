@@ -2,7 +2,6 @@
 #include "runtime/session/late_gradients.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "runtime/session/handles.h"

@@ -17,7 +17,7 @@
 
 namespace casync::runtime {
 
-/// The gradients of a session whose results come late, by GradientId. A gradient stays where it is, whoever is added.
+/// The gradients of a session whose results come late, by GradientId. Adding one does not move the others.
 /// Under the session's lock. Errors, besides: Unavailable, as LateMemory.
 class LateGradients {
  public:
@@ -56,8 +56,8 @@ class LateGradients {
   Status save(SessionState& state) const;
   /// Forgets all submissions and results.
   Status forget();
-  /// Leaves the memory and the device's streams to who uses them: to the process that has the device, if this one is a
-  /// forked child, or to threads that have not ended.
+  /// Leaves the memory and the device's streams to their users: the process that has the device, if this one is a
+  /// forked child, or threads that have not ended.
   void leave_to_threads();
 
  private:

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "casync/planner/decide.h"
 #include "runtime/executor/run_states.h"
-#include "runtime/session/agreement.h"
 #include "runtime/session/handles.h"
 
 namespace casync::runtime {

@@ -10,10 +10,10 @@
 
 namespace casync::runtime {
 
-/// A clock that stands still while the program could run and does not, because threads of sessions have its processor:
-/// what a program takes by it is what it would take alone. It sees only the thread that asks; where several compute
-/// together and one of the others is held up, that counts as theirs. Where ranks compete for a processor, their
-/// sessions' threads are taken to run as long as this session's; the time that their programs take counts.
+/// A clock that stands still while the program is ready to run and threads of sessions have its processor: by this
+/// clock a program takes as long as it would alone. It sees only the thread that asks: a delay of other threads that
+/// compute with it counts as computing. Where ranks compete for a processor, it assumes that threads of the others'
+/// sessions run as long as this session's; the time of their programs counts.
 ///
 /// It asks the kernel, at 20 us a question, once in kBetweenQuestions at most: a step has thousands of moments. Lost
 /// time is seen that much later.

@@ -14,11 +14,11 @@
 
 namespace casync::runtime {
 
-/// When a program makes its gradients and when it needs them, without the time it stood still: a model description of
-/// what runs here. Moments are a ProgramClock's, so that what synchronizing takes of the program's processors is not
-/// taken for computing. A step goes from the end of one to the end of the next; up to its last submission it is
-/// backward pass, with whatever the program computed first, then it is forward pass. Only the steps with the most
-/// gradients count, and of these the last ones. Calls come one at a time.
+/// Records when a program makes its gradients and when it needs them, without the time for which it stood still: the
+/// model description of this program. Moments are a ProgramClock's, so that processor time of synchronization does not
+/// count as computing. A step lasts from the end of one step to the end of the next. Up to its last submission it is
+/// backward pass, together with all that the program computed earlier in the step; the rest is forward pass. Only the
+/// steps with the most gradients count, and of these the last ones. Calls come one at a time.
 class Recorder {
  public:
   explicit Recorder(Clock::time_point now) : begun_(now) {}

@@ -27,8 +27,9 @@ struct RecordedRanks {
   double of_each_processor = 1;  ///< ranks that compete for it, where this one runs
 };
 
-/// The record of a run: when the program's gradients are ready and needed, and samples of them, which become files
-/// (SessionOptions::record_directory), or for who watches the steps. Gradients have numbers. Calls come one at a time.
+/// The record of a run: when the program's gradients are ready and needed, and samples of them. It becomes files
+/// (SessionOptions::record_directory), and serves the comparison with a plan's prediction. Gradients have numbers.
+/// Calls come one at a time.
 class RunRecord {
  public:
   /// `directory`: of the files; "": there are none. `device`: the session's. In a mode that exchanges something else

@@ -29,8 +29,8 @@ namespace casync::runtime {
 enum class ReduceOp : std::uint8_t {
   kAverage,
   kSum,
-  kCopy,  ///< what declare_copied() has made known goes from rank to rank as it is, and gradients are summed. No plan,
-          ///< no codec, no record
+  kCopy,  ///< memory of declare_copied() goes from rank to rank as it is, and gradients are summed. No plan, no codec,
+          ///< no record
 };
 /// "average", "sum", "copy".
 std::string_view name_of(ReduceOp op);
@@ -126,8 +126,8 @@ struct SessionState {
 ///
 /// Threads: any thread may call anything; one thread at a time per call of step(), declare() and load_state().
 /// Errors:  the first failure is final and the same on all ranks; every later call returns it, but for state(), which
-///          still gives the last committed step's. By then nothing of the session touches the gradients any more: a
-///          call waits up to timeout_s for a task that was begun, and the failure says so if that was not enough.
+///          still gives the last committed step's. From then on the session does not access the gradients: the call
+///          waits up to timeout_s for tasks that have begun, and the failure says if that was not enough.
 /// Stalls:  when nothing has moved for 30 s (or timeout_s / 10, if that is less) although gradients are under way, each
 ///          rank logs a warning with what it lacks and from whom, and again every minute.
 /// Forks:   in a forked child, which has none of its threads, every call returns Unavailable, at once.
@@ -237,7 +237,7 @@ class Session {
   virtual Status close() = 0;
 
   /// After close(): returns true if a thread, the network or a device may still use the gradients' memory, as the
-  /// session's failure or close() has said. Whoever owns that memory keeps it then.
+  /// session's failure or close() has said. The owner of that memory keeps it then.
   virtual bool holds_memory() const { return false; }
 };
 

@@ -7,7 +7,7 @@
 
 namespace casync::runtime {
 
-/// The mutex that the parts of a wrapping session share, and what wakes those that wait for one of them to change.
+/// The mutex that the parts of a wrapping session share, and the condition by which they wake waiters.
 struct SessionLock {
   /// Lets go of the lock for a moment, between two looks at copies of a device.
   static void pause(std::unique_lock<std::mutex>& lock);
@@ -15,7 +15,7 @@ struct SessionLock {
   void leave_to_threads() { static_cast<void>(changed.release()); }
 
   std::mutex mutex;
-  /// Notified by a nudge, and when something changes that somebody waits for.
+  /// Notified by a nudge, and when something changes that a thread waits for.
   std::unique_ptr<std::condition_variable> changed = std::make_unique<std::condition_variable>();
 };
 

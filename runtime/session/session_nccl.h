@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "base/status.h"
 #include "casync/model/plan.h"

@@ -20,8 +20,8 @@ class SessionReport {
   void step_ended();
   /// Takes the session's mutex.
   SessionStats stats() const;
-  /// Removes the file that write_trace() will write, if another session has left it: whoever reads it after a failure
-  /// would take that session's for this one's.
+  /// Removes the file that write_trace() will write, if another session has left it: after a failure it would be taken
+  /// for this session's.
   void remove_old_trace() const;
   /// Writes the timeline, if there is one and the ranks have met. Once nothing of the session is under way.
   void write_trace() const;

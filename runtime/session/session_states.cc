@@ -5,7 +5,6 @@
 #include <limits>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "base/log.h"
 #include "runtime/executor/answering.h"

@@ -14,7 +14,7 @@
 namespace casync::runtime {
 
 /// A session's memory between steps: what the runs keep, and what was loaded for gradients that have no run yet. Under
-/// the session's mutex. Errors of the device's memory: as GradientRun.
+/// the session's mutex. Errors of the device's memory: as read_kept() and write_kept().
 class SessionStates {
  public:
   /// Borrows both. The parts are connected by the first call.

@@ -14,8 +14,8 @@
 
 namespace casync::runtime {
 
-/// The step of a session, its gradients and their submissions. The mutex is the session's: nobody who has it waits for
-/// another rank.
+/// The step of a session, its gradients and their submissions. The mutex is the session's: a thread that has it does
+/// not wait for another rank.
 struct SessionTables {
   /// Borrows both.
   SessionTables(const SyncMode& mode, const Device& device) : step(mode), submissions(step, gradients, device) {}

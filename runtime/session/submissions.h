@@ -41,8 +41,8 @@ class Submissions {
   /// Returns true if it was submitted in `step` or later.
   bool reached(std::size_t gradient, std::uint32_t step) const { return submitted_[gradient].steps > step; }
   Clock::time_point since(std::size_t gradient) const { return submitted_[gradient].since; }
-  /// Somebody waits for its submission of `step` now. Returns when somebody first did; now, if that is not the last
-  /// one.
+  /// Notes a wait for its submission of `step`. Returns the time of the first one; `now` if a later submission has
+  /// followed.
   Clock::time_point waited_since(std::size_t gradient, std::uint32_t step, Clock::time_point now);
   /// Forgets all: a state was loaded.
   void forget();
@@ -52,7 +52,7 @@ class Submissions {
     std::uint32_t steps = 0;         ///< 1 + its step; 0: none
     std::uint64_t call = 0;          ///< the check() that named it last, valid or not
     Clock::time_point since;         ///< when
-    Clock::time_point waited_since;  ///< when somebody first waited for it; the clock's zero: nobody did
+    Clock::time_point waited_since;  ///< the first wait for it; the clock's zero: there was none
   };
 
   Status check(const Submission& one) const;

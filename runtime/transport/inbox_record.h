@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <memory_resource>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/status.h"
 #include "base/units.h"

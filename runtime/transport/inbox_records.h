@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory_resource>
 #include <unordered_map>
 #include <vector>

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include <fmt/core.h>
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from casync import errors
-from casync.torch import fsdp, naming, optimizer, state
+from casync.torch import fsdp, local_sgd, naming, optimizer, state
 
 PARAMETERS = [torch.nn.Parameter(torch.zeros(3, 2)), torch.nn.Parameter(torch.zeros(5))]
 NAMED = [("weight", PARAMETERS[0]), ("bias", PARAMETERS[1])]
@@ -117,6 +117,23 @@ def test_local_sgd_is_refused_by_name(gpu):
     with pytest.raises(errors.Unavailable, match="local_sgd"):
         hook.reduce(Bucket(Buffer()))
     hook.close()
+
+
+def test_parameters_of_a_consensus_go_with_their_stream(monkeypatch):
+    """The copies that are submitted are queued in the current stream, which need not be the default one."""
+    monkeypatch.setattr(naming, "stream_of", lambda device: 77)
+    submitted = []
+
+    def submit(ids, addresses, owner=None, done=None, stream=None):
+        submitted.append((ids, stream))
+
+    synchronizer = types.SimpleNamespace(
+        session=types.SimpleNamespace(begin_consensus=lambda: None),
+        submit=submit,
+        end_step=lambda: types.SimpleNamespace(finite=True),
+    )
+    local_sgd.LocalSgd(synchronizer, NAMED, [0, 1]).consensus()
+    assert submitted == [([0, 1], 77)]
 
 
 def test_an_optimizer_has_its_parameters_on_one_device():

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "casync/planner/plan_module/profile_io.h"
 
-#include <limits>
-
 #include "proto/checked_numbers.h"
 #include "proto/profile.pb.h"
 #include "proto/text_reader.h"

@@ -9,13 +9,13 @@
 
 namespace casync {
 
-/// One way for one gradient, everybody else staying as the plan has it.
+/// One way for one gradient, if the plan decides all others.
 struct Alternative {
   Decision decision;
   double alone_s = 0;     ///< from ready to done when nothing else goes on
-  double wire_s = 0;      ///< a rank's port is busy
-  double codec_s = 0;     ///< a rank's codec is busy
-  double messages_s = 0;  ///< its processors are, with messages
+  double wire_s = 0;      ///< for which a rank's port is busy
+  double codec_s = 0;     ///< for which a rank's codec is busy
+  double messages_s = 0;  ///< for which its processors are busy with messages
   double step_s = 0;      ///< of the whole step
   bool planned = false;
   bool allowed = true;  ///< within the request's limits; only the planned one may not be

@@ -22,7 +22,7 @@ struct PublishedMethod {
 
 /// MG-WFBP's groups and the best groups of neighbours (merging.h), each sent as one gradient, and ByteScheduler with
 /// the credit and the size of partitions that best_credit() finds; each over `ps` and over `ring`, where these carry
-/// the gradients as they are. Without what the request says of codecs and rules, in its mode. None for one rank or
+/// the gradients as they are. They have the request's mode, and not its codecs and rules. None for one rank or
 /// without gradients. If that is too many tasks to simulate, one rank stands for all with the groups, unless nodes
 /// differ; the credit is left out. Errors as simulate().
 Result<std::vector<PublishedMethod>> published_methods(const PlanRequest& request);

@@ -17,8 +17,8 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
 Decision nearest_within(const Limits& limits, const std::vector<const Option*>& options, Decision decision);
 
 /// The members of `options` that are cheapest for some price of the ports' and the codec's time and of additional
-/// steps, in seconds of a step of `step_s`: between "only how long it takes counts" and "only how much everybody else
-/// is held up counts". In the order of `options`.
+/// steps, in seconds of a step of `step_s`: from prices at which only the gradient's own time counts to prices at which
+/// only the delay of all others counts. In the order of `options`.
 std::vector<const Option*> worthwhile(const std::vector<const Option*>& options, double step_s);
 
 /// Prices of a second of a busy port, of a codec or processors busy with messages, and of as many steps again, in

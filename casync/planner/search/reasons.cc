@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <map>
 #include <optional>
-#include <utility>
 
 #include "casync/planner/search/options.h"
 

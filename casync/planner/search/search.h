@@ -27,13 +27,13 @@ struct PlanReport {
 /// Searches the plan with the least predicted step, over the simulator; with `request.more_steps`, the one with the
 /// least product of a step's time and the number of steps, which is meant by "step" below. Gradients of one size and
 /// type are decided together first, then single ones that are waited for. Gradients whose compression does not shorten
-/// the step are sent as they are. Another fusion, and other partitions, than the default ones are chosen if the step is
-/// shorter by a hundredth, or by three if training shares its processors with codecs (a contention of 1.5 and more).
-/// Takes the simpler of plans that differ by less than the predictions' error, a hundredth of a step: fewer compressed
-/// gradients, fewer kinds of decisions.
-/// The result is a function of the request, and by the same simulator worse than any of reference_plans() by no more
-/// than two hundredths; if processors are shared, by no more than four. InvalidArgument, PlanError: as simulate()
-/// and hop_costs.
+/// the step are sent as they are. Takes the simpler of plans that differ by less than the predictions' error, a
+/// hundredth of a step: fewer compressed gradients, fewer kinds of decisions, and the values of fields that a plan
+/// leaves out (prefer_usual).
+///
+/// The result is a function of the request. By the same simulator its step is longer than that of any eligible one of
+/// reference_plans() by no more than three hundredths: one because a plan must be better by that to replace another,
+/// and two because prefer_usual() may take them. InvalidArgument, PlanError: as simulate() and hop_costs.
 Result<PlanReport> find_plan(const PlanRequest& request);
 
 }  // namespace casync

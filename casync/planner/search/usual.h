@@ -13,9 +13,9 @@ inline constexpr double kNoDifference = 0.01;
 /// The partitions of gradient `at` if a plan that decides the rest of `decision` says nothing of them.
 int usual_partitions(Evaluator& evaluator, std::size_t at, const Decision& decision);
 
-/// Gives a step that has been found, and `simulation` of it, what plans have that say nothing: fusion and partitions
-/// where these make the step no longer, and with all ranks simulated strategy `ps`, too, where it makes the step longer
-/// by no more than predictions err. Fields with a limit stay. Errors as Evaluator::judge.
+/// Gives fields of a found step, whose simulation is `simulation`, the values of a plan that leaves them out. With all
+/// ranks simulated strategies, and then partitions, may each lengthen the step by kNoDifference; otherwise, and for
+/// fusion, the step gets no longer. Fields with a limit stay. Errors as Evaluator::judge.
 Status prefer_usual(Evaluator& evaluator, bool all_ranks, PlannedStep& step, Simulation& simulation);
 
 }  // namespace casync

@@ -13,8 +13,8 @@ struct WholeStep {
   struct Side {
     PlannedStep step;
     Simulation simulation;
-    double latency_s = 0;  ///< so much shorter the simulated step would be if no link had a latency
-    double hidden_s = 0;   ///< of the simulated encode, merge, decode, wire and latency, what adds nothing to the step
+    double latency_s = 0;  ///< by which the simulated step would be shorter if no link had a latency
+    double hidden_s = 0;   ///< the part of simulated encode, merge, decode, wire and latency that adds no time
     double bytes = 0;      ///< of all gradients, as they are sent: the mean of both hops
     UtilityStep closed_form;
   };

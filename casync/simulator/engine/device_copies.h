@@ -7,6 +7,7 @@
 #include "casync/simulator/engine/work.h"
 #include "casync/simulator/event_queue.h"
 #include "casync/simulator/flat_tasks.h"
+#include "casync/simulator/urgent_queue.h"
 
 namespace casync::engine {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/units.h"
-#include "casync/simulator/event_queue.h"
 #include "casync/simulator/port_count.h"
 #include "casync/simulator/under_way.h"
+#include "casync/simulator/urgent_queue.h"
 
 namespace casync::engine {
 

@@ -10,7 +10,7 @@
 
 namespace casync::engine {
 
-/// The times of the steps so far: sums over the steps of each rank, those of gradients, and what ran when.
+/// The times of the steps so far: sums over the steps of each rank, those of gradients, and the intervals of tasks.
 class StepRecord {
  public:
   /// Borrows its arguments.

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "base/units.h"
-#include "casync/simulator/event_queue.h"
+#include "casync/simulator/urgent_queue.h"
 
 namespace casync::engine {
 

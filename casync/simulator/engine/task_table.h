@@ -11,7 +11,7 @@
 
 namespace casync::engine {
 
-/// The tasks of all ranks, and what is fixed of each.
+/// The tasks of all ranks, and the constants of each.
 class TaskTable {
  public:
   /// Borrows its arguments.

@@ -5,7 +5,9 @@
 
 #include "casync/simulator/one_rank/clock.h"
 #include "casync/simulator/outline.h"
+#include "casync/simulator/shared_kernels.h"
 #include "casync/simulator/task_turn.h"
+#include "casync/simulator/urgent_queue.h"
 
 namespace casync {
 class OneRank;

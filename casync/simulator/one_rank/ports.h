@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/units.h"
-#include "casync/simulator/event_queue.h"
+#include "casync/simulator/urgent_queue.h"
 
 namespace casync {
 class OneRank;

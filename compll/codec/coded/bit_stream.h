@@ -3,8 +3,6 @@
 // Bits one after the other, the lowest of a byte first.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -51,8 +49,6 @@ class BitWriter {
 /// Reads bits, and nothing beyond `bytes`: zeros follow them.
 class BitReader {
  public:
-  static constexpr unsigned kMostPeeked = 57;
-
   explicit BitReader(ConstView bytes) : bytes_(bytes) {}
 
   /// The next 57 bits at least, in the lowest ones of a word.

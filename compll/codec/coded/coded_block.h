@@ -38,8 +38,8 @@ bool check_coded_block(const CodedElements& block, ConstView code);
 /// Reads a block's code, which has been checked, into plain_bytes() bytes.
 void read_coded_block(const CodedElements& block, ConstView code, std::byte* plain);
 
-/// The elements of a block up to the last one that is not what its coding leaves out: zero (packed) or at no place
-/// (rising); all of them (Elias). `code` has been checked.
+/// Number of elements of a block up to the last one that its coding does not leave out. Left out are zeros (packed) and
+/// elements at no place (rising); Elias leaves out none. `code` has been checked.
 Elements different_in(const CodedElements& block, ConstView code);
 
 // The codings.

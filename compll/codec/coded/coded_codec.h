@@ -43,8 +43,8 @@ inline const Codec& without_coding(const Codec& codec) {
 /// info().bits_per_element is that of a Gaussian.
 inline bool size_varies(const Codec& codec) { return coding_of(codec) != nullptr; }
 
-/// A codec whose payloads need not have the equal entries at the ends of sections, which a coding writes in a few
-/// bytes. Nothing is said of entries that are not stored.
+/// A codec that can leave out the equal entries at the ends of sections, which a coding writes in a few bytes. Entries
+/// that are not stored have undefined contents.
 ///
 /// Threads: any. Allocates nothing.
 class HeadsCodec {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A section whose size depends on its elements: the sizes of its blocks in bytes (u16 each), then the blocks, one after
-// the other. A block is a byte and what that says: 0, the elements as a section without coding has them; 1, their code.
-// The table lets blocks be read in any order, or at once.
+// the other. A block begins with a byte: after 0 come the elements as in a section without coding, after 1 their code.
+// The table of sizes lets blocks be read in any order, or at once.
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,6 @@
 
 #include "compll/codegen/cpu/vector_names.h"
 #include "compll/codegen/text/operation_text.h"
-#include "compll/ops/trits.h"
 
 namespace casync::compll {
 

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "compll/codegen/cuda/expression.h"
 #include "compll/codegen/text/writer.h"

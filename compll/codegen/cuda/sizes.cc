@@ -4,7 +4,6 @@
 #include <set>
 
 #include "compll/codegen/cuda/vector_names.h"
-#include "compll/codegen/text/plain_text.h"
 #include "compll/codegen/text/size_text.h"
 #include "compll/lang/terms.h"
 

@@ -156,21 +156,6 @@ Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const
   return cuda_text(*plan, source);
 }
 
-CudaText cuda_merge_text(const CudaText& contributed, const CudaText& encoded) {
-  CudaText made;
-  made.codec = encoded.codec;
-  made.shape = encoded.shape;
-  made.text = contributed.text + (contributed.codec == encoded.codec ? "" : "\n" + encoded.text) +
-              "\nnamespace casync::compll::cuda {\n";
-  const KernelClasses classes{scope_of(encoded), "Merged<" + scope_of(contributed) + "Decoder>"};
-  for (const KernelText& kernel : kernels_of(encoded, classes)) {
-    if (!kernel.operation.starts_with("merge")) continue;
-    made.text += "\n" + kernel_text(made, "casync_" + contributed.codec + "_into_" + encoded.codec, kernel);
-  }
-  made.text += "\n}  // namespace casync::compll::cuda\n";
-  return made;
-}
-
 CudaText cuda_greatest_text(const CudaText& elements, const std::string& name) {
   CudaText made;
   made.codec = name;

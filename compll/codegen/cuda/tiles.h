@@ -28,10 +28,6 @@ CudaText cuda_text(const CudaTiles& plan, const Source& source);
 /// cuda_vector_text, and sections of trits: units of warps are powers of two, and would share bytes of five.
 Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const Source& source);
 
-/// The kernels that sum codes of one codec and encode the sum by another: casync_onebit_into_int4_merge, and
-/// ..._merge_statistics if the other one has statistics of the whole tensor. The text has all kernels of both.
-CudaText cuda_merge_text(const CudaText& contributed, const CudaText& encoded);
-
 /// The kernels of codec `name`, which are those of another codec but for a merge that takes the greatest of each
 /// element, NaN if one is NaN, instead of the sum, and has no scale. The text has all kernels of both.
 CudaText cuda_greatest_text(const CudaText& elements, const std::string& name);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda/vector_operators.h"
 
-#include "compll/codegen/cuda/terms.h"
 #include "compll/codegen/cuda/vector_memory.h"
 #include "compll/codegen/cuda/vector_names.h"
 #include "compll/codegen/cuda/vector_routine.h"

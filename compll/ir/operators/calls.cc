@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "compll/ir/rounds/cpu/layout.h"
-#include "compll/ir/rounds/cpu/operators.h"
 #include "compll/ir/vector/cpu/fuse_loops.h"
 #include "compll/ir/vector/cpu/operators.h"
 #include "compll/ir/vector/cuda/operators.h"

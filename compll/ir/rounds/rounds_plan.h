@@ -3,7 +3,6 @@
 // A routine that exchanges, divided into turns.
 #pragma once
 
-#include <set>
 #include <vector>
 
 #include "compll/lang/program.h"

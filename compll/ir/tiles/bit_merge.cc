@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "compll/lang/arithmetic.h"
-
 namespace casync::compll {
 namespace {
 

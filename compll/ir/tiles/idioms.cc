@@ -2,7 +2,6 @@
 #include "compll/ir/tiles/idioms.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 

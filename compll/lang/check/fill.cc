@@ -2,6 +2,7 @@
 #include "compll/lang/check/fill.h"
 
 #include <cmath>
+#include <map>
 
 namespace casync::compll {
 namespace {

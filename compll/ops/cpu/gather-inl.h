@@ -68,13 +68,6 @@ class Ahead {
   const float* residual_;
 };
 
-/// The largest magnitude's bits in p[0..count), which is padded to whole vectors.
-HWY_INLINE uint32_t top_magnitude(const float* p, size_t count) {
-  VecI top = hn::Zero(I32());
-  for (size_t i = 0; i < count; i += kLanes) top = hn::Max(top, magnitude_bits(hn::LoadU(F32(), p + i)));
-  return max_of_lanes(top);
-}
-
 }  // namespace casync::compll::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

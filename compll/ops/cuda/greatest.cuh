@@ -17,7 +17,7 @@ class Greatest {
  public:
   static constexpr bool kRotates = Decoder::kRotates;
   __device__ Greatest(const Launch& launch, const Segment& segment)
-      : settings_(launch.contributed), at_(segment.n, settings_.log2_block), segment_(segment) {}
+      : settings_(launch.codec), at_(segment.n, settings_.log2_block), segment_(segment) {}
   __device__ bool is_aligned() const { return true; }
   __device__ __forceinline__ void ask_for(uint64_t first, uint64_t count) const {
     ask_for_contributions<Decoder>(at_, segment_, first, count);

@@ -105,8 +105,7 @@ struct Launch {
                                 ///< tiles, in ns of the device's clock; null: the caller wants none
   /// Shape::slots words for each segment, zero when the first launch that uses them starts and again after the last.
   uint64_t* workspace = nullptr;
-  Settings codec;        ///< the codec that encodes or decodes
-  Settings contributed;  ///< merge: the codec whose codes are summed
+  Settings codec;
 };
 
 /// A warp works on a unit at a time, four warps on a tile.

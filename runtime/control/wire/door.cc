@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cerrno>
-#include <optional>
 
 #include "base/log.h"
 #include "runtime/control/wire/socket.h"

@@ -3,7 +3,6 @@
 
 #include <sys/epoll.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>

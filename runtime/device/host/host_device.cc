@@ -8,7 +8,6 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "runtime/device/host/host_kernels.h"
 #include "runtime/device/host/host_view.h"

@@ -7,7 +7,6 @@
 
 #include <fmt/core.h>
 
-#include "base/check.h"
 #include "runtime/transport/frame.h"
 #include "runtime/transport/inbox.h"
 #include "runtime/transport/loopback/factory.h"

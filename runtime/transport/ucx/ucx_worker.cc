@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/transport/ucx/ucx_worker.h"
 
-#include <utility>
-
 #include <fmt/core.h>
 
 #include "runtime/transport/ucx/interface.h"

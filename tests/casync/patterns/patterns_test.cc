@@ -176,16 +176,14 @@ TEST_CASE("tree: size, height and depth are what counting gives") {
   }
 }
 
-TEST_CASE("tree: hops grow along the way up and down again") {
+TEST_CASE("tree: hops grow along the way up") {
   for (int ranks = 2; ranks <= 33; ++ranks) {
     for (int place = 1; place < ranks; ++place) {
       const int parent = tree::parent(place);
       CAPTURE(ranks, place);
       REQUIRE((parent == 0 || tree::up_hop(place, ranks) < tree::up_hop(parent, ranks)));
-      REQUIRE((parent == 0 || tree::down_hop(place, ranks) == tree::down_hop(parent, ranks) + 1));
-      REQUIRE(tree::up_hop(place, ranks) < tree::down_hop(place, ranks));
+      REQUIRE(tree::up_hop(place, ranks) < static_cast<std::uint32_t>(tree::height(0, ranks)));
     }
-    REQUIRE(tree::down_hop(1, ranks) == static_cast<std::uint32_t>(tree::height(0, ranks)));
   }
 }
 

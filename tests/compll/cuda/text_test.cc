@@ -308,20 +308,6 @@ TEST_CASE("cuda text: a magnitude of the tensor is found by tiles, a sum in its 
   CHECK(made_from_codec("terngrad").text.status().code() == StatusCode::kUnimplemented);
 }
 
-TEST_CASE("cuda text: codes of one codec are merged into another one's by one kernel, or two") {
-  const auto text_of = [](const std::string& name) { return *made_from_codec(name).text; };
-  const CudaText blocks = cuda_merge_text(text_of("onebit"), text_of("int4"));
-  CHECK(blocks.kernels == std::vector<std::string>{"casync_onebit_into_int4_merge"});
-  CHECK(count(blocks.text, "encode_tile<codec_int4::Codec, Merged<codec_onebit::Decoder>>(launch);") == 1);
-  CHECK(count(blocks.text, "casync_onebit_into_int4_merge(") == 1);
-  const CudaText tensor = cuda_merge_text(text_of("int8"), text_of("signsgd"));
-  CHECK(tensor.kernels ==
-        std::vector<std::string>{"casync_int8_into_signsgd_merge", "casync_int8_into_signsgd_merge_statistics"});
-  CHECK(count(cuda_merge_text(text_of("int4"), text_of("int4")).text, "struct Decoder {") == 1);
-  const CudaText sums = cuda_merge_text(text_of("int4"), text_of("diana"));
-  CHECK(count(sums.text, "encode_tile<codec_diana::CodecOfSums, Merged<codec_int4::Decoder>>(launch);") == 1);
-}
-
 TEST_CASE(
     "cuda text: states go by tiles where each element is made of its own, sums and results by kernels of their own") {
   CHECK(made_from_codec("diana").text->kernels == std::vector<std::string>{"casync_diana_encode", "casync_diana_merge",

@@ -45,12 +45,12 @@ TEST_CASE("contested: ways within 15 % of the best", "[tune]") {
 
 TEST_CASE("the chosen plan's file reads back, and says why it was chosen", "[tune]") {
   const std::vector<TunedWay> ways = {way(kUncompressed, 200), way(kPlanned, 110), way("int4:block=64", 100)};
-  CHECK(*plan_text_of(ways, ways[1], "as planned") == "as planned");
+  CHECK(*plan_text_of(ways, ways[1], TuneGoal::kStep, "as planned") == "as planned");
 
   const test::TemporaryDirectory folder;
   const std::string path = folder.path() + "/plan.txtpb";
   for (const TunedWay* chosen : {&ways[2], &ways[0]}) {
-    const Result<std::string> text = plan_text_of(ways, *chosen, "as planned");
+    const Result<std::string> text = plan_text_of(ways, *chosen, TuneGoal::kStep, "as planned");
     REQUIRE(text.status().is_ok());
     CHECK_THAT(*text, Contains("110.0 ms"));
     std::ofstream(path) << *text;
@@ -61,8 +61,16 @@ TEST_CASE("the chosen plan's file reads back, and says why it was chosen", "[tun
     CHECK(text_of(decision.codec) == (chosen == &ways[2] ? "int4:block=64" : "none"));
     CHECK(decision.second_hop == decision.codec);
   }
-  CHECK_THAT(gain_of(ways, ways[2]), Contains("2.00 x") && Contains("int4:block=64 for all gradients"));
-  CHECK_THAT(gain_of(ways, ways[0]), Contains("does not pay"));
+  CHECK_THAT(gain_of(ways, ways[2], TuneGoal::kStep),
+             Contains("2.00 x") && Contains("int4:block=64 for all gradients"));
+}
+
+TEST_CASE("no gain: the sentence names the goal that no way reaches", "[tune]") {
+  const std::vector<TunedWay> ways = {way(kUncompressed, 200), way(kPlanned, 198), way("onebit", 100, 2.1)};
+  const TunedWay& chosen = chosen_way(ways, TuneGoal::kLoss);
+  REQUIRE(chosen.name == kUncompressed);
+  CHECK_THAT(gain_of(ways, chosen, TuneGoal::kLoss), Contains("does not pay") && Contains("time to the same loss"));
+  CHECK_THAT(gain_of(ways, chosen, TuneGoal::kStep), Contains("does not pay") && Contains("shortens the step"));
 }
 
 }  // namespace

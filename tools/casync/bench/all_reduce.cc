@@ -2,7 +2,6 @@
 #include "tools/casync/bench/all_reduce.h"
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstring>

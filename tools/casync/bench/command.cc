@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // casync bench: tables with the columns of the usual collective benchmarks.
-#include <cstdlib>
 #include <memory>
 
 #include "base/env.h"

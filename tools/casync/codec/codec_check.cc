@@ -2,7 +2,6 @@
 #include "tools/casync/codec/codec_check.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <type_traits>
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 
 #include "casync/planner/decide.h"
 #include "casync/planner/search/payload_bits.h"

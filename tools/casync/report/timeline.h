@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
 
 #include "base/status.h"
 #include "tools/casync/trace/step_range.h"

@@ -51,9 +51,11 @@ const TunedWay& chosen_way(const std::vector<TunedWay>& ways, TuneGoal goal) {
   return best;
 }
 
-std::string gain_of(const std::vector<TunedWay>& ways, const TunedWay& chosen) {
-  if (chosen.name == kUncompressed)
-    return "Compression does not pay here: no way is 3 % better than the uncompressed step.";
+std::string gain_of(const std::vector<TunedWay>& ways, const TunedWay& chosen, TuneGoal goal) {
+  if (chosen.name == kUncompressed) {
+    return goal == TuneGoal::kStep ? "Compression does not pay here: no way shortens the step by 3 %."
+                                   : "Compression does not pay here: no way shortens the time to the same loss by 3 %.";
+  }
   const TunedWay& reference = way_named(ways, kUncompressed);
   char text[200];
   std::snprintf(text, sizeof text, "%.2f x: %.1f ms a step uncompressed, %.1f ms with %s%s (measured).",
@@ -63,7 +65,7 @@ std::string gain_of(const std::vector<TunedWay>& ways, const TunedWay& chosen) {
   return text;
 }
 
-Result<std::string> plan_text_of(const std::vector<TunedWay>& ways, const TunedWay& chosen,
+Result<std::string> plan_text_of(const std::vector<TunedWay>& ways, const TunedWay& chosen, TuneGoal goal,
                                  const std::string& planned) {
   if (chosen.name == kPlanned) return planned;
   Plan plan;
@@ -77,7 +79,7 @@ Result<std::string> plan_text_of(const std::vector<TunedWay>& ways, const TunedW
   const TunedWay& other = way_named(ways, kPlanned);
   char why[160];
   std::snprintf(why, sizeof why, "# The planner's plan, planned.txtpb, took %.1f ms a step.\n", other.step_ms);
-  return "# " + gain_of(ways, chosen) + "\n" + why + *text;
+  return "# " + gain_of(ways, chosen, goal) + "\n" + why + *text;
 }
 
 }  // namespace casync::tools

@@ -22,11 +22,12 @@ std::vector<std::string> contested_ways(const std::vector<TunedWay>& ways, TuneG
 /// With kLoss a way without `steps` is never chosen. `ways` has kUncompressed and kPlanned.
 const TunedWay& chosen_way(const std::vector<TunedWay>& ways, TuneGoal goal);
 
-/// Returns a sentence that says what `chosen` gains.
-std::string gain_of(const std::vector<TunedWay>& ways, const TunedWay& chosen);
+/// Returns a sentence that says how much `chosen`, the way that chosen_way() returns, gains.
+std::string gain_of(const std::vector<TunedWay>& ways, const TunedWay& chosen, TuneGoal goal);
 
 /// Returns the plan file of `chosen`: `planned`, or one codec for all gradients, with a comment that says why.
 /// Errors as text_of_plan.
-Result<std::string> plan_text_of(const std::vector<TunedWay>& ways, const TunedWay& chosen, const std::string& planned);
+Result<std::string> plan_text_of(const std::vector<TunedWay>& ways, const TunedWay& chosen, TuneGoal goal,
+                                 const std::string& planned);
 
 }  // namespace casync::tools

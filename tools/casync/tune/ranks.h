@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "runtime/control/group/group.h"

@@ -310,8 +310,8 @@ class Tuning {
     ways_ = std::move(*ways);
     const TunedWay& chosen = chosen_way(ways_, goal_of(options_));
     chosen_ = chosen.name;
-    gain_ = gain_of(ways_, chosen);
-    Result<std::string> plan = plan_text_of(ways_, chosen, text_of_file(path("planned.txtpb")));
+    gain_ = gain_of(ways_, chosen, goal_of(options_));
+    Result<std::string> plan = plan_text_of(ways_, chosen, goal_of(options_), text_of_file(path("planned.txtpb")));
     CASYNC_RETURN_IF_ERROR(plan.status());
     text = std::move(*plan);
     return Status::ok();

@@ -2,7 +2,6 @@
 #include "compll/ir/rounds/cpu/singles.h"
 
 #include "compll/ir/rounds/cpu/layout.h"
-#include "compll/lang/terms.h"
 
 namespace casync::compll::cpu_turns {
 

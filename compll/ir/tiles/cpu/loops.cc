@@ -5,7 +5,6 @@
 
 #include "compll/ir/cannot_plan.h"
 #include "compll/ir/tiles/cpu/packing.h"
-#include "compll/ir/tiles/cpu/reductions.h"
 #include "compll/ir/tiles/cpu/values.h"
 #include "compll/ir/tiles/outputs.h"
 

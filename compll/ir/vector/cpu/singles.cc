@@ -4,7 +4,6 @@
 #include "compll/ir/vector/cpu/fuse_loops.h"
 #include "compll/ir/vector/cpu/operators.h"
 #include "compll/ir/vector/cpu/storage.h"
-#include "compll/lang/terms.h"
 
 namespace casync::compll::cpu_vector {
 

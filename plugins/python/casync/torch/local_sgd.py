@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Local SGD: ranks train alone, and now and then exchange what their parameters have become apart.
 
-A plan's `local_sgd` says when. The communication hook leaves gradients as they are then, and what an optimizer has made
-of them is exchanged after its step: each rank submits where all ranks last were minus where it is, and goes to where all
-last were minus the mean of that. The same bytes on every rank, whatever codec carries them.
+A plan's `local_sgd` says when. In these steps the communication hook leaves gradients unchanged. After the optimizer's
+step each rank submits the difference `common - own`, where `common` are the parameters that all ranks last had, and
+sets its parameters to `common` minus the mean difference: the same bytes on every rank, with every codec.
 
 Gossip, a plan's `gossip`: each rank submits its parameters and goes to the mean of its own and its neighbours', so that
 ranks stay apart. A consensus takes all to the same place, the exact mean.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from casync import errors
+from casync.torch import naming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +92,8 @@ class LocalSgd:
         for memory, value in zip(self._submitted, values or []):
             memory.copy_(value)
         addresses = [memory.data_ptr() for memory in self._submitted]
-        self._synchronizer.submit(self._identities, addresses, self._submitted)
+        stream = naming.stream_of(self._submitted[0].device) if self._submitted else None
+        self._synchronizer.submit(self._identities, addresses, self._submitted, stream=stream)
         return self._synchronizer.end_step()
 
     def _go_to(self, values: list[torch.Tensor]) -> None:

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "compll/ops/levels.h"
+#include "tests/compll/support/reference/levels.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/bench/codecs/yardsticks/level_loops.cc"
@@ -16,6 +16,8 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
+
+using reference::BlockScale;
 
 using U8 = hn::Rebind<uint8_t, F32>;
 using I8 = hn::Rebind<int8_t, F32>;
@@ -138,6 +140,13 @@ HWY_INLINE void quantize_block(const float* p, size_t count, const BlockScale& b
   }
 }
 
+/// The largest magnitude's bits in p[0..count), which is padded to whole vectors.
+HWY_INLINE uint32_t top_magnitude(const float* p, size_t count) {
+  VecI top = hn::Zero(I32());
+  for (size_t i = 0; i < count; i += kLanes) top = hn::Max(top, magnitude_bits(hn::LoadU(F32(), p + i)));
+  return max_of_lanes(top);
+}
+
 template <class Levels>
 bool encode_all(const LevelTile& tile, const Scaled& source, float* scratch, float* out, Write mode) {
   // All magnitudes first, then all codes: the divisions between then have other blocks to overlap with.
@@ -149,7 +158,7 @@ bool encode_all(const LevelTile& tile, const Scaled& source, float* scratch, flo
     const size_t end = std::min(begin + kSome * tile.block, tile.count);
     const float* p = gather(source.from(begin), end - begin, scratch + begin) - begin;
     for (size_t b = begin, k = 0; b < end; b += tile.block, ++k) {
-      scales[k] = block_scale(top_magnitude(p + b, std::min(tile.block, end - b)), Levels::kMost);
+      scales[k] = reference::block_scale(top_magnitude(p + b, std::min(tile.block, end - b)), Levels::kMost);
       std::memcpy(tile.scales + b / tile.block * sizeof(float), &scales[k].scale, sizeof(float));
       finite &= scales[k].is_finite();
     }

@@ -85,7 +85,6 @@ class Batch {
     std::copy_n(values.begin(), std::min<std::size_t>(values.size(), cuda::kMostParameters), settings.parameters);
     if (shape.has_blocks) settings.block = static_cast<std::uint32_t>(meaning.info().block);
     settings.log2_block = static_cast<std::uint32_t>(std::countr_zero(settings.block));
-    launch.contributed = settings;
     launch.segment_count = static_cast<std::uint32_t>(encode_.size());
     unit_ = cuda::unit_of(shape.has_blocks, shape.ordered, settings.block);
     tiles_ = cuda::place_tiles(encode_.data(), launch.segment_count, unit_);

@@ -20,9 +20,6 @@
 
 namespace casync::compll {
 
-extern "C" void casync_onebit_into_int4_merge(cuda::Launch launch);
-extern "C" void casync_rht4_into_onebit_merge(cuda::Launch launch);
-extern "C" void casync_int4_into_diana_merge(cuda::Launch launch);
 extern "C" const cuda::Kernels* casync_greatest_kernels();
 
 namespace {
@@ -42,36 +39,6 @@ const cuda::Kernels& kernels_of(const std::string& name) {
     if (each->name == name) return *each;
   }
   throw std::runtime_error("no kernels of " + name);
-}
-
-/// Codes of one codec that a kernel merges into another one's.
-void merge_of(const std::string& from, const Parameters& from_parameters, const std::string& to,
-              const Parameters& to_parameters, cuda::Kernel kernel) {
-  INFO(from << " into " << to);
-  const Written first = from_source(from, from_parameters), second = from_source(to, to_parameters);
-  const Elements n = 1000;
-  test::Job job;
-  job.n = n;
-  job.scale = 0.5f;
-  job.residual = gaussian(n, 3);
-  std::vector<Contribution> contributions;
-  for (std::uint32_t rank = 0; rank < 3; ++rank) job.codes.push_back(encode(*first.codec, gaussian(n, rank)));
-  for (const Coded& code : job.codes) contributions.push_back({code.view(), nullptr});
-  std::vector<std::byte> expected(second.codec->encoded_bound(n));
-  std::vector<float> residual(n);
-  first.codec->merge(contributions, n, job.scale, *second.codec, {job.residual.data(), residual.data()}, {},
-                     expected.data());
-
-  test::EmulatedDevice device(emulated::Order::kForward);
-  cuda::Kernels pair = kernels_of(to);
-  pair.merge = kernel;
-  test::KernelCodec kernels(pair, *second.codec, device);
-  kernels.set_contributed(kernels_of(from), *first.codec);
-  const Coded made = kernels.merge(std::span(&job, 1)).front();
-  CHECK(made.payload == expected);
-  CHECK(same_bytes(made.residual, residual));
-  CHECK(kernels.launches() == 1);
-  CHECK_FALSE(kernels.wrote_outside());
 }
 
 CodecParameter block_parameter(const cuda::Kernels& kernels) {
@@ -140,12 +107,6 @@ TEST_CASE("emulated kernels: blocks that are rotated, next to statistics of smal
       CHECK(difference(kernels_of("turned"), parameters, {{2, 31, 130}, {135}, {4099}, {1000, 0, 37, 4096}}) == "");
     }
   }
-}
-
-TEST_CASE("emulated kernels: codes of one codec are merged into another one's, with blocks of their own") {
-  merge_of("onebit", {{"block", 64}}, "int4", {}, casync_onebit_into_int4_merge);
-  merge_of("rht4", {{"rotated", 128}}, "onebit", {{"block", 64}}, casync_rht4_into_onebit_merge);
-  merge_of("int4", {}, "diana", {{"block", 32}}, casync_int4_into_diana_merge);
 }
 
 TEST_CASE("emulated kernels: the text with a merge that takes the greatest has the kernels that are run here") {

@@ -132,7 +132,7 @@ std::vector<std::vector<float>> KernelRunner::fetch_results(std::span<const Job>
 }
 
 KernelCodec::KernelCodec(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device)
-    : KernelRunner(meaning, device), kernels_(kernels), contributed_(settings_of(kernels.shape, meaning)) {}
+    : KernelRunner(meaning, device), kernels_(kernels) {}
 
 cuda::Settings KernelCodec::settings_of(const cuda::Shape& shape, const Codec& meaning) {
   const std::vector<double>& values = meaning.info().values;
@@ -147,15 +147,10 @@ cuda::Settings KernelCodec::settings_of(const cuda::Shape& shape, const Codec& m
   return settings;
 }
 
-void KernelCodec::set_contributed(const cuda::Kernels& kernels, const Codec& meaning) {
-  contributed_ = settings_of(kernels.shape, meaning);
-}
-
 cuda::Launch KernelCodec::launch_of(std::vector<cuda::Segment>& segments, const EncodeContext& context) {
   const cuda::Shape& shape = kernels_.shape;
   cuda::Launch launch;
   launch.codec = settings_of(shape, meaning_);
-  launch.contributed = contributed_;
   launch.step = context.step;
   launch.seed = context.seed;
   launch.segment_count = static_cast<std::uint32_t>(segments.size());

@@ -75,8 +75,6 @@ class KernelRunner : public KernelMemory {
 class KernelCodec final : public KernelRunner {
  public:
   KernelCodec(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device);
-  /// Sets the codec whose codes are merged, if it is another one.
-  void set_contributed(const cuda::Kernels& kernels, const Codec& meaning);
 
   /// Starts one launch for all of them, or two where the codec has statistics of the whole tensor.
   std::vector<Coded> encode(std::span<const Job> jobs) override;
@@ -90,7 +88,6 @@ class KernelCodec final : public KernelRunner {
   cuda::Launch launch_of(std::vector<cuda::Segment>& segments, const EncodeContext& context);
 
   const cuda::Kernels& kernels_;
-  cuda::Settings contributed_;
   std::uint32_t unit_ = 0, tiles_ = 0;
   Guarded workspace_;
 };

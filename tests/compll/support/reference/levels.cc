@@ -5,8 +5,6 @@
 #include <bit>
 #include <cmath>
 
-#include "compll/ops/levels.h"
-
 namespace casync::compll::reference {
 
 LevelBlock encode_levels(std::span<const float> p, float most) {

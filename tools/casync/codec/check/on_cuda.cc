@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/codec/check/on_cuda.h"
 
-#include <chrono>
 #include <memory>
 #include <utility>
 
