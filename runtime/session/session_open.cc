@@ -122,6 +122,7 @@ Status SessionImpl::connect() {
   events.peer_broke = [this](Rank peer, const Status& status) { job_end_.peer_broke(peer, status); };
   events.failed = [this](const Status& cause) { job_end_.end_here(cause); };
   events.peer_compares = [this](std::uint64_t comparisons) { comparisons_.peer_compares(comparisons); };
+  events.stalled = [this] { openings_.ask_who_is_late(); };
   CASYNC_RETURN_IF_ERROR(parts_.executor->connect(*addresses, std::move(events)));
   Group& group = *parts_.group;
   group.watch([this](const Status& cause) { parts_.executor->failures().fail(cause); });
