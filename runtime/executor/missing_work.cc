@@ -74,7 +74,8 @@ std::string MissingWork::of_tasks(const GradientRun& run) const {
 
 void MissingWork::watch(Clock::time_point now) {
   const TransportStats stats = transport_.stats();
-  const std::uint64_t moves = record_.counters().tasks.load() + stats.wire_bytes_sent + stats.wire_bytes_received;
+  const std::uint64_t moves = record_.counters().tasks.load() + stats.wire_bytes_sent + stats.wire_bytes_received -
+                              asynchronous_.waits().word_bytes();
   if (const auto stalled = stalls_.look(now, moves, waiters_.active() == 0)) say_stall(*stalled);
 }
 
