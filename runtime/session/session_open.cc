@@ -84,7 +84,8 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   std::unique_ptr<SessionImpl> session(
       new SessionImpl(options, std::move(*launch), std::move(*plan), std::move(*device)));
   session->report_.remove_old_trace();
-  Result<std::unique_ptr<Group>> group = join_job(session->parts_.launch, options.store, Seconds(options.timeout_s));
+  Result<std::unique_ptr<Group>> group =
+      join_job(session->parts_.launch, options.store, Seconds(options.timeout_s), session->parts_.stall());
   if (!group) return group.status();
   session->parts_.group = std::move(*group);
   if (Status status = session->connect(); !status) {

@@ -24,8 +24,6 @@ namespace {
 
 /// Time after a deadline in which rank 0's answer, which names the culprits, may still arrive.
 constexpr Seconds kAnswerGrace{5};
-/// Time that a rank waits for others until it logs for which ones.
-constexpr Seconds kStall{30};
 constexpr Seconds kAbortTime{1.5};
 constexpr int kHubBeside = 16;  // descriptors: listeners, callers, events
 /// Interval at which rank 0, while it waits, checks that no second rank 0 took its place in the store.
@@ -47,7 +45,7 @@ class TcpGroup final : public Group {
   explicit TcpGroup(const GroupOptions& options)
       : self_(identity_of(options)),
         dead_(options.dead),
-        stall_(std::chrono::duration_cast<Clock::duration>(std::min(kStall, options.timeout / 10))),
+        stall_(std::chrono::duration_cast<Clock::duration>(options.stall)),
         state_(options.rank) {}
   ~TcpGroup() override {
     if (!closing_) thread_.post([](Role& role) { role.say_goodbye({}); });
@@ -177,10 +175,10 @@ Status TcpGroup::open(const GroupOptions& options) {
   return timeout_error("rank 0 did not say whether all ranks came");
 }
 
-/// Waits by `wait`, and calls `say` after `stall`, and from then on half as often.
+/// Waits by `wait`, and calls `say` after `stall`, and from then on half as often; never if it is 0.
 template <class Wait, class Say>
 auto TcpGroup::wait_patiently(Clock::duration stall, Clock::time_point deadline, Wait wait, Say say) {
-  for (Clock::time_point next = Clock::now() + stall; next < deadline; next += 2 * stall) {
+  for (Clock::time_point next = Clock::now() + stall; stall.count() > 0 && next < deadline; next += 2 * stall) {
     if (auto answer = wait(next)) return answer;
     say();
   }
@@ -306,7 +304,8 @@ Status TcpGroup::close(Clock::time_point deadline, const LastWords& words) {
   }
   closing_ = true;
   thread_.post([words](Role& role) { role.say_goodbye(words); });
-  const Clock::duration stall = std::max(stall_, std::chrono::duration_cast<Clock::duration>(dead_));
+  const Clock::duration stall =
+      stall_.count() > 0 ? std::max(stall_, std::chrono::duration_cast<Clock::duration>(dead_)) : stall_;
   const auto left = wait_patiently(
       stall, deadline, [this](Clock::time_point until) { return state_.wait_all_left(until); },
       [this] { log().warn("rank {}: {}", self_.rank, not_come("closing", state_.not_left())); });
