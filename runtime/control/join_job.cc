@@ -38,7 +38,8 @@ Result<Pulse> read_pulse() {
   return pulse;
 }
 
-Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctions& functions, Seconds timeout) {
+Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctions& functions, Seconds timeout,
+                                        Seconds stall) {
   const bool has_store = functions.set && functions.get;
   log().info("rank {} of {} ({}), rendezvous {}", launch.rank, launch.ranks, launch.source,
              has_store ? "the program's store" : launch.rendezvous);
@@ -69,6 +70,7 @@ Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctio
   options.insecure = *insecure;
   options.interface_name = interface_for(launch, launch.local_ranks);
   options.timeout = timeout;
+  options.stall = stall;
   const Result<Pulse> pulse = read_pulse();
   if (!pulse) return pulse.status();
   options.beat = pulse->beat;

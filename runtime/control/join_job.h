@@ -16,9 +16,10 @@ namespace casync::runtime {
 Result<Pulse> read_pulse();
 
 /// Joins the ranks of the job that `launch` names, through `functions` where both are set, else by the launch's
-/// rendezvous. Beats as read_pulse() says. Errors as Group::join; Unavailable: the rendezvous is the program's own
-/// store, and `functions` are not set.
-Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctions& functions, Seconds timeout);
+/// rendezvous. Beats as read_pulse() says. `stall`: as GroupOptions. Errors as Group::join; Unavailable: the rendezvous
+/// is the program's own store, and `functions` are not set.
+Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctions& functions, Seconds timeout,
+                                        Seconds stall = Seconds(0));
 
 /// The network interface, or list of them, that CASYNC_INTERFACE names; else the machine's own for a job that is on
 /// one, else "".

@@ -10,12 +10,17 @@
 
 namespace casync::runtime {
 
+void AnswerWaits::send(Rank to, const MessageKey& key, std::uint64_t elements) {
+  ++words_;
+  send_word(transport_, to, key, elements);
+}
+
 void AnswerWaits::say(Clock::time_point now) {
   if (now < said_ + options_.stall) return;
   said_ = now;
   const bool goes_on = std::exchange(begun_said_, begun_) != begun_;
   for (Rank rank = 0; rank < options_.ranks; ++rank) {
-    if (goes_on && ended_.has_ended(rank) && rank != options_.rank) send_word(transport_, rank, {.hop = kGoesOnHop});
+    if (goes_on && ended_.has_ended(rank) && rank != options_.rank) send(rank, {.hop = kGoesOnHop});
   }
   for (const GradientRun* const run : runs_) {
     if (!run->owner_side()) continue;
@@ -25,8 +30,8 @@ void AnswerWaits::say(Clock::time_point now) {
       for (Rank rank = 0; rank < options_.ranks; ++rank) {
         const std::optional<AnswerBatches::Wait> wait = partition.batches().wait_of(rank);
         if (!wait || rank == options_.rank) continue;
-        send_word(transport_, rank, {run->key, wait->step, partition.number(), kWaitsHop},
-                  std::uint64_t{wait->steps} << 32 | static_cast<std::uint32_t>(wait->slowest));
+        send(rank, {run->key, wait->step, partition.number(), kWaitsHop},
+             std::uint64_t{wait->steps} << 32 | static_cast<std::uint32_t>(wait->slowest));
       }
     });
   }

@@ -10,6 +10,7 @@
 #include "runtime/executor/ended_ranks.h"
 #include "runtime/executor/executor_options.h"
 #include "runtime/executor/gradient_run.h"
+#include "runtime/transport/frame.h"
 #include "runtime/transport/transport.h"
 
 namespace casync::runtime {
@@ -27,6 +28,8 @@ class AnswerWaits {
 
   /// A step of this rank has begun.
   void note_step() { ++begun_; }
+  /// A word of another rank has come.
+  void note_word() { ++words_; }
   /// Another rank has gone on.
   void note_other() { others_went_on_.fetch_add(1); }
   /// A number that changes when another rank is known to have gone on. Any thread.
@@ -36,15 +39,20 @@ class AnswerWaits {
   void say(Clock::time_point now);
   /// Takes an owner's word about the answer to this rank.
   void take(const Message& message);
+  /// Bytes of all words so far, both ways: they are sent because nothing goes on.
+  Bytes word_bytes() const { return words_ * kFrameHeaderBytes; }
   /// For whom an answer to this rank waits, "" if that is not known.
   std::string of(const GradientRun& run, Rank owner, std::uint32_t partition) const;
 
  private:
+  void send(Rank to, const MessageKey& key, std::uint64_t elements = 0);
+
   const ExecutorOptions& options_;
   Transport& transport_;
   const std::vector<GradientRun*>& runs_;
   const EndedRanks& ended_;
   std::atomic<std::uint64_t> others_went_on_{0};
+  std::uint64_t words_ = 0;                   ///< sent and received
   std::uint64_t begun_ = 0, begun_said_ = 0;  ///< gradients' steps here, and when it was last said
   Clock::time_point said_ = Clock::now();
 };

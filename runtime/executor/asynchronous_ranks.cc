@@ -79,8 +79,14 @@ void AsynchronousRanks::end_own(std::uint32_t steps) {
 bool AsynchronousRanks::take_word(Rank from, const Message& message) {
   switch (message.key.hop) {
     case kEndedHop: end_rank(from, message.key.step); return true;
-    case kWaitsHop: waits_.take(message); return true;
-    case kGoesOnHop: waits_.note_other(); return true;
+    case kWaitsHop:
+      waits_.note_word();
+      waits_.take(message);
+      return true;
+    case kGoesOnHop:
+      waits_.note_word();
+      waits_.note_other();
+      return true;
     default: return false;
   }
 }

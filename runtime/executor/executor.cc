@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "base/log.h"
 #include "runtime/executor/progress_loop.h"
 #include "runtime/executor/progress_parts.h"
 
@@ -14,6 +18,16 @@ namespace {
 
 // Interval at which a destructor that waits for tasks looks again.
 constexpr Seconds kRestTime{60};
+
+// Time for which the progress thread may be busy until it says who has not confirmed.
+constexpr Seconds kNamingTime{0.5};
+
+std::string unconfirmed(const std::vector<Rank>& peers) {
+  const std::string who = peers.empty() ? "the other ranks have"
+                                        : fmt::format("{} {} {}", peers.size() == 1 ? "rank" : "ranks",
+                                                      fmt::join(peers, ", "), peers.size() == 1 ? "has" : "have");
+  return who + " not confirmed that everything has arrived";
+}
 
 }  // namespace
 
@@ -67,8 +81,15 @@ void Executor::peer_left(Leaver leaver) {
 
 Status Executor::settle(Clock::time_point deadline) {
   if (!requests_.post([this] { loop_->begin_settling(); })) return failures_.failure();
-  return waiters_.wait_until([&] { return waiters_.is_settled(); }, deadline)
-      .value_or(timeout_error("the other ranks have not confirmed that everything has arrived"));
+  const auto stall = std::chrono::duration_cast<Clock::duration>(options_.stall);
+  for (Clock::time_point next = Clock::now() + stall;; next += 2 * stall) {
+    const auto over = waiters_.wait_until([&] { return waiters_.is_settled(); }, std::min(next, deadline));
+    if (over) return *over;
+    const auto who = requests_.ask<std::string>([this] { return unconfirmed(transport_->unsettled()); }, kNamingTime);
+    const std::string text = who.value_or(unconfirmed({}));
+    if (next >= deadline) return timeout_error(text);
+    log().warn("rank {}: closing: {}", options_.rank, text);
+  }
 }
 
 Status Executor::serve_others(std::uint32_t steps, Seconds patience) {

@@ -48,6 +48,8 @@ struct ExecutorEvents {
   /// A peer has loaded a state, and submits nothing until all ranks have compared their steps once more, for the
   /// `comparisons`-th time.
   std::function<void(std::uint64_t comparisons)> peer_compares;
+  /// Nothing has moved for a while, and all gradients under way are held until every rank has declared them.
+  std::function<void()> stalled = [] {};
 };
 
 /// Seconds and counts since the start; read while the executor runs.

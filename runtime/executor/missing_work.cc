@@ -13,7 +13,7 @@ namespace casync::runtime {
 
 MissingWork::MissingWork(const ExecutorOptions& options, const Transport& transport, const RunTable& runs,
                          const Computing& computing, const AsynchronousRanks& asynchronous, const Waiters& waiters,
-                         const WorkRecord& record)
+                         const WorkRecord& record, const ExecutorEvents& events)
     : options_(options),
       transport_(transport),
       runs_(runs),
@@ -21,6 +21,7 @@ MissingWork::MissingWork(const ExecutorOptions& options, const Transport& transp
       asynchronous_(asynchronous),
       waiters_(waiters),
       record_(record),
+      events_(events),
       stalls_(options.stall) {}
 
 bool MissingWork::lacks_contribution(const GradientRun& run) const {
@@ -73,7 +74,8 @@ std::string MissingWork::of_tasks(const GradientRun& run) const {
 
 void MissingWork::watch(Clock::time_point now) {
   const TransportStats stats = transport_.stats();
-  const std::uint64_t moves = record_.counters().tasks.load() + stats.wire_bytes_sent + stats.wire_bytes_received;
+  const std::uint64_t moves = record_.counters().tasks.load() + stats.wire_bytes_sent + stats.wire_bytes_received -
+                              asynchronous_.waits().word_bytes();
   if (const auto stalled = stalls_.look(now, moves, waiters_.active() == 0)) say_stall(*stalled);
 }
 
@@ -87,7 +89,7 @@ void MissingWork::say_stall(Seconds stalled) const {
   if (worst == nullptr) {
     log().warn("rank {}: nothing has moved for {:.1f} s: {} gradients wait until every rank has declared them",
                options_.rank, stalled.count(), waiters_.active());
-    return;
+    return events_.stalled();
   }
   log().warn("rank {}: nothing has moved for {:.1f} s, with {} gradients under way; gradient {}, step {}: {}",
              options_.rank, stalled.count(), waiters_.active(), worst->spec.name, worst->step.number(), of(*worst));

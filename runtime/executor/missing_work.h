@@ -22,7 +22,7 @@ class MissingWork {
   /// Borrows all of these.
   MissingWork(const ExecutorOptions& options, const Transport& transport, const RunTable& runs,
               const Computing& computing, const AsynchronousRanks& asynchronous, const Waiters& waiters,
-              const WorkRecord& record);
+              const WorkRecord& record, const ExecutorEvents& events);
 
   /// Returns true if this rank waits for another's contribution, and not only for a result that an owner makes of them:
   /// a missing contribution shows which rank is late.
@@ -46,6 +46,7 @@ class MissingWork {
   const AsynchronousRanks& asynchronous_;
   const Waiters& waiters_;
   const WorkRecord& record_;
+  const ExecutorEvents& events_;
   StallWatch stalls_;
 };
 

@@ -20,7 +20,7 @@ ProgressParts::ProgressParts(const ExecutorOptions& executor_options, Transport&
       bundles(options, device, transport, arena, runs, ready, steps, messages, waiters, failures),
       comparisons(options, transport, requests, runs, computing, events, failures),
       left(runs, asynchronous, failures),
-      missing(options, transport, runs, computing, asynchronous, waiters, record),
+      missing(options, transport, runs, computing, asynchronous, waiters, record, events),
       messages(runs, links, steps, asynchronous, bundles, comparisons, failures, record, events) {}
 
 Status ProgressParts::take_in(std::vector<std::unique_ptr<GradientRun>> gradients) {

@@ -118,7 +118,7 @@ Status open_executor(SessionParts& parts, const Places& places) {
   options.seed = parts.plan.seed;
   options.streams = *streams;
   options.timeline = parts.timeline.get();
-  options.stall = std::min(options.stall, Seconds(parts.options.timeout_s / 10));
+  options.stall = parts.stall();
   options.device_rest = std::min(options.device_rest, Seconds(parts.options.timeout_s / 2));  // callers wait that long
   parts.executor = std::make_unique<Executor>(options, std::move(*transport), *parts.device);
   return Status::ok();

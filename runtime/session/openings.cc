@@ -48,6 +48,16 @@ void Openings::needed(const std::string& name, std::uint32_t step) {
   if (late_names_.needed(name, step)) parts_.group->lack(name);
 }
 
+void Openings::ask_who_is_late() {
+  std::string name;
+  {
+    std::lock_guard lock(tables_.mutex);
+    if (starts_.held().empty()) return;
+    name = tables_.gradients.claim_name(starts_.held().front().gradient);
+  }
+  parts_.group->ask_who_is_late(name);
+}
+
 /// Makes the runs of gradients that all ranks have declared. On the progress thread.
 Status Openings::open(const Agreement& agreement) {
   std::vector<std::size_t> ids;

@@ -46,6 +46,9 @@ class Openings {
   /// Another rank waits for this name.
   void needed(const std::string& name, std::uint32_t step);
 
+  /// Has this rank's log name the ranks that have not declared what is held. The progress thread.
+  void ask_who_is_late();
+
   // Threads of the program.
   /// Waits until every rank has declared what this one has submitted. Timeout, after which no rank waits for that
   /// gradient; else the failure of the job.

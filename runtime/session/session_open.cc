@@ -84,7 +84,8 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   std::unique_ptr<SessionImpl> session(
       new SessionImpl(options, std::move(*launch), std::move(*plan), std::move(*device)));
   session->report_.remove_old_trace();
-  Result<std::unique_ptr<Group>> group = join_job(session->parts_.launch, options.store, Seconds(options.timeout_s));
+  Result<std::unique_ptr<Group>> group =
+      join_job(session->parts_.launch, options.store, Seconds(options.timeout_s), session->parts_.stall());
   if (!group) return group.status();
   session->parts_.group = std::move(*group);
   if (Status status = session->connect(); !status) {
@@ -122,6 +123,7 @@ Status SessionImpl::connect() {
   events.peer_broke = [this](Rank peer, const Status& status) { job_end_.peer_broke(peer, status); };
   events.failed = [this](const Status& cause) { job_end_.end_here(cause); };
   events.peer_compares = [this](std::uint64_t comparisons) { comparisons_.peer_compares(comparisons); };
+  events.stalled = [this] { openings_.ask_who_is_late(); };
   CASYNC_RETURN_IF_ERROR(parts_.executor->connect(*addresses, std::move(events)));
   Group& group = *parts_.group;
   group.watch([this](const Status& cause) { parts_.executor->failures().fail(cause); });

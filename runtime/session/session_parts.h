@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
@@ -23,6 +24,8 @@ struct SessionParts {
 
   /// The end of a wait that begins now.
   Clock::time_point deadline() const { return after(Seconds(options.timeout_s)); }
+  /// Time of a wait after which the log says for what.
+  Seconds stall() const { return std::min(Seconds(30), Seconds(options.timeout_s / 10)); }
   bool over_nccl() const;
   /// Leaves what the executor's threads, or a device, still use to them: nothing of it is destroyed.
   void leave_to_threads();

@@ -33,6 +33,7 @@ class Paced final : public Transport, private TransportClient {
   void wake() override { inner_->wake(); }
   void settle() override { settling_ = true; }
   bool settled() const override { return inner_settling_ && inner_->settled(); }
+  std::vector<Rank> unsettled() const override { return inner_->unsettled(); }
   bool close(Time deadline) override;
   TransportStats stats() const override { return inner_->stats(); }
   Bytes announced_bytes(Rank to) const override { return inner_->announced_bytes(to); }

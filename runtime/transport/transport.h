@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -114,6 +115,8 @@ class Transport {
   /// failed, or closed. Once, after the last send(). A peer's transport answers by itself, from its progress().
   virtual void settle() = 0;
   virtual bool settled() const = 0;
+  /// The peers that have not confirmed yet, as far as the transport knows them. After settle().
+  virtual std::vector<Rank> unsettled() const { return {}; }
 
   /// Completes or cancels what is outstanding, at the latest by the deadline, and says goodbye. sent() still
   /// runs for each outgoing, received() for each placed message. Nothing but the destructor may follow.

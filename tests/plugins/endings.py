@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Healthy jobs of real processes that end in random ways: who leaves first, how long the others pause between their last
-result, step() and close(), and how fast their links are. Each has to end well on every rank.
+result, step() and close(), how fast their links are, and what their plan is. Each has to end well on every rank.
 
     python tests/plugins/endings.py 100 [--seed N] [--at-once N]    # prints a line for each that did not, and a summary
 """
@@ -8,8 +8,10 @@ result, step() and close(), and how fast their links are. Each has to end well o
 import argparse
 import concurrent.futures
 import hashlib
+import pathlib
 import random
 import sys
+import tempfile
 import time
 
 import numpy
@@ -19,6 +21,17 @@ import casync
 
 LINKS = {"8mbit": 8e6, "20mbit,2ms": 20e6, "100mbit,1ms": 100e6, "1gbit": 1e9, None: 4e9}
 STEPS = 3
+STRATEGIES = ["ring", "tree", "double_tree", "all_gather", "hierarchical", "hierarchical_all_gather"]
+GROUP = 'group { name: "all" gradient: "layer0" gradient: "layer1" gradient: "layer2" }'
+MODES = ["coordinated: true", "credit_bytes: 65536", "staleness: 1", GROUP]
+
+
+def plan(draw, codec):
+    """Draws a plan with this codec: half of them with a strategy other than `ps`, a quarter with a mode."""
+    strategy, mode = draw.choice(STRATEGIES), draw.choice(MODES)
+    kind = draw.choice(["plain", "strategy", "strategy", "mode"])
+    default = f'codec {{ name: "{codec}" }}' + (f" strategy: {strategy}" if kind == "strategy" else "")
+    return f"version: 1 {mode if kind == 'mode' else ''} default {{ {default} }}"
 
 
 def ending(seed, longest_pause=10.0, longest_transfer=4.0):
@@ -41,6 +54,7 @@ def ending(seed, longest_pause=10.0, longest_transfer=4.0):
         before_close=pauses(),
         closes=[draw.random() < 0.8 for _ in range(size)],
     )
+    arguments["plan"] = plan(draw, arguments["codec"])
     environment = {
         "CASYNC_TRANSPORT": draw.choice(["ucx", "ucx:tcp", "ucx:shm"]),
         "CASYNC_TIMEOUT_SEC": "120",
@@ -49,9 +63,12 @@ def ending(seed, longest_pause=10.0, longest_transfer=4.0):
     return arguments, environment
 
 
-def job(rank, codec, sizes, waits, before_step, before_close, closes):
+def job(rank, plan, sizes, waits, before_step, before_close, closes):
     """In a rank's process: a few steps, the last of which ends as the arguments say."""
-    session = casync.Session(codec=codec)
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "plan.txtpb"
+        file.write_text(plan)
+        session = casync.Session(plan=file)
     ids = [session.declare(f"layer{i}", n) for i, n in enumerate(sizes)]
     for step in range(STEPS):
         arrays = [numpy.random.default_rng([rank, step, i]).standard_normal(n, numpy.float32) for i, n in enumerate(sizes)]
@@ -74,7 +91,9 @@ def job(rank, codec, sizes, waits, before_step, before_close, closes):
 def complaint(seed, **limits):
     """"" when the job of `seed` ended well, else what did not."""
     arguments, environment = ending(seed, **limits)
-    ended = ranks.outcomes(__file__, "job", arguments.pop("size"), env=environment, **arguments)
+    size, codec = arguments.pop("size"), arguments.pop("codec")
+    nodes = [{"CASYNC_NODE": "ab"[rank * 2 // size]} for rank in range(size)]
+    ended = ranks.outcomes(__file__, "job", size, env=environment, envs=dict(enumerate(nodes)), **arguments)
     wrong = []
     for rank, outcome in enumerate(ended):
         if outcome.code != 0 or outcome.error is not None:
@@ -83,7 +102,7 @@ def complaint(seed, **limits):
             wrong.append(f"rank {rank}: {outcome.stderr[-300:]}")
         elif outcome.value["step"] != STEPS:
             wrong.append(f"rank {rank}: its state is of step {outcome.value['step']}")
-        elif arguments["codec"] != "none" and outcome.value["kept"] == 0:
+        elif codec != "none" and outcome.value["kept"] == 0:
             wrong.append(f"rank {rank}: no residual was committed")
     if not wrong and len({outcome.value["digest"] for outcome in ended}) != 1:
         wrong.append("the ranks have different results")

@@ -34,6 +34,8 @@ class CallDesk {
   bool is_waiting(Rank rank) const { return book_.is_waiting(rank); }
   /// The name of a call that is waiting, "" when there is none.
   std::string waiting_for() const { return book_.waiting_for(); }
+  /// The ranks that have not made a call of this name which others wait for; none if nobody waits.
+  std::vector<Rank> missing(const std::string& what) const { return book_.missing(what); }
 
  private:
   void deliver(const GatherAnswer& answer);

@@ -48,7 +48,7 @@ class ClaimBook {
 
   /// A rank waits for `name`. False: it is agreed, or a rank waited for it earlier.
   bool need(const std::string& name);
-  /// The ranks that have not claimed `name`; empty when it is agreed.
+  /// The ranks that have not claimed `name`; none if it is agreed, or nobody has claimed it.
   std::vector<Rank> missing(const std::string& name) const;
   /// The dispute that arises when `rank` never claims `name`; nullopt when it has, or nobody has.
   std::optional<Dispute> refused_by(Rank rank, const std::string& name) const;

@@ -51,6 +51,8 @@ class ClaimDesk {
   void close() { closed_ = true; }
   /// A name that somebody needs and `rank` has not claimed, "" when there is none.
   std::string needed_from(Rank rank) const { return book_.needed_from(rank); }
+  /// The ranks that have not claimed `name`; none if it is agreed, or nobody has claimed it.
+  std::vector<Rank> missing(const std::string& name) const { return book_.missing(name); }
 
  private:
   bool enter(Rank rank, std::vector<ClaimDigest> claims);

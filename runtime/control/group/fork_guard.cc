@@ -47,6 +47,9 @@ class ForkGuard final : public Group {
   void give_up(const std::string& name) override {
     if (!is_forked()) group_->give_up(name);
   }
+  void ask_who_is_late(const std::string& name) override {
+    if (!is_forked()) group_->ask_who_is_late(name);
+  }
   Bytes control_bytes() override { return is_forked() ? 0 : group_->control_bytes(); }
   void abort(const Status& cause) override {
     if (!is_forked()) group_->abort(cause);

@@ -11,6 +11,14 @@ std::string list_ranks(const std::vector<Rank>& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
 }
 
+std::string not_come(const std::string& name, std::vector<Rank> ranks) {
+  constexpr std::size_t kMostNamed = 100;
+  const std::size_t count = ranks.size();
+  ranks.resize(std::min(count, kMostNamed));
+  const std::string others = count > kMostNamed ? fmt::format(" and {} more", count - kMostNamed) : "";
+  return fmt::format("\"{}\": {}{} {} not come yet", name, list_ranks(ranks), others, count == 1 ? "has" : "have");
+}
+
 std::optional<GatherAnswer> GatherBook::call(Rank rank, GatherCall call) {
   const std::uint64_t number = next_[static_cast<std::size_t>(rank)]++;
   auto [place, is_first] = entries_.try_emplace(number);
@@ -59,14 +67,25 @@ std::vector<GatherAnswer> GatherBook::expire(Clock::time_point now) {
   std::vector<GatherAnswer> answers;
   for (auto& [number, entry] : entries_) {
     if (entry.failure || entry.deadline > now) continue;
-    std::vector<Rank> missing;
-    for (Rank rank = 0; rank < ranks(); ++rank) {
-      if (entry.blobs.count(rank) == 0) missing.push_back(rank);
-    }
     answers.push_back(fail(entry, timeout_error(fmt::format("\"{}\" (collective call {}): {} did not come in time",
-                                                            entry.what, number + 1, list_ranks(missing)))));
+                                                            entry.what, number + 1, list_ranks(missing(entry))))));
   }
   return answers;
+}
+
+std::vector<Rank> GatherBook::missing(const Entry& entry) const {
+  std::vector<Rank> missing;
+  for (Rank rank = 0; rank < ranks(); ++rank) {
+    if (entry.blobs.count(rank) == 0) missing.push_back(rank);
+  }
+  return missing;
+}
+
+std::vector<Rank> GatherBook::missing(const std::string& what) const {
+  for (const auto& [number, entry] : entries_) {
+    if (!entry.failure && entry.what == what) return missing(entry);
+  }
+  return {};
 }
 
 Clock::time_point GatherBook::next_deadline() const {

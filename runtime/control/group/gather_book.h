@@ -46,6 +46,8 @@ class GatherBook {
   bool is_waiting(Rank rank) const;
   /// The name of a call that is waiting, "" when there is none.
   std::string waiting_for() const;
+  /// The ranks that have not made the first call of this name which others wait for; none if nobody waits.
+  std::vector<Rank> missing(const std::string& what) const;
 
  private:
   struct Entry {
@@ -58,6 +60,7 @@ class GatherBook {
   };
 
   GatherAnswer fail(Entry& entry, const Status& why);
+  std::vector<Rank> missing(const Entry& entry) const;
   Status mismatch(std::uint64_t number, const Entry& entry, Rank rank, const std::string& what) const;
   int ranks() const { return static_cast<int>(next_.size()); }
 
@@ -67,5 +70,7 @@ class GatherBook {
 
 /// "rank 3", "ranks 1, 2".
 std::string list_ranks(const std::vector<Rank>& ranks);
+/// "\"places\": ranks 1, 2 have not come yet", of many the first ones and the number of the others.
+std::string not_come(const std::string& name, std::vector<Rank> ranks);
 
 }  // namespace casync::runtime

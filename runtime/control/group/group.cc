@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 
@@ -42,7 +43,10 @@ Identity identity_of(const GroupOptions& options) {
 class TcpGroup final : public Group {
  public:
   explicit TcpGroup(const GroupOptions& options)
-      : self_(identity_of(options)), dead_(options.dead), state_(options.rank) {}
+      : self_(identity_of(options)),
+        dead_(options.dead),
+        stall_(std::chrono::duration_cast<Clock::duration>(options.stall)),
+        state_(options.rank) {}
   ~TcpGroup() override {
     if (!closing_) thread_.post([](Role& role) { role.say_goodbye({}); });
     thread_.stop();
@@ -65,6 +69,7 @@ class TcpGroup final : public Group {
   void watch_needs(std::function<void(const std::string&, std::uint32_t)> on_need) override;
   void lack(const std::string& name) override;
   void give_up(const std::string& name) override;
+  void ask_who_is_late(const std::string& name) override;
   Bytes control_bytes() override;
   void abort(const Status& cause) override;
   void watch(std::function<void(const Status&)> on_failure) override;
@@ -76,9 +81,12 @@ class TcpGroup final : public Group {
  private:
   Result<std::unique_ptr<Role>> make_hub(const GroupOptions& options, Clock::time_point deadline);
   Result<std::unique_ptr<Role>> make_member(const GroupOptions& options, Clock::time_point deadline);
+  template <class Wait, class Say>
+  auto wait_patiently(Clock::duration stall, Clock::time_point deadline, Wait wait, Say say);
 
   Identity self_;
   Seconds dead_;
+  Clock::duration stall_;
   std::uint64_t epoch_ = 0;
   GroupState state_;
   std::atomic<bool> closing_ = false;
@@ -167,6 +175,16 @@ Status TcpGroup::open(const GroupOptions& options) {
   return timeout_error("rank 0 did not say whether all ranks came");
 }
 
+/// Waits by `wait`, and calls `say` after `stall`, and from then on half as often; never if it is 0.
+template <class Wait, class Say>
+auto TcpGroup::wait_patiently(Clock::duration stall, Clock::time_point deadline, Wait wait, Say say) {
+  for (Clock::time_point next = Clock::now() + stall; stall.count() > 0 && next < deadline; next += 2 * stall) {
+    if (auto answer = wait(next)) return answer;
+    say();
+  }
+  return wait(deadline);
+}
+
 Result<std::vector<std::string>> TcpGroup::all_gather(const std::string& what, const std::string& blob,
                                                       Clock::time_point deadline) {
   if (blob.size() > kMostBlobBytes) {
@@ -178,7 +196,9 @@ Result<std::vector<std::string>> TcpGroup::all_gather(const std::string& what, c
   state_.expect_answer();
   const GatherCall call{what.substr(0, kMostName), std::make_shared<const std::string>(blob), deadline};
   thread_.post([call](Role& role) { role.gather(call); });
-  auto answer = state_.wait_answer(with_grace(deadline));
+  auto answer = wait_patiently(
+      stall_, with_grace(deadline), [this](Clock::time_point until) { return state_.wait_answer(until); },
+      [&] { ask_who_is_late(call.what); });
   if (!answer) {
     // Its number is used up on one side only: nothing after it would match.
     abort(timeout_error(fmt::format("\"{}\": rank 0 did not answer {}", what, self_.text())));
@@ -202,9 +222,12 @@ Status TcpGroup::agree(Claim claim, Clock::time_point deadline) {
     role.claim({claim});
     role.need({claim.name}, kNoStep);
   });
-  if (const auto agreed = state_.wait_agreed(name, deadline)) return *agreed;
+  const auto agreed = wait_patiently(
+      stall_, deadline, [&](Clock::time_point until) { return state_.wait_agreed(name, until); },
+      [&] { ask_who_is_late(name); });
+  if (agreed) return *agreed;
   give_up(name);
-  if (const auto agreed = state_.wait_agreed(name, Clock::now())) return *agreed;
+  if (const auto late = state_.wait_agreed(name, Clock::now())) return *late;
   abort(timeout_error(fmt::format("\"{}\": rank 0 did not answer {}", name, self_.text())));
   return failure();
 }
@@ -228,6 +251,10 @@ void TcpGroup::lack(const std::string& name) {
 void TcpGroup::give_up(const std::string& name) {
   thread_.post([name](Role& role) { role.give_up(name); });
   static_cast<void>(state_.wait_agreed(name, after(kAbortTime)));
+}
+
+void TcpGroup::ask_who_is_late(const std::string& name) {
+  thread_.post([name](Role& role) { role.ask_who_is_late(name); });
 }
 
 Bytes TcpGroup::control_bytes() {
@@ -277,7 +304,11 @@ Status TcpGroup::close(Clock::time_point deadline, const LastWords& words) {
   }
   closing_ = true;
   thread_.post([words](Role& role) { role.say_goodbye(words); });
-  const auto left = state_.wait_all_left(deadline);
+  const Clock::duration stall =
+      stall_.count() > 0 ? std::max(stall_, std::chrono::duration_cast<Clock::duration>(dead_)) : stall_;
+  const auto left = wait_patiently(
+      stall, deadline, [this](Clock::time_point until) { return state_.wait_all_left(until); },
+      [this] { log().warn("rank {}: {}", self_.rank, not_come("closing", state_.not_left())); });
   // Nobody waits for a rank that has left and stands still.
   const bool all_left = left && left->is_ok();
   thread_.stop(all_left ? std::min(deadline, after(dead_)) : Clock::time_point{});

@@ -72,6 +72,8 @@ class Group {
   /// This rank has waited for `name` as long as it may. Unless the name is agreed, the job fails with Timeout and the
   /// ranks that have not claimed it. Returns when this rank knows, after 1.5 s at most.
   virtual void give_up(const std::string& name) = 0;
+  /// Asks rank 0 which ranks have not claimed `name`, and logs its answer here. Returns at once.
+  virtual void ask_who_is_late(const std::string& name) = 0;
 
   /// Bytes that this rank's control connections have moved so far, both ways: for tests and measurements.
   virtual Bytes control_bytes() = 0;

@@ -25,6 +25,7 @@ class NoRole final : public Role {
   void need(const std::vector<std::string>&, std::uint32_t) override {}
   void lack(const std::string&) override {}
   void give_up(const std::string&) override {}
+  void ask_who_is_late(const std::string&) override {}
   void abort(const Status&) override {}
   void say_goodbye(const LastWords&) override {}
   bool has_output() const override { return false; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "runtime/control/group/faults.h"
 
 namespace casync::runtime {
@@ -122,6 +123,12 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
     case FrameType::kLacks:
     case FrameType::kGiveUp:
       return arrivals_.is_complete() ? claims_.handle(rank, type, bytes) : data_loss("a claim out of turn");
+    case FrameType::kWhoIsLate: {
+      const auto name = decode_name(bytes);
+      if (!name) return name.status();
+      tell_who_is_late(rank, *name);
+      return Status::ok();
+    }
     case FrameType::kHere: {
       auto here = decode_here(bytes);
       if (!here) return here.status();
@@ -137,6 +144,16 @@ void Hub::enter(Rank rank, GatherCall call) {
   if (ending_.has_begun()) return;
   if (const auto gone = goodbyes_.first_left()) return fail(left_early(arrivals_.of(*gone), call.what));
   calls_.enter(rank, std::move(call));
+}
+
+/// Says nothing if they have come meanwhile.
+void Hub::tell_who_is_late(Rank to, const std::string& name) {
+  std::vector<Rank> late = claims_.missing(name);
+  if (late.empty()) late = calls_.missing(name);
+  if (late.empty() || ending_.has_begun()) return;
+  const std::string sentence = not_come(name, std::move(late));
+  if (to != 0) return seats_.send_to(to, FrameType::kLate, encode_late(sentence));
+  log().warn("rank 0: {}", sentence);
 }
 
 void Hub::say_goodbye(const LastWords& words) {

@@ -39,6 +39,7 @@ class Hub final : public Role {
   void need(const std::vector<std::string>& names, std::uint32_t step) override { claims_.need({step, names}); }
   void lack(const std::string& name) override { claims_.lack(0, name); }
   void give_up(const std::string& name) override { claims_.give_up(name); }
+  void ask_who_is_late(const std::string& name) override { tell_who_is_late(0, name); }
   void abort(const Status& cause) override { fail({-1, cause}); }
   void say_goodbye(const LastWords& words) override;
   bool has_output() const override { return !goodbyes_.all_announced() || seats_.has_output(); }
@@ -54,6 +55,7 @@ class Hub final : public Role {
   Status handle_from(Rank child, const Frame& frame);
   Status handle(Rank rank, FrameType type, const std::string& bytes);
   void enter(Rank rank, GatherCall call);
+  void tell_who_is_late(Rank to, const std::string& name);
   void leave(Rank rank, const LastWords& words);
   void fail(Abort abort);
   Clock::time_point report_end(Clock::time_point now);

@@ -35,6 +35,7 @@ class Member final : public Role {
   void need(const std::vector<std::string>& names, std::uint32_t step) override { requests_.need(names, step); }
   void lack(const std::string& name) override { requests_.lack(name); }
   void give_up(const std::string& name) override { requests_.give_up(name); }
+  void ask_who_is_late(const std::string& name) override { requests_.ask_who_is_late(name); }
   void abort(const Status& cause) override;
   void say_goodbye(const LastWords& words) override;
   bool has_output() const override { return link_.has_output() || (relay_ && relay_->has_output()); }

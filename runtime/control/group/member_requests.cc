@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/control/group/member_requests.h"
 
+#include "base/log.h"
 #include "runtime/control/group/faults.h"
 
 namespace casync::runtime {
@@ -22,6 +23,8 @@ void MemberRequests::lack(const std::string& name) { send_(FrameType::kLacks, en
 
 void MemberRequests::give_up(const std::string& name) { send_(FrameType::kGiveUp, encode_name(name)); }
 
+void MemberRequests::ask_who_is_late(const std::string& name) { send_(FrameType::kWhoIsLate, encode_name(name)); }
+
 Status MemberRequests::handle(FrameType type, const std::string& bytes) {
   switch (type) {
     case FrameType::kGathered: return handle_gathered(bytes);
@@ -30,6 +33,7 @@ Status MemberRequests::handle(FrameType type, const std::string& bytes) {
     case FrameType::kAgreed: return handle_agreed(bytes);
     case FrameType::kAsk: return handle_ask(bytes);
     case FrameType::kNeeded: return handle_needed(bytes);
+    case FrameType::kLate: return handle_late(bytes);
     default: return data_loss("a control frame that only members send");
   }
 }
@@ -90,6 +94,13 @@ Status MemberRequests::handle_needed(const std::string& bytes) {
   const auto needs = decode_needs(bytes);
   if (!needs) return needs.status();
   for (const std::string& name : needs->names) events_.needed(name, needs->step);
+  return Status::ok();
+}
+
+Status MemberRequests::handle_late(const std::string& bytes) const {
+  const auto sentence = decode_late(bytes);
+  if (!sentence) return sentence.status();
+  log().warn("rank {}: {}", self_, *sentence);
   return Status::ok();
 }
 

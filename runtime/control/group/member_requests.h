@@ -24,16 +24,17 @@ class MemberRequests {
   using Send = std::function<void(FrameType type, std::string payload)>;
   /// `events` outlives the requests.
   MemberRequests(const Identity& self, RoleEvents& events, Send send)
-      : ranks_(self.ranks), events_(events), send_(std::move(send)), answer_(self.rank, self.ranks) {}
+      : self_(self.rank), ranks_(self.ranks), events_(events), send_(std::move(send)), answer_(self.rank, self.ranks) {}
 
   void gather(const GatherCall& call);
   void claim(std::vector<Claim> claims);
   void need(const std::vector<std::string>& names, std::uint32_t step);
   void lack(const std::string& name);
   void give_up(const std::string& name);
+  void ask_who_is_late(const std::string& name);
 
-  /// A frame of rank 0: kGathered, kAllGathered, kRefused, kAgreed, kAsk or kNeeded. DataLoss: it is none of these, has
-  /// not its form, or answers what was not asked.
+  /// A frame of rank 0: kGathered, kAllGathered, kRefused, kAgreed, kAsk, kNeeded or kLate. DataLoss: it is none of
+  /// these, has not its form, or answers what was not asked.
   Status handle(FrameType type, const std::string& bytes);
   /// `hub` has left: a collective call has no answer any more.
   void drop(const Identity& hub);
@@ -45,7 +46,9 @@ class MemberRequests {
   Status handle_agreed(const std::string& bytes);
   Status handle_ask(const std::string& bytes);
   Status handle_needed(const std::string& bytes);
+  Status handle_late(const std::string& bytes) const;
 
+  const Rank self_;
   const int ranks_;
   RoleEvents& events_;
   Send send_;

@@ -207,6 +207,18 @@ Result<std::string> decode_name(std::string_view bytes) {
   return name;
 }
 
+std::string encode_late(std::string_view sentence) {
+  WireWriter writer;
+  return writer.text(sentence).take();
+}
+
+Result<std::string> decode_late(std::string_view bytes) {
+  WireReader reader(bytes);
+  std::string sentence(reader.text(most_payload(FrameType::kLate)));
+  if (!reader.done()) return malformed("sentence");
+  return sentence;
+}
+
 std::string encode_goodbye(const Goodbye& goodbye) {
   WireWriter writer;
   writer.u32(static_cast<std::uint32_t>(goodbye.ranks.size()));

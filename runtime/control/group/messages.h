@@ -96,6 +96,10 @@ Result<Here> decode_here(std::string_view bytes);
 std::string encode_name(std::string_view name);
 Result<std::string> decode_name(std::string_view bytes);
 
+/// A sentence about ranks that are late.
+std::string encode_late(std::string_view sentence);
+Result<std::string> decode_late(std::string_view bytes);
+
 /// Ranks that leave, and the last words of each of them to the others: its caller's bytes. A member sends its own rank
 /// alone.
 struct Goodbye {

@@ -54,6 +54,9 @@ class Role {
   virtual void lack(const std::string& name) = 0;
   /// This rank has waited for `name` as long as it may: the job fails unless all have claimed it.
   virtual void give_up(const std::string& name) = 0;
+  /// This rank has waited long for a name, or a collective call of that name: rank 0 says which ranks have not come,
+  /// and this rank logs it.
+  virtual void ask_who_is_late(const std::string& name) = 0;
   virtual void abort(const Status& cause) = 0;
   virtual void say_goodbye(const LastWords& words) = 0;
   /// Bytes that this rank's control connections have sent and received.

@@ -25,6 +25,7 @@ struct GroupOptions {
   Seconds timeout{300};    ///< of joining: the rank that started first gives up first, and all with it
   Seconds beat{0.5};       ///< a heartbeat is sent this often
   Seconds dead{5};         ///< a rank silent this long has failed
+  Seconds stall{0};        ///< a rank that waits this long for others logs for whom; 0: it never does
 };
 
 }  // namespace casync::runtime

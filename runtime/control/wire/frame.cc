@@ -36,7 +36,9 @@ Bytes most_payload(FrameType type) {
     case FrameType::kAsk:
     case FrameType::kNeeded:
     case FrameType::kLacks:
+    case FrameType::kWhoIsLate:
     case FrameType::kGiveUp: return kMostClaimName + 8;
+    case FrameType::kLate: return 2 * kMostClaimName;
     case FrameType::kHere: return 16_KiB;
     case FrameType::kUp:
     case FrameType::kDown: return kMostBlobBytes + 8_KiB;

@@ -34,8 +34,10 @@ enum class FrameType : std::uint8_t {
   kDown = 18,         ///< to a relay: a frame for one rank below
   kAllGathered = 19,  ///< hub to members: every rank's blob
   kHubWords = 20,     ///< member to hub, ahead of a goodbye: last words for rank 0 alone
+  kWhoIsLate = 21,    ///< member to hub: I have waited long for this name or collective call; for which ranks?
+  kLate = 22,         ///< hub to that member: a sentence with these ranks
 };
-inline constexpr FrameType kLastFrameType = FrameType::kHubWords;
+inline constexpr FrameType kLastFrameType = FrameType::kLate;
 inline constexpr Bytes kMostTogether = 64_MiB;  ///< of the blobs in one frame
 
 inline constexpr Bytes kMostBlobBytes = 64_MiB;

@@ -51,6 +51,7 @@ class Ucx final : public Transport, private UcxEndpointObserver {
     worker_->endpoints().unmet().forget_all();
   }
   bool settled() const override { return notices_.settled(); }
+  std::vector<Rank> unsettled() const override { return notices_.unsettled(); }
   bool close(Clock::time_point deadline) override;
   TransportStats stats() const override;
   Bytes announced_bytes(Rank to) const override { return worker_->announced_bytes(to); }

@@ -24,10 +24,17 @@ void UcxNotices::ask_to_settle() {
 bool UcxNotices::settled() const {
   if (!settling_) return false;
   for (std::size_t at = 0; at < asked_.size(); ++at) {
-    const auto peer = static_cast<Rank>(at);
-    if (sender_.messages().used(peer) && !peers_.settled(peer)) return false;
+    if (!has_confirmed(static_cast<Rank>(at))) return false;
   }
   return true;
+}
+
+std::vector<Rank> UcxNotices::unsettled() const {
+  std::vector<Rank> peers;
+  for (std::size_t at = 0; at < asked_.size(); ++at) {
+    if (!has_confirmed(static_cast<Rank>(at))) peers.push_back(static_cast<Rank>(at));
+  }
+  return peers;
 }
 
 void UcxNotices::say_goodbye() {

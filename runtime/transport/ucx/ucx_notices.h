@@ -23,6 +23,8 @@ class UcxNotices {
   void ask_to_settle();
   /// All peers that something was sent to have confirmed that it has arrived, or are gone.
   bool settled() const;
+  /// The others.
+  std::vector<Rank> unsettled() const;
 
   /// Says goodbye to each peer that there is a connection to, also to one whose first message came since the last call.
   void say_goodbye();
@@ -31,6 +33,8 @@ class UcxNotices {
   bool everybody_left() const;
 
  private:
+  bool has_confirmed(Rank peer) const { return !sender_.messages().used(peer) || peers_.settled(peer); }
+
   UcxWorker& worker_;
   Peers& peers_;
   UcxSender& sender_;

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "base/codec_file.h"
+#include "compll/codec/payload.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/programs.h"
 #include "tests/compll/support/run_codec.h"
@@ -154,6 +155,38 @@ TEST_CASE("published: a definition of both files in the same words counts once, 
   CHECK(published_refusal(files.both(encode, decode)) == "no refusal");
   CHECK_THAT(published_refusal(files.both(encode, changed(decode, "return 2 * x;", "return x + x;"))),
              Catch::Contains("LevelsDecode.pse:3:7: error: `twice` is declared twice"));
+}
+
+TEST_CASE("published: spellings of C mean what they mean there, compiled and interpreted") {
+  const Files files;
+  const std::string text = test_program("published_spelling"), path = files.write("spelled.cll", text);
+  const Elements n = 1001;
+  const std::vector<float> x = gaussian(n, 1);
+  std::vector<float> sorted = x;
+  std::sort(sorted.begin(), sorted.end());
+  for (const double bits : {2.0, 4.0}) {
+    CAPTURE(bits);
+    const Result<std::unique_ptr<Codec>> codec = make_codec(path, {{{"bitwidth", bits}}});
+    REQUIRE(codec.status().text() == "OK");
+    Coded is = encode(**codec, x);
+    const Coded should = encode(*from_text("spelled", text, {{"bitwidth", bits}}).codec, x);
+    std::copy_n(should.payload.begin(), kHeaderBytes - sizeof n, is.payload.begin());  // they differ in whose they are
+    CHECK(is.payload == should.payload);
+    const std::vector<float> y = round_trip(**codec, x);
+    CHECK(y[0] == 6);  // 3, 4, 12, 12, 48, 24, 3, 2, 7, 5, 15, 7, 6
+    CHECK(y[1] == sorted[n / 4]);
+    const float gap = (sorted.back() - sorted.front()) / (std::exp2(static_cast<float>(bits)) - 1);
+    std::vector<int> thrown(7);
+    for (Elements i = 2; i < n; ++i) {
+      if (i % 2 == 1) {
+        CHECK(std::fabs(y[i] - x[i]) <= gap * 1.001f);
+      } else {
+        REQUIRE((y[i] >= 1 && y[i] <= 6));
+        ++thrown[static_cast<std::size_t>(y[i])];
+      }
+    }
+    for (std::size_t side = 1; side <= 6; ++side) CHECK(thrown[side] > 40);  // 83 on average
+  }
 }
 
 TEST_CASE("published: sizes that subtract what the payload says, and no others") {

@@ -33,6 +33,7 @@ GroupOptions quick_options(Rank rank, int ranks, Store* store) {
   options.insecure = true;  // tests meet at bare addresses
   options.timeout = Seconds(10);
   options.beat = Seconds(0.1);
+  options.stall = Seconds(1);
   return options;
 }
 

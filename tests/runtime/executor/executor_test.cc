@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <thread>
+#include <vector>
 
 #include "runtime/device/host/host_device.h"
 #include "runtime/device/wrapping_device.h"
@@ -13,6 +15,8 @@
 #include "tests/runtime/executor/one_rank.h"
 #include "tests/runtime/session/hanging_device.h"
 #include "tests/runtime/session/wrapped_transport.h"
+#include "tests/support/idle_transport.h"
+#include "tests/support/logged.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
@@ -46,6 +50,18 @@ class CountingDevice final : public WrappingDevice {
     std::unique_ptr<DeviceBuffer> inner_;
     std::shared_ptr<int> alive_;
   };
+};
+
+/// Two peers that confirm nothing until somebody lets them.
+class Unconfirmed final : public test::IdleTransport {
+ public:
+  explicit Unconfirmed(const std::atomic<bool>& confirmed) : confirmed_(confirmed) {}
+  bool settled() const override { return confirmed_; }
+  std::vector<Rank> unsettled() const override { return {1, 2}; }
+  void wait(Clock::time_point) override { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
+
+ private:
+  const std::atomic<bool>& confirmed_;
 };
 
 /// One rank alone, with one gradient in it.
@@ -162,4 +178,20 @@ TEST_CASE("executor: a failure ends the wait for a device's tasks whose memory a
   CHECK_THAT(alone.executor->failures().wait_for_end(after(Seconds(60))).text(),
              Catch::StartsWith("DataLoss: a cause; the device"));
   CHECK(taken.text() == "DataLoss: a cause");
+}
+
+TEST_CASE("executor: a rank that cannot leave logs which peers have not confirmed, and says so at its deadline") {
+  const test::Logged logged;
+  std::atomic<bool> confirmed = false;
+  const std::unique_ptr<Device> device = make_host_device();
+  Executor executor({.stall = Seconds(0.05)}, std::make_unique<Unconfirmed>(confirmed), *device);
+  const std::vector<std::string> nobody;
+  REQUIRE(executor.connect(nobody, {[](Rank, const Status&) {}, [](const Status&) {}, [](std::uint64_t) {}}).is_ok());
+  CHECK(executor.settle(Clock::now()).text() == "Timeout: ranks 1, 2 have not confirmed that everything has arrived");
+  std::string settled;
+  std::thread leaving([&] { settled = executor.settle(after(Seconds(60))).text(); });
+  CHECK(logged.wait_for("rank 0: closing: ranks 1, 2 have not confirmed that everything has arrived"));
+  confirmed = true;
+  leaving.join();
+  CHECK(settled == "OK");
 }

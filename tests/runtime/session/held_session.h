@@ -36,7 +36,7 @@ class HeldGroup final : public Group {
     std::vector<std::string> causes;  ///< of abort()
     std::vector<std::vector<std::string>> claims;
     std::vector<std::pair<std::vector<std::string>, std::uint32_t>> needs;
-    std::vector<std::string> lacks, given_up;
+    std::vector<std::string> lacks, given_up, asked_about;
     std::vector<Goodbye> goodbyes;
   };
 
@@ -63,6 +63,9 @@ class HeldGroup final : public Group {
   }
   void give_up(const std::string& name) override {
     note([&](Told& told) { told.given_up.push_back(name); });
+  }
+  void ask_who_is_late(const std::string& name) override {
+    note([&](Told& told) { told.asked_about.push_back(name); });
   }
   Bytes control_bytes() override { return 0; }
   void abort(const Status& cause) override {

@@ -39,6 +39,8 @@ TEST_CASE("openings: held submissions begin once all ranks have claimed their gr
   const Result<GradientRun*> run = session.openings.wait_for_run(handle, far(), far());
   REQUIRE(run.status().text() == "OK");
   CHECK((*run)->spec.name == "a");
+  session.openings.ask_who_is_late();  // nothing is held any more
+  CHECK(session.group->told().asked_about.empty());
   CHECK(session.openings.wait_for_held(far()).text() == "OK");
   CHECK(session.parts.executor->waits().wait(**run, 0, far()).text() == "OK");
   CHECK(session.openings.count() == 1);
@@ -55,6 +57,10 @@ TEST_CASE("openings: a rank that waits tells the group for what, and gives up at
     CHECK(session.group->told().needs == std::vector<Need>{{{"gradient a"}, 0}});
     CHECK(session.openings.wait_for_held(Clock::now()).text() == "Timeout: gradient a: not every rank has declared it");
     CHECK(session.group->told().given_up == Texts{"gradient a"});
+  }
+  SECTION("for all that is held, and after a while asks who is late") {
+    session.openings.ask_who_is_late();
+    CHECK(session.group->told().asked_about == Texts{"gradient a"});
   }
   SECTION("for one, and may ask again") {
     CHECK(session.openings.wait_for_run(handle, Clock::now(), far()).status().text() ==

@@ -16,6 +16,7 @@
 #include "runtime/session/session.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/wrapped_transport.h"
+#include "tests/support/logged.h"
 #include "tests/support/ranks.h"
 #include "tests/support/temporary_directory.h"
 
@@ -283,4 +284,34 @@ TEST_CASE("session failure: a stall is logged with rank, gradient, partition and
   CHECK_THAT(text, Catch::Contains("rank 0: nothing has moved for ") && Catch::Contains("gradient weight, step 1: ") &&
                        Catch::Contains("nothing came from rank 1 for partition 0"));
   CHECK(count_of(text, "rank 0: nothing has moved for ") >= 2);
+}
+
+// No message of a step says who is late: the others compare steps first, and later hold gradients until all ranks have
+// declared them.
+TEST_CASE("session failure: a rank that stands still ahead of a step is named in the others' logs") {
+  const Logged logged;
+  const auto late = [&](const std::string& what) -> std::string {
+    for (const char* other : {"0", "2"}) {
+      const std::string said = std::string("rank ") + other + ": \"" + what + "\": rank 1 has not come yet";
+      if (!logged.wait_for(said, std::chrono::seconds(10))) return "rank " + std::string(other) + " does not name it";
+    }
+    return "";
+  };
+  const std::string complaints = run_ranks(3, [&](RankContext& context) -> std::string {
+    context.options.timeout_s = 15;  // a stall is a tenth of it
+    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    if (!session) return session.status().text();
+    std::vector<float> values(1000);
+    for (const std::string name : {"weight", "bias"}) {
+      if (context.rank == 1) {
+        const std::string bad = late(name == "weight" ? "comparison 1 of steps" : "gradient bias");
+        if (!bad.empty()) return bad;
+      }
+      const Result<GradientId> id = declare(**session, name, 1000);
+      if (std::string bad = step(**session, *id, values); !bad.empty()) return bad;
+    }
+    return "";
+  });
+  CHECK(complaints == "");
+  CHECK_THAT(logged.text(), Catch::Contains("1 gradients wait until every rank has declared them"));
 }

@@ -6,10 +6,12 @@
 #include <chrono>
 #include <thread>
 
+#include "casync/strategies/strategy.h"
 #include "runtime/session/farewell.h"
 #include "runtime/session/session.h"
 #include "runtime/transport/paced.h"
 #include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/plan_file.h"
 #include "tests/runtime/session/wrapped_transport.h"
 #include "tests/support/ranks.h"
 
@@ -163,6 +165,55 @@ TEST_CASE("session leave: endings in any order over slow and fast links are good
     });
     INFO(ending.ranks << " ranks, " << ending.link);
     CHECK(complaints == "");
+  }
+}
+
+// Ranks of a ring or a tree send on what others still need, rank 0 is the coordinator of links, and other modes have
+// exchanges of their own.
+TEST_CASE("session leave: endings in any order are good ones by every strategy, and in other modes") {
+  constexpr int kRanks = 4;
+  constexpr std::uint32_t kSteps = 3;
+  std::vector<std::pair<std::string, std::string>> plans;  // with the ranks' nodes
+  for (const Strategy& strategy : strategies()) {
+    plans.emplace_back(
+        "default { codec { name: \"int8\" } strategy: " + std::string(strategy.name) + " partitions: 3 }",
+        strategy.levels ? "aabb" : "");
+  }
+  for (const char* more :
+       {"coordinated: true", "credit_bytes: 16384", "staleness: 1",
+        "group { name: \"both\" gradient: \"weight\" gradient: \"bias\" }", "local_sgd { every: 2 }"}) {
+    plans.emplace_back(std::string(more) + " default { codec { name: \"int8\" } }", "");
+  }
+  plans.emplace_back("default { codec { name: \"powersgd\" } }", "");
+  for (const auto& [plan, nodes] : plans) {
+    for (const bool forward : {true, false}) {
+      const PlanFile file(plan);
+      const std::string complaints = run_ranks(kRanks, [&](RankContext& context) -> std::string {
+        context.options.plan_file = file.path();
+        if (!nodes.empty()) context.options.launch.node = nodes.substr(static_cast<std::size_t>(context.rank), 1);
+        context.options.open_transport = paced_to("50mbit,1ms");
+        Result<std::unique_ptr<Session>> session = Session::open(context.options);
+        if (!session) return session.status().text();
+        const Result<GradientId> weight = (*session)->declare({"weight", DType::kFloat32, {200, 300}, 0}),
+                                 bias = declare(**session, "bias", 300);
+        if (!weight || !bias) return weight.status().text() + ", " + bias.status().text();
+        const int turn = forward ? context.rank : kRanks - 1 - context.rank;  // the first in turn leaves first
+        for (std::uint32_t step = 0; step < kSteps; ++step) {
+          std::vector<float> large = contribution(context.rank, 60'000, step), small(300, 1.0f);
+          const Submission both[] = {{*weight, view_of(large)}, {*bias, view_of(small)}};
+          if ((*session)->exchanged() != Exchanged::kNothing) {
+            const Result<std::vector<Handle>> handles = (*session)->submit(both);
+            if (!handles) return handles.status().text();
+            if (step + 1 == kSteps) pause(0.05 * turn);
+          }
+          if (std::string bad = end_step(**session, step); !bad.empty()) return bad;
+        }
+        if (turn == 2) pause(0.1);
+        return close(**session);
+      });
+      INFO(plan << (forward ? ", rank 0 leaves first" : ", rank 0 leaves last"));
+      CHECK(complaints == "");
+    }
   }
 }
 

@@ -83,6 +83,7 @@ class WrappedTransport final : public runtime::Transport, private runtime::Trans
   }
   void settle() override { inner_->settle(); }
   bool settled() const override { return inner_->settled(); }
+  std::vector<Rank> unsettled() const override { return inner_->unsettled(); }
   bool close(Clock::time_point deadline) override {
     note_late();
     const bool let_go = inner_->close(deadline);

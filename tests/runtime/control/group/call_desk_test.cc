@@ -48,6 +48,8 @@ TEST_CASE("call desk: ranks that wait hear that another one calls differently, o
   desk.call(2, "names");
   CHECK(desk.calls.is_waiting(2));
   CHECK(desk.calls.waiting_for() == "names");
+  CHECK(desk.calls.missing("names") == std::vector<Rank>{1});
+  CHECK(desk.calls.missing("others").empty());
   CHECK(desk.calls.tend(desk.now) == desk.now + std::chrono::seconds(1));
   CHECK(desk.said.empty());
   desk.calls.tend(desk.now + std::chrono::seconds(1));

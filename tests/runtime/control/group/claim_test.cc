@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "tests/runtime/control/control_support.h"
+#include "tests/support/logged.h"
 
 using namespace casync;
 using namespace casync::runtime;
@@ -125,4 +126,54 @@ TEST_CASE("claim: a rank that lacks a name others need ends the job, and one tha
     CHECK(failure.text() ==
           "InvalidArgument: the ranks do not agree: gradient b: rank 0 has float32 [3], rank 1 has nothing");
   }
+}
+
+TEST_CASE("claim: ranks that wait long log for whom, in an agreement and in a collective call") {
+  const Rank late = GENERATE(0, 1);
+  const bool gathers = GENERATE(false, true);
+  const test::Logged logged;
+  Ranks group(3);
+  auto results = statuses(3);
+  const std::string name = gathers ? "places" : "settings";
+  group.each([&](Rank rank, Group& each) {
+    Status& result = results[static_cast<std::size_t>(rank)];
+    const std::string said = ": \"" + name + "\": rank " + std::to_string(late) + " has not come yet";
+    for (Rank other = 0; rank == late && other < 3; ++other) {
+      if (other != late && !logged.wait_for("rank " + std::to_string(other) + said)) {
+        result = internal_error("rank " + std::to_string(other) + " does not say who is late");
+      }
+    }
+    const Status done = gathers ? each.all_gather(name, "", after(Seconds(60))).status()
+                                : each.agree(claim_of(name, "x"), after(Seconds(60)));
+    if (result) result = done;
+  });
+  for (const Status& result : results) CHECK(result.text() == "OK");
+}
+
+TEST_CASE("claim: a question about a name that nobody waits for has no answer") {
+  const test::Logged logged;
+  Ranks group(2);
+  auto results = statuses(2);
+  group.each([&](Rank rank, Group& each) {
+    Status& result = results[static_cast<std::size_t>(rank)];
+    result = each.agree(claim_of("settings", "x"), after(Seconds(10)));
+    each.ask_who_is_late("gradient nowhere");
+    if (result) result = each.agree(claim_of("end", "x"), after(Seconds(10)));  // an answer would come earlier
+  });
+  for (const Status& result : results) CHECK(result.text() == "OK");
+  CHECK(logged.text().find("nowhere") == std::string::npos);
+}
+
+TEST_CASE("claim: a rank that closes while others stay says who has not left") {
+  const test::Logged logged;
+  std::vector<std::unique_ptr<Store>> stores;
+  const TemporaryDirectory directory = TemporaryDirectory::in_memory();
+  auto options = options_of_all(2, stores, [&] { return make_file_store(directory.path()); });
+  for (GroupOptions& each : options) each.dead = Seconds(1);
+  auto joined = join_all(options);
+  for (const std::string& text : texts_of(joined)) REQUIRE(text == "");
+  std::thread closing([&] { static_cast<void>((*joined[0])->close(after(Seconds(60)))); });
+  CHECK(logged.wait_for("rank 0: \"closing\": rank 1 has not come yet"));
+  CHECK((*joined[1])->close(after(Seconds(10))).text() == "OK");
+  closing.join();
 }

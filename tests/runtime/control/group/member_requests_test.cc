@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "tests/support/logged.h"
+
 using namespace casync;
 using namespace casync::runtime;
 
@@ -89,4 +91,24 @@ TEST_CASE("requests: agreements and questions are about claimed names only") {
   CHECK(rank.requests.handle(FrameType::kNeeded, encode_needs({7, {"v"}})).is_ok());
   CHECK(rank.events.answers == "w v in 7 ");
   CHECK_FALSE(rank.requests.handle(FrameType::kClaim, "").is_ok());
+}
+
+TEST_CASE("requests: a question for late ranks goes to rank 0, and its answer to the log") {
+  const test::Logged logged;
+  Asking rank;
+  rank.requests.ask_who_is_late("w");
+  REQUIRE(rank.sent.size() == 1);
+  CHECK(rank.sent[0].first == FrameType::kWhoIsLate);
+  CHECK(decode_name(rank.sent[0].second).value() == "w");
+  CHECK(rank.requests.handle(FrameType::kLate, encode_late(not_come("w", {0, 2}))).is_ok());
+  CHECK(logged.text() == "rank 1: \"w\": ranks 0, 2 have not come yet\n");
+  CHECK(rank.requests.handle(FrameType::kLate, "senseless").code() == StatusCode::kDataLoss);
+}
+
+TEST_CASE("requests: the first hundred of many late ranks are named, in less than a frame") {
+  std::vector<Rank> many;
+  for (Rank each = 0; each < 4096; ++each) many.push_back(each);
+  const std::string sentence = not_come(std::string(kMostClaimName, 'w'), many);
+  CHECK(sentence.ends_with("98, 99 and 3996 more have not come yet"));
+  CHECK(encode_late(sentence).size() <= most_payload(FrameType::kLate));
 }

@@ -8,6 +8,7 @@
 #include "runtime/control/group/messages.h"
 #include "runtime/control/wire/socket.h"
 #include "tests/runtime/control/control_support.h"
+#include "tests/support/logged.h"
 
 using namespace casync;
 using namespace casync::runtime;
@@ -159,4 +160,15 @@ TEST_CASE("tree: bytes of agreement through rank 0 grow with the number of ranks
   CHECK(large < 2 * 16 * small);
   CHECK(large < 256 * 1024);
   CHECK(bytes_of_agreement(16, 2000) < small + small / 2);
+}
+
+TEST_CASE("tree: a rank that waits below a relay logs which ranks have not come") {
+  constexpr Rank kRanks = 70;
+  const test::Logged logged;
+  Ranks group(kRanks);
+  for (const std::string& text : texts_of(group.joined)) REQUIRE(text == "");
+  Group& far = **group.joined[kRanks - 1];
+  far.claim({{"gradient a", {}}});
+  far.ask_who_is_late("gradient a");
+  CHECK(logged.wait_for("rank 69: \"gradient a\": ranks 0, 1, 2, 3, "));
 }
