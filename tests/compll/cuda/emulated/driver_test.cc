@@ -201,6 +201,31 @@ TEST_CASE("emulated driver: a function of a stream calls no driver, and kernels 
   CHECK(api().launch(kernel, 1, 1, 1, 128, 1, 1, 0, here.stream, arguments, nullptr) == emulated::kInvalidHandle);
 }
 
+TEST_CASE("emulated driver: a kernel whose arguments lead to memory of the host faults") {
+  Handle module = nullptr, kernel = nullptr;
+  const float host[4] = {};
+  for (const bool in_list : {false, true}) {
+    INFO((in_list ? "the elements" : "the list of segments"));
+    Here here;
+    api().load_module(&module, "");
+    REQUIRE(api().function(&kernel, module, "casync_int4_encode") == 0);
+    cuda::Segment segment;
+    segment.n = 4;
+    segment.in = host;
+    Memory list = 0;
+    REQUIRE(api().allocate(&list, sizeof segment) == 0);
+    REQUIRE(api().upload(list, &segment, sizeof segment, here.stream) == 0);
+    cuda::Launch launch;
+    launch.segments = in_list ? reinterpret_cast<const cuda::Segment*>(list) : &segment;
+    launch.segment_count = 1;
+    void* arguments[] = {&launch};
+    CHECK(api().launch(kernel, 1, 1, 1, 128, 1, 1, 0, here.stream, arguments, nullptr) == 0);
+    CHECK(api().wait_for_stream(here.stream) == emulated::kIllegalAccess);
+    emulated::mend_device();
+    api().free(list);
+  }
+}
+
 TEST_CASE("emulated driver: calls that a true driver would forgive are errors") {
   Here here;
   CHECK(api().upload(here.memory, here.pinned, 4, nullptr) == emulated::kInvalidHandle);

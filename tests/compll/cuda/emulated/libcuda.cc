@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The emulated driver under the names that CUDA's driver exports: a program that opens libcuda.so.1 from this folder
-// has a GPU. EMULATED_DEVICES sets the number of devices. Default: 1.
+// has a GPU. EMULATED_DEVICES sets the number of devices, by default 1, and EMULATED_CUDA the version that the driver
+// knows, such as 12000.
 #include <cstdlib>
 
 #include "compll/cuda/driver_api.h"
@@ -19,6 +20,8 @@ using Memory = Api::Memory;
 const Api& api() {
   static const char* const devices = std::getenv("EMULATED_DEVICES");
   if (devices != nullptr) casync::compll::emulated::set_device_count(std::atoi(devices));
+  static const char* const version = std::getenv("EMULATED_CUDA");
+  if (version != nullptr) casync::compll::emulated::set_cuda_version(std::atoi(version));
   return casync::compll::emulated::driver();
 }
 

@@ -98,4 +98,10 @@ bool is_pinned(const void* at, std::size_t bytes) {
   return block != nullptr && block->device < 0;
 }
 
+bool is_reached(const void* at, std::size_t bytes, int device) {
+  const std::lock_guard lock(state().mutex);
+  const Block* const block = block_of(reinterpret_cast<Memory>(at), bytes);
+  return block != nullptr && (block->device < 0 || block->device == device);
+}
+
 }  // namespace casync::compll::emulated
