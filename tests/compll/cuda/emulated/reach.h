@@ -10,7 +10,7 @@
 namespace casync::compll::emulated {
 
 /// Returns the name of the first member that leads to memory which is neither the device's nor pinned, or beyond it;
-/// null: there is none. Where a size depends on the codec, the member's first bytes stand for all.
+/// null: there is none. Where a size depends on the codec, the member's begin stands for all.
 const char* stray_member(const cuda::Launch& launch, int device);
 const char* stray_member(const cuda::CodingLaunch& launch, int device);
 
