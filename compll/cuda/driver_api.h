@@ -31,6 +31,7 @@ struct DriverApi {
   Code (*exchange_capture_mode)(int* mode) = nullptr;  ///< of the calling thread; `mode` becomes the one that it had
 
   Code (*load_module)(Handle* module, const void* image) = nullptr;
+  Code (*unload_module)(Handle module) = nullptr;
   Code (*function)(Handle* function, Handle module, const char* name) = nullptr;
   Code (*set_function_attribute)(Handle function, int attribute, int value) = nullptr;
   Code (*blocks_at_once)(int* blocks, Handle function, int threads, std::size_t shared_bytes) = nullptr;

@@ -129,6 +129,7 @@ Code load_module(Handle* module, const void*) {
   *module = &all[static_cast<std::size_t>(call.device)];
   return call.code;
 }
+Code unload_module(Handle) { return Call("cuModuleUnload", true).code; }
 Code function(Handle* function, Handle module, const char* name) {
   const Call call("cuModuleGetFunction");
   if (call.code != 0) return call.code;
@@ -327,6 +328,7 @@ const DriverApi& driver() {
                                 .pop_context = pop_context,
                                 .exchange_capture_mode = exchange_capture_mode,
                                 .load_module = load_module,
+                                .unload_module = unload_module,
                                 .function = function,
                                 .set_function_attribute = set_function_attribute,
                                 .blocks_at_once = blocks_at_once,

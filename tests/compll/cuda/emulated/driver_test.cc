@@ -6,9 +6,11 @@
 #include <catch2/catch.hpp>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "compll/cuda/context_scope.h"
 #include "compll/cuda/cuda_device.h"
+#include "compll/cuda/cuda_modules.h"
 #include "tests/compll/cuda/emulated/streams.h"
 
 namespace casync::compll {
@@ -275,6 +277,20 @@ TEST_CASE("a GPU: it leaves the program's context current, and is the one that w
   api().push_context(current);
   CHECK(CudaDevice::open(api(), 2).status().text() == "Unavailable: CUDA device 2: the driver shows 2");
   emulated::set_device_count(1);
+}
+
+TEST_CASE("a GPU: modules that it has loaded are unloaded when it is closed") {
+  const ContextScope program(api(), Here::context_of(0));  // the context stays
+  const std::uint64_t loaded = emulated::calls("cuModuleLoadData"), unloaded = emulated::calls("cuModuleUnload");
+  {
+    const auto device = CudaDevice::open(api(), 0);
+    REQUIRE(device.status().text() == "OK");
+    const std::vector<std::string> cubins = {"one", "another"};
+    REQUIRE(CudaModules::load(**device, cubins).status().text() == "OK");
+    REQUIRE(emulated::calls("cuModuleLoadData") == loaded + cubins.size());
+    CHECK(emulated::calls("cuModuleUnload") == unloaded);
+  }
+  CHECK(emulated::calls("cuModuleUnload") == unloaded + 2);
 }
 
 TEST_CASE("a GPU: too little memory is no failure, and no earlier error is taken for it") {

@@ -44,6 +44,7 @@ CASYNC_EXPORT Code cuCtxPushCurrent_v2(Handle context) { return api().push_conte
 CASYNC_EXPORT Code cuCtxPopCurrent_v2(Handle* context) { return api().pop_context(context); }
 CASYNC_EXPORT Code cuThreadExchangeStreamCaptureMode(int* mode) { return api().exchange_capture_mode(mode); }
 CASYNC_EXPORT Code cuModuleLoadData(Handle* module, const void* image) { return api().load_module(module, image); }
+CASYNC_EXPORT Code cuModuleUnload(Handle module) { return api().unload_module(module); }
 CASYNC_EXPORT Code cuModuleGetFunction(Handle* function, Handle module, const char* name) {
   return api().function(function, module, name);
 }
