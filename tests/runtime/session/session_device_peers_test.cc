@@ -25,7 +25,8 @@ namespace {
 
 namespace emulated = compll::emulated;
 
-constexpr std::size_t kOfPeers = 500;
+// As many partitions as ranks: each rank has one to send.
+constexpr std::size_t kOfPeers = 5000;
 
 /// A program's gradient, which stays: a device may read it when the test is over.
 struct Layer {
@@ -112,8 +113,8 @@ TEST_CASE("session on a GPU: ranks of one process have a device each, and the ho
 }
 
 TEST_CASE("session on a GPU: a rank that ends amid another one's copies is told there, also if they do not end") {
-  for (const char* text : {"default { codec { name: \"none\" } }",
-                           "group { name: \"all\" gradient: \"layer\" codec { name: \"none\" } }"}) {
+  for (const char* text : {"default { codec { name: \"none\" } partitions: 2 }",
+                           "group { name: \"all\" gradient: \"layer\" codec { name: \"none\" } partitions: 2 }"}) {
     const PlanFile plan(text);
     for (const bool rests : {true, false}) {
       INFO(text << (rests ? ", they end" : ", they do not end"));
