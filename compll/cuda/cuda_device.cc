@@ -76,6 +76,7 @@ CudaDevice::~CudaDevice() {
     if (begin_ != nullptr) api_.end_event(begin_);
     if (end_ != nullptr) api_.end_event(end_);
     if (stream_ != nullptr) api_.end_stream(stream_);
+    for (const DriverApi::Handle module : modules_) api_.unload_module(module);
   }
   api_.release_context(device_);
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "compll/cuda/cuda_facts.h"
@@ -51,6 +52,8 @@ class CudaDevice {
   const Status& status() const { return status_; }
   /// Records a failure that the caller found.
   void fail(const std::string& what);
+  /// Unloads a module when the device is closed: its context may be the program's, too, and stay.
+  void own(DriverApi::Handle module) { modules_.push_back(module); }
 
   /// Returns nullptr if no memory is left, which is no failure of the device; also once the device has failed.
   std::byte* allocate(std::size_t bytes);
@@ -81,6 +84,7 @@ class CudaDevice {
   CudaFacts facts_;
   DriverApi::DeviceId device_ = 0;
   DriverApi::Handle context_ = nullptr, stream_ = nullptr, begin_ = nullptr, end_ = nullptr;
+  std::vector<DriverApi::Handle> modules_;
 };
 
 }  // namespace casync::compll

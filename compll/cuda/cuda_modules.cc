@@ -11,11 +11,14 @@ Result<CudaModules> CudaModules::load(CudaDevice& device, std::span<const std::s
   for (const std::string& cubin : cubins) {
     const DeviceUse use(device);
     if (!use) return device.status();
-    const DriverApi::Code code = device.api().load_module(&loaded.modules_.emplace_back(), cubin.data());
+    DriverApi::Handle module = nullptr;
+    const DriverApi::Code code = device.api().load_module(&module, cubin.data());
     if (code != 0) {
       return unavailable(device.facts().name +
                          ": the driver does not load the kernels: " + text_of(device.api(), code));
     }
+    device.own(module);
+    loaded.modules_.push_back(module);
   }
   return loaded;
 }

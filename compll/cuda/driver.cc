@@ -33,6 +33,7 @@ Result<DriverApi> load() {
   take("cuCtxPopCurrent_v2", api.pop_context);
   take("cuThreadExchangeStreamCaptureMode", api.exchange_capture_mode);
   take("cuModuleLoadData", api.load_module);
+  take("cuModuleUnload", api.unload_module);
   take("cuModuleGetFunction", api.function);
   take("cuFuncSetAttribute", api.set_function_attribute);
   take("cuOccupancyMaxActiveBlocksPerMultiprocessor", api.blocks_at_once);

@@ -31,6 +31,7 @@ struct DriverApi {
   Code (*exchange_capture_mode)(int* mode) = nullptr;  ///< of the calling thread; `mode` becomes the one that it had
 
   Code (*load_module)(Handle* module, const void* image) = nullptr;
+  Code (*unload_module)(Handle module) = nullptr;
   Code (*function)(Handle* function, Handle module, const char* name) = nullptr;
   Code (*set_function_attribute)(Handle function, int attribute, int value) = nullptr;
   Code (*blocks_at_once)(int* blocks, Handle function, int threads, std::size_t shared_bytes) = nullptr;
@@ -73,6 +74,15 @@ struct DriverApi {
   // captured.
   static constexpr int kRelaxedCapture = 2, kCaptureNone = 0;
   static constexpr Code kInvalidValue = 1, kOutOfMemory = 2, kNotReady = 600, kCaptureImplicit = 906;
+  // Errors of a kernel, from an illegal address to a failure without a name.
+  static constexpr Code kIllegalAddress = 700, kLaunchTimeout = 702, kAssert = 710, kStackError = 714,
+                        kLaunchFailed = 719;
+
+  /// Returns true if the driver answers each later call of the process with this error.
+  static constexpr bool lasts(Code code) {
+    return code == kIllegalAddress || code == kLaunchTimeout || code == kAssert ||
+           (code >= kStackError && code <= kLaunchFailed);
+  }
 };
 
 }  // namespace casync::compll

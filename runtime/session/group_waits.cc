@@ -261,6 +261,18 @@ Status GroupWaits::wait_for_news(std::span<const Handle> handles, const Looked& 
   return session_.submit({}, {});
 }
 
+/// Looks at handles until a device copies no result of theirs, or some are done, or `until`: whoever hears that none is
+/// done may load a state, which forgets them. `lock` is held.
+Status GroupWaits::look_until_copied(std::span<const Handle> handles, Clock::time_point until,
+                                     std::unique_lock<std::mutex>& lock, Looked* looked, std::vector<Handle>* done) {
+  CASYNC_RETURN_IF_ERROR(look(handles, looked, done));
+  while (looked->copies && done->empty() && looked->late.is_ok() && Clock::now() < until) {
+    SessionLock::pause(lock);
+    CASYNC_RETURN_IF_ERROR(look(handles, looked, done));
+  }
+  return Status::ok();
+}
+
 Status GroupWaits::wait_any(std::span<const Handle> handles, Clock::time_point until,
                             const std::atomic<bool>& interrupted, std::vector<Handle>* done) {
   thread_local Looked looked;  // keeps its memory, as does the next: this runs in every step
@@ -268,17 +280,14 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, Clock::time_point u
   std::optional<Sleeper> sleeper;
   {
     std::unique_lock lock(lock_.mutex);
-    CASYNC_RETURN_IF_ERROR(look(handles, &looked, done));
+    CASYNC_RETURN_IF_ERROR(look_until_copied(handles, until, lock, &looked, done));
     if (!done->empty()) return Status::ok();
     if (closed_ && !looked.uses_memory()) return aborted("the session was closed");
     if (!looked.late) {
       lock.unlock();
       return end_with(session_, looked.late);
     }
-    if (looked.copies) {  // the caller looks again
-      SessionLock::pause(lock);
-      return Status::ok();
-    }
+    if (looked.copies) return Status::ok();  // `until` has come
     if (looked.wholes.empty()) return wait_for_news(handles, looked, until, interrupted, lock);
     if (looked.may_leave || !looked.no_more) {  // or the step goes on
       if (interrupted.load()) return Status::ok();
@@ -322,11 +331,13 @@ Status GroupWaits::note_exposed(Handle handle, double seconds) {
   return session_.note_exposed(inner, seconds);
 }
 
-Status GroupWaits::hand_over_all(std::unique_lock<std::mutex>& lock) {
+/// Waits until done(group) is true of each group. `lock` is held.
+template <class Done>
+Status GroupWaits::wait_for_groups(std::unique_lock<std::mutex>& lock, const Done& done) {
   const Clock::time_point deadline = after(Seconds(timeout_s_));
   for (const std::unique_ptr<SentGroup>& group : table_.groups()) {
     while (true) {
-      const Result<bool> all = group->hand_over_all();
+      const Result<bool> all = done(*group);
       if (!all) return end_with(session_, all.status());
       if (*all) break;
       if (Clock::now() >= deadline) {
@@ -339,6 +350,14 @@ Status GroupWaits::hand_over_all(std::unique_lock<std::mutex>& lock) {
     }
   }
   return Status::ok();
+}
+
+Status GroupWaits::hand_over_all(std::unique_lock<std::mutex>& lock) {
+  return wait_for_groups(lock, [](SentGroup& group) { return group.hand_over_all(); });
+}
+
+Status GroupWaits::wait_for_copies(std::unique_lock<std::mutex>& lock) {
+  return wait_for_groups(lock, [](SentGroup& group) { return group.copies_are_over(); });
 }
 
 }  // namespace casync::runtime

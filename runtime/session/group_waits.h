@@ -40,6 +40,8 @@ class GroupWaits {
   /// while it waits. Timeout: a device has not copied them within the session's limit; the memory of both stays in use,
   /// and the job has ended.
   Status hand_over_all(std::unique_lock<std::mutex>& lock);
+  /// The same once no device copies a result, of those that somebody has looked for.
+  Status wait_for_copies(std::unique_lock<std::mutex>& lock);
   /// Ends waits for groups that have not left, with Aborted; those that have end with the wrapped session. Returns
   /// false if that has been done. Under the lock.
   bool close();
@@ -81,6 +83,8 @@ class GroupWaits {
   Seconds log_interval() const;
   Result<bool> hands_over(const GroupedGradient& gradient, Handle handle) const;
   Status look(std::span<const Handle> handles, Looked* looked, std::vector<Handle>* done);
+  Status look_until_copied(std::span<const Handle> handles, Clock::time_point until, std::unique_lock<std::mutex>& lock,
+                           Looked* looked, std::vector<Handle>* done);
   void look_at_delay(const GroupedGradient& gradient, Handle handle, Looked* looked) const;
   void look_at_copy(const GroupedGradient& gradient, Handle handle, Looked* looked) const;
   Clock::time_point note_delay(const GroupedGradient& gradient, Handle handle, Clock::time_point now) const;
@@ -94,6 +98,8 @@ class GroupWaits {
   Status wait_for(Handle handle, double timeout_s, Waiter waiter);
   Status wait_until_whole(const GroupedGradient& gradient, Handle handle, double timeout_s);
   Status take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock);
+  template <class Done>
+  Status wait_for_groups(std::unique_lock<std::mutex>& lock, const Done& done);
 
   Session& session_;
   SessionLock& lock_;

@@ -200,10 +200,11 @@ Result<SessionState> GroupedSession::state() const {
 Status GroupedSession::load_state(const SessionState& state) {
   if (forked()) return session_->load_state(state);
   std::lock_guard one_at_a_time(submit_mutex_);
-  std::lock_guard lock(lock_.mutex);
+  std::unique_lock lock(lock_.mutex);
   CASYNC_RETURN_IF_ERROR(table_.check_whole(step_.number(), ": end the step, then load a state"));
   const Result<SessionState> whole = table_.join(state);
   if (!whole) return whole.status();
+  CASYNC_RETURN_IF_ERROR(waits_.wait_for_copies(lock));  // the program's memory is its own once all is forgotten
   CASYNC_RETURN_IF_ERROR(session_->load_state(*whole));
   table_.forget();
   step_.go_to(state.step);

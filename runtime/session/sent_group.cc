@@ -131,6 +131,10 @@ void SentGroup::look_at_in_place(std::size_t place, View result) {
 
 Result<bool> SentGroup::hand_over_all() {
   for (std::size_t i = 0; i < members_.size(); ++i) CASYNC_RETURN_IF_ERROR(hand_over(i));
+  return copies_are_over();
+}
+
+Result<bool> SentGroup::copies_are_over() const {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (!members_.has(i)) continue;
     const Result<bool> there = memory_->is_handed_over(i);

@@ -96,6 +96,8 @@ class SentGroup {
   Status hand_over(std::size_t place);
   /// The same for all; returns true if they have it.
   Result<bool> hand_over_all();
+  /// Returns true if no device copies between the group's memory and its members'.
+  Result<bool> copies_are_over() const;
   /// The time at which the member's last result was handed over.
   Clock::time_point handed_over_at(std::size_t place) const { return handed_over_at_[place]; }
   /// The first member by name whose result was not finite; "": none was. Once all have been handed over.

@@ -140,6 +140,14 @@ def test_a_driver_without_a_device_is_said():
     assert outcome.error == "Unavailable" and "no CUDA-capable device is detected" in outcome.message
 
 
+@emulated_gpu.needed
+def test_a_driver_that_is_too_old_is_said():
+    env = {**emulated_gpu.environment(), "EMULATED_CUDA": "11080"}
+    for outcome in ranks.outcomes(__file__, "open_on", 2, env=env, device="cuda:0"):
+        assert outcome.error == "Unavailable"
+        assert "the CUDA driver is too old: it knows CUDA 11.8, at least 12.0 is needed: update it" in outcome.message
+
+
 def test_a_device_that_is_none():
     (outcome,) = ranks.outcomes(__file__, "open_on", 1, device="tpu")
     assert outcome.error == "InvalidArgument" and "device `tpu`, expected cpu, cuda or cuda:0" in outcome.message

@@ -34,8 +34,10 @@ class CudaCalls {
     const compll::ContextScope scope(api_, context_);
     return scope.code() != 0 ? scope.code() : call(api_);
   }
+  /// Unavailable: `what` it was, the driver's words, and the remedy if this process cannot use the device any more.
   Status error(const std::string& what, Api::Code code) const {
-    return unavailable(name_ + ": " + what + ": " + compll::text_of(api_, code));
+    const char* const remedy = Api::lasts(code) ? ": this process cannot use the GPU any more: start it again" : "";
+    return unavailable(name_ + ": " + what + ": " + compll::text_of(api_, code) + remedy);
   }
 
  private:

@@ -47,6 +47,19 @@ class CudaBuffer final : public DeviceBuffer {
   const Memory kind_;
 };
 
+/// An error of an allocation, with a remedy if the memory is in use.
+Status no_memory(const CudaCalls& calls, Bytes bytes, Memory kind, Api::Code code) {
+  const bool pinned = kind == Memory::kPinned;
+  const std::string asked = "asked for " + std::to_string(bytes) + " bytes of ";
+  const Status failed =
+      calls.error(asked + (pinned ? "pinned host memory (cuMemHostAlloc)" : "memory of the device (cuMemAlloc)"), code);
+  if (code != Api::kOutOfMemory) return failed;
+  const char* const remedy = pinned ? "end other programs of the machine, or run fewer ranks there"
+                                    : "other programs or a framework's cache may have it (torch.cuda.empty_cache()), "
+                                      "and `residual_memory` in the plan takes less of it";
+  return Status(failed.code(), failed.message() + ": " + remedy);
+}
+
 class CudaDevice final : public Device {
  public:
   CudaDevice(std::unique_ptr<compll::CudaDevice> device, int index, CubinsOf cubins_of)
@@ -65,9 +78,8 @@ class CudaDevice final : public Device {
   Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes, Memory kind) override {
     auto buffer = std::make_unique<CudaBuffer>(calls_, kind);
     const Api::Code code = bytes == 0 ? 0 : buffer->take(bytes);
-    if (code == 0) return std::unique_ptr<DeviceBuffer>(std::move(buffer));
-    const std::string what = kind == Memory::kPinned ? "pinned host memory" : "memory of the device";
-    return calls_.error("asked for " + std::to_string(bytes) + " bytes of " + what, code);
+    if (code != 0) return no_memory(calls_, bytes, kind, code);
+    return std::unique_ptr<DeviceBuffer>(std::move(buffer));
   }
 
   Status check(DeviceView memory) const override {

@@ -24,7 +24,7 @@ Result<const compll::DriverApi*> usable_driver() {
   int version = 0;
   if ((*driver)->version(&version) == 0 && version < kOldest) {
     return unavailable("the CUDA driver is too old: it knows CUDA " + std::to_string(version / 1000) + "." +
-                       std::to_string(version % 1000 / 10) + ", at least 12.0 is needed");
+                       std::to_string(version % 1000 / 10) + ", at least 12.0 is needed: update it");
   }
   return driver;
 }

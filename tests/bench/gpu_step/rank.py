@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of one case of run.py: prints results as JSON, a line each."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -154,6 +155,8 @@ def averaged(device, way):
 
 def average_bytes(device, way, steps=12):
     """A digest of all averages and residuals: those of a session on the CPU and on a GPU are equal."""
+    if way == "futures":
+        return read_through_futures(device)
     dist.init_process_group("gloo")
     net, average, end = averaged(device, way)
     digest, wrong = hashlib.sha256(), 0
@@ -171,6 +174,48 @@ def average_bytes(device, way, steps=12):
     for name in sorted(kept):
         digest.update(kept[name].numpy().tobytes())
     tell({"digest": digest.hexdigest(), "wrong": wrong})
+
+
+class Constants(torch.nn.Module):
+    """Parameters whose gradients are one number in all elements."""
+
+    COUNT, SIZE = 10, 1_000_000
+
+    def __init__(self):
+        super().__init__()
+        self.parts = torch.nn.ParameterList(torch.nn.Parameter(torch.zeros(self.SIZE)) for _ in range(self.COUNT))
+
+    def forward(self, number):
+        return sum(Told.apply(part, torch.full_like(part, number)) for part in self.parts)
+
+
+def read_through_futures(device, steps=5):
+    """Averages as another stream of high priority finds them, which waits for a bucket's future: pytorch#155714, where
+    that stream reads what was there earlier."""
+    dist.init_process_group("gloo")
+    casync = import_casync()
+    ddp = DistributedDataParallel(Constants().to(device), bucket_cap_mb=3)  # a bucket for each, after the first step
+    state = casync.torch.State(codec="none")
+    stream = torch.cuda.Stream(device, priority=-1) if device.type == "cuda" else None
+    found = []
+
+    def look(future):
+        with torch.cuda.stream(stream) if stream else contextlib.nullcontext():
+            bucket = future.wait()
+            found.append(bucket[-1].item())
+        return bucket
+
+    ddp.register_comm_hook(state, lambda state, bucket: casync.torch.comm_hook(state, bucket).then(look))
+    wanted = []
+    for step in range(steps):
+        ddp.zero_grad()
+        ddp(float(RANK + step)).backward()
+        wanted += [(RANKS - 1) / 2 + step] * (len(found) - len(wanted))
+    state.close()
+    dist.destroy_process_group()
+    wrong = sum(one != expected for one, expected in zip(found, wanted))
+    wrong += len(found) <= (steps - 1) * Constants.COUNT
+    tell({"digest": hashlib.sha256(repr(found).encode()).hexdigest(), "wrong": wrong})
 
 
 GRADIENTS, ELEMENTS = 6, 4 << 20  # of each of the two sessions

@@ -47,6 +47,10 @@ TEST_CASE("cuda device: an event carries the failure of an earlier kernel, and e
   CHECK_THAT(on.event->done().status().text(), Catch::Contains("cuda:0 (this host)") && Catch::Contains(fault));
   CHECK_THAT(on.stream->record(*on.event).text(), Catch::Contains("cuEventRecord: " + fault));
   CHECK(device->make_stream(false).status().code() == StatusCode::kUnavailable);
+  for (const Memory kind : {Memory::kDevice, Memory::kPinned}) {
+    const std::string text = device->allocate(64, kind).status().text();
+    CHECK_THAT(text, Catch::EndsWith(fault + ": this process cannot use the GPU any more: start it again"));
+  }
   emulated::mend_device();
 }
 
@@ -85,7 +89,9 @@ TEST_CASE("cuda device: no memory is an error that says how much was asked for")
   const Status status = device->allocate(1001, Memory::kDevice).status();
   emulated::set_device_memory(~std::size_t{0} / 2);
   CHECK(status.text() ==
-        "Unavailable: cuda:0 (this host): asked for 1001 bytes of memory of the device: out of memory (CUDA 2)");
+        "Unavailable: cuda:0 (this host): asked for 1001 bytes of memory of the device (cuMemAlloc): out of memory "
+        "(CUDA 2): other programs or a framework's cache may have it (torch.cuda.empty_cache()), and `residual_memory` "
+        "in the plan takes less of it");
 }
 
 TEST_CASE("cuda device: without a driver it says so") {

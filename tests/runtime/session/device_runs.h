@@ -35,12 +35,21 @@ struct Seen {
 };
 using AllSeen = std::vector<Seen>;
 
+/// The place of gradients on devices.
+struct DevicePlaces {
+  std::size_t ahead = 0;  ///< elements in front of each gradient, which nobody may change
+  int devices = 1;        ///< ranks take them by turns
+
+  std::string device_of(Rank rank) const { return "cuda:" + std::to_string(rank % devices); }
+};
+
 /// Gradients of a rank, in host memory or on the device.
 class Gradients {
  public:
-  Gradients(Session& session, bool on_device, DType dtype = DType::kFloat32, bool scattered = false)
-      : session_(session), on_device_(on_device), dtype_(dtype), scattered_(scattered) {
-    if (on_device) program_ = std::make_unique<Program>();
+  Gradients(Session& session, bool on_device, DType dtype = DType::kFloat32, bool scattered = false,
+            const DevicePlaces& places = {})
+      : session_(session), on_device_(on_device), dtype_(dtype), scattered_(scattered), ahead_(places.ahead, 7.0f) {
+    if (on_device) program_ = std::make_unique<Program>(places.device_of(session.rank()));
   }
   Status declare_all(std::span<const std::size_t> sizes = kSizes) {
     for (const std::size_t size : sizes) {
@@ -50,7 +59,7 @@ class Gradients {
       const Result<GradientId> id = session_.declare(spec);
       if (!id) return id.status();
       ids_.push_back(*id);
-      if (on_device_) floats_.push_back(program_->floats(size, dtype_));
+      if (on_device_) floats_.push_back(program_->floats(ahead_.size() + size, dtype_));
       elements_.emplace_back(on_device_ ? 0 : size * bytes_of(dtype_));
     }
     return Status::ok();
@@ -60,8 +69,7 @@ class Gradients {
     std::vector<Submission> all;
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       if (on_device_) {
-        program_->write(floats_[i], values[i]);
-        all.push_back(program_->submission(ids_[i], floats_[i]));
+        all.push_back(written(i, values[i]));
       } else {
         convert(values[i], dtype_, elements_[i].data());
         all.push_back({ids_[i], {elements_[i].data(), elements_[i].size()}});
@@ -71,16 +79,37 @@ class Gradients {
     if (!handles) return handles.status();
     Result<StepResult> done = session_.step();
     for (std::size_t i = 0; i < ids_.size(); ++i) {
-      values[i] = on_device_ ? program_->read(floats_[i]) : converted(elements_[i].data(), values[i].size(), dtype_);
+      if (!on_device_) {
+        values[i] = converted(elements_[i].data(), values[i].size(), dtype_);
+      } else if (!read(i, values[i])) {
+        return internal_error("what lies in front of gradient " + std::to_string(i) + " has changed");
+      }
     }
     return done;
   }
 
  private:
+  Submission written(std::size_t i, const std::vector<float>& values) {
+    std::vector<float> all = ahead_;
+    all.insert(all.end(), values.begin(), values.end());
+    program_->write(floats_[i], all);
+    Submission one = program_->submission(ids_[i], floats_[i]);
+    const Bytes ahead = ahead_.size() * bytes_of(dtype_);
+    one.device_data = one.device_data.slice(ahead, one.device_data.size() - ahead);
+    return one;
+  }
+  bool read(std::size_t i, std::vector<float>& values) {
+    const std::vector<float> all = program_->read(floats_[i]);
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(ahead_.size());
+    values.assign(begin, all.end());
+    return std::equal(all.begin(), begin, ahead_.begin());
+  }
+
   Session& session_;
   const bool on_device_;
   const DType dtype_;
   const bool scattered_;
+  const std::vector<float> ahead_;
   std::unique_ptr<Program> program_;
   std::vector<GradientId> ids_;
   std::vector<Program::Floats> floats_;           // on the device
@@ -123,15 +152,17 @@ inline std::vector<std::vector<float>> too_large_for_float16(int rank, std::uint
 /// Sessions of these ranks on the host or on the device; "" or what went wrong.
 inline std::string run_steps(int ranks, bool on_device, const std::function<void(SessionOptions&)>& configure,
                              AllSeen& seen, const Values& values = gaussians, const std::string& transport = "loopback",
-                             DType dtype = DType::kFloat32, bool scattered = false) {
+                             DType dtype = DType::kFloat32, bool scattered = false, const DevicePlaces& places = {}) {
   seen.assign(static_cast<std::size_t>(ranks), {});
   const auto configure_all = [&](SessionOptions& options) {
     configure(options);
-    if (on_device) on_gpu(options);
+    if (!on_device) return;
+    on_gpu(options);
+    options.device = places.device_of(*options.launch.rank);
   };
   const auto body = [&](Session& session, RankContext& context) -> std::string {
     Seen& here = seen[static_cast<std::size_t>(context.rank)];
-    Gradients gradients(session, on_device, dtype, scattered);
+    Gradients gradients(session, on_device, dtype, scattered, places);
     std::vector<std::size_t> sizes;
     for (const std::vector<float>& one : values(context.rank, 0)) sizes.push_back(one.size());
     if (Status status = gradients.declare_all(sizes); !status) return status.text();

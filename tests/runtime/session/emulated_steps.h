@@ -19,10 +19,10 @@
 /// Steps on an emulated GPU: the calls that they make of its driver, and what they say when it fails.
 namespace casync::test {
 
-inline constexpr const char* kForbidden[] = {
-    "cuMemAlloc_v2",      "cuMemFree_v2",        "cuMemHostAlloc",    "cuMemFreeHost",
-    "cuModuleLoadData",   "cuEventCreate",       "cuEventDestroy_v2", "cuStreamCreateWithPriority",
-    "cuStreamDestroy_v2", "cuStreamSynchronize", "pageable copy"};
+inline constexpr const char* kForbidden[] = {"cuMemAlloc_v2",      "cuMemFree_v2",        "cuMemHostAlloc",
+                                             "cuMemFreeHost",      "cuModuleLoadData",    "cuModuleUnload",
+                                             "cuEventCreate",      "cuEventDestroy_v2",   "cuStreamCreateWithPriority",
+                                             "cuStreamDestroy_v2", "cuStreamSynchronize", "pageable copy"};
 
 using CallCounts = std::map<std::string, std::uint64_t>;
 

@@ -162,6 +162,35 @@ TEST_CASE("group waits: a device that hangs while it copies a result ends the jo
   }
 }
 
+TEST_CASE("group waits: a wait for any does not say that none is done while a device copies the result of one") {
+  casync::test::SlowDevice device;
+  Waiting it(device);
+  it.submit(2, it.b);
+  it.session.is_done = true;
+  device.looks = 3;
+  CHECK(it.wait_any(true) == "done");
+  CHECK(device.looks == 0);
+  device.looks = 3;
+  it.until = Clock::now();
+  CHECK(it.wait_any_of({&it.of_b, 1}) == "waits");
+}
+
+TEST_CASE("group waits: copies that a device has begun are waited for, and others are not begun") {
+  casync::test::SlowDevice device;
+  Waiting it(device);
+  it.submit(2, it.b);
+  it.session.is_done = true;
+  device.looks = 1;
+  CHECK_FALSE(it.waits.done(it.of_a));
+  device.looks = 3;
+  std::unique_lock held(it.lock.mutex);
+  CHECK(it.waits.wait_for_copies(held).is_ok());
+  CHECK(held.owns_lock());
+  CHECK(device.looks == 0);
+  const GroupedGradient& b = it.table.at(GradientId(2));
+  CHECK_FALSE(b.group->is_handed_over(b.place, 0));
+}
+
 TEST_CASE("group waits: a wait in slices has the session's limit, and so have waits for any, from the first one on") {
   for (const bool for_any : {false, true}) {
     CAPTURE(for_any);

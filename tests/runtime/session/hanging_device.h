@@ -37,4 +37,24 @@ struct HangingDevice : WrappingDevice {
   Status write(ConstView, DeviceView) override { return Status::ok(); }
 };
 
+/// Its events are done once somebody has looked at one of them so many times.
+struct SlowDevice final : HangingDevice {
+  struct DoneLater final : runtime::Event {
+    explicit DoneLater(int& looks) : looks_(looks) {}
+    Result<bool> done() const override {
+      if (looks_ == 0) return true;
+      --looks_;
+      return false;
+    }
+
+   private:
+    int& looks_;
+  };
+  Result<std::unique_ptr<runtime::Event>> make_event() override {
+    return std::unique_ptr<runtime::Event>(new DoneLater(looks));
+  }
+
+  int looks = 0;
+};
+
 }  // namespace casync::test

@@ -49,6 +49,8 @@ TEST_CASE("session on a GPU: a kernel that faults ends the job on all ranks, wit
     CHECK_THAT(complaints, Catch::Contains("rank 0: Unavailable") && Catch::Contains("rank 1: Unavailable"));
     CHECK_THAT(complaints, Catch::Contains("an illegal memory access was encountered (CUDA 700)"));
     CHECK_THAT(complaints, Catch::Contains("gradient layer"));
+    CHECK_THAT(complaints, Catch::Contains(" rank 0 (") || Catch::Contains(" rank 1 ("));  // they share the device
+    CHECK_THAT(complaints, Catch::Contains("this process cannot use the GPU any more: start it again"));
   }
 }
 
@@ -196,7 +198,8 @@ TEST_CASE("session on a GPU: no memory is an error of the step, with the gradien
         return status.text();
       });
   CHECK_THAT(complaints, Catch::Contains("Unavailable") && Catch::Contains("out of memory (CUDA 2)") &&
-                             Catch::Contains("bytes of memory of the device"));
+                             Catch::Contains("bytes of memory of the device (cuMemAlloc)") &&
+                             Catch::Contains("`residual_memory` in the plan takes less"));
 }
 
 TEST_CASE("session on a GPU: pinned memory has a bound, and gradients that need more end the job with the numbers") {

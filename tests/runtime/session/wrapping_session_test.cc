@@ -3,6 +3,7 @@
 // Sessions that wrap another one, and have memory of their own for it: of groups, and of late results.
 #include "runtime/session/wrapping_session.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "runtime/device/wrapping_device.h"
 #include "runtime/session/delayed_session.h"
 #include "runtime/session/grouped_session.h"
+#include "tests/runtime/session/hanging_device.h"
 #include "tests/runtime/session/lone_session.h"
 #include "tests/support/kept_for_ever.h"
 
@@ -59,7 +61,35 @@ class Closed final : public LoneSession {
   const bool holds_memory_;
 };
 
+/// A session whose gradients are done as soon as they are submitted.
+class AtOnce final : public LoneSession {
+ public:
+  bool done(Handle) const override { return true; }
+};
+
 }  // namespace
+
+TEST_CASE("wrapping session: a state is loaded once no device copies the result of a group's member") {
+  SlowDevice device;
+  Plan plan;
+  plan.groups.push_back({"g", {"a", "b"}, {}});
+  GroupedSession session(std::make_unique<AtOnce>(), device, plan, 30, "", RecordedRanks{},
+                         std::make_shared<RankPaces>());
+  std::array<std::array<float, 2>, 2> values{};
+  std::array<Submission, 2> both;
+  std::array<Handle, 2> handles{};
+  for (std::size_t i = 0; i < both.size(); ++i) {
+    const Result<GradientId> id = session.declare({i == 0 ? "a" : "b", DType::kFloat32, {2}, 0});
+    REQUIRE(id);
+    both[i] = {*id, {}, DeviceView::of(values[i].data(), sizeof values[i])};
+  }
+  REQUIRE(session.submit(both, handles).is_ok());
+  device.looks = 1;
+  REQUIRE_FALSE(session.done(handles[0]));  // its copy has begun
+  device.looks = 3;
+  CHECK(session.load_state({}).is_ok());
+  CHECK(device.looks == 0);
+}
 
 TEST_CASE("wrapping session: the memory of groups stays while a thread of the wrapped session may use it") {
   for (const bool holds : {false, true}) {

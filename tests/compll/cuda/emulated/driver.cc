@@ -18,6 +18,7 @@
 #include "tests/compll/cuda/emulated/functions.h"
 #include "tests/compll/cuda/emulated/launch.h"
 #include "tests/compll/cuda/emulated/memory.h"
+#include "tests/compll/cuda/emulated/reach.h"
 #include "tests/compll/cuda/emulated/streams.h"
 
 namespace casync::compll::emulated {
@@ -30,7 +31,7 @@ using Memory = DriverApi::Memory;
 
 constexpr Code kNoDevice = 100, kNoSuchDevice = 101, kNotFound = 500;
 
-int devices = 1, processors = 3;
+int devices = 1, processors = 3, cuda_version = 13000;
 std::atomic<Order> order{Order::kForward};
 std::atomic<std::size_t> slow_bytes{0};  ///< of a copy to the host that takes slow_ms
 std::atomic<int> slow_ms{0};
@@ -91,7 +92,7 @@ Code error_text(Code error, const char** text) {
   return 0;
 }
 Code init(unsigned) { return devices == 0 ? kNoDevice : 0; }
-Code version(int* version) { return *version = 13000, 0; }
+Code version(int* version) { return *version = cuda_version, 0; }
 Code device_count(int* count) { return *count = devices, 0; }
 Code device(DriverApi::DeviceId* id, int index) { return *id = index, index < devices ? 0 : kNoSuchDevice; }
 Code device_name(char* name, int size, DriverApi::DeviceId) {
@@ -128,6 +129,7 @@ Code load_module(Handle* module, const void*) {
   *module = &all[static_cast<std::size_t>(call.device)];
   return call.code;
 }
+Code unload_module(Handle) { return Call("cuModuleUnload", true).code; }
 Code function(Handle* function, Handle module, const char* name) {
   const Call call("cuModuleGetFunction");
   if (call.code != 0) return call.code;
@@ -140,6 +142,15 @@ Code function(Handle* function, Handle module, const char* name) {
 Code set_function_attribute(Handle, int, int) { return Call("cuFuncSetAttribute").code; }
 Code blocks_at_once(int* blocks, Handle, int, std::size_t) {
   return *blocks = 1, Call("cuOccupancyMaxActiveBlocksPerMultiprocessor").code;
+}
+
+/// Runs a kernel with its argument, as run() does. A kernel of a device faults where it is given other memory.
+template <class Run, class Argument>
+void run_if_reached(const Run& run, const Argument& argument, int device) {
+  const char* const stray = stray_member(argument, device);
+  if (stray == nullptr) return run(argument);
+  std::fprintf(stderr, "emulated driver: `%s` of a kernel's arguments is no memory of device %d\n", stray, device);
+  set_error(kIllegalAccess);
 }
 
 /// One kernel at a time: fibres have one machine.
@@ -164,13 +175,17 @@ Code launch_kernel(Handle function, unsigned grid, unsigned, unsigned, unsigned 
               of = *static_cast<cuda::Matrix*>(arguments[1]),
               settings = *static_cast<cuda::Settings*>(arguments[2])] { sizes(told, of, settings); };
   } else if (called.coding != nullptr) {
-    kernel = [run = called.coding, size = cuda::Grid{grid, threads, shared_bytes},
+    kernel = [run = called.coding, size = cuda::Grid{grid, threads, shared_bytes}, device = call.device,
               argument = *static_cast<cuda::CodingLaunch*>(arguments[0])] {
-      launch([&] { run(argument); }, size, order);
+      const auto all = [&](const cuda::CodingLaunch& one) { launch([&] { run(one); }, size, order); };
+      run_if_reached(all, argument, device);
     };
   } else {
-    kernel = [run = called.kernel, size = cuda::Grid{grid, threads, shared_bytes},
-              argument = *static_cast<cuda::Launch*>(arguments[0])] { launch(run, size, argument, order); };
+    kernel = [run = called.kernel, size = cuda::Grid{grid, threads, shared_bytes}, device = call.device,
+              argument = *static_cast<cuda::Launch*>(arguments[0])] {
+      const auto all = [&](const cuda::Launch& one) { launch(run, size, one, order); };
+      run_if_reached(all, argument, device);
+    };
   }
   return enqueue(stream, call.device, [kernel] { run_kernel(kernel); });
 }
@@ -313,6 +328,7 @@ const DriverApi& driver() {
                                 .pop_context = pop_context,
                                 .exchange_capture_mode = exchange_capture_mode,
                                 .load_module = load_module,
+                                .unload_module = unload_module,
                                 .function = function,
                                 .set_function_attribute = set_function_attribute,
                                 .blocks_at_once = blocks_at_once,
@@ -348,6 +364,7 @@ void mend_device() {
   set_error(0);
 }
 void set_device_count(int count) { devices = count; }
+void set_cuda_version(int version) { cuda_version = version; }
 void set_processors(int count) { processors = count; }
 void set_order(Order wanted) { order = wanted; }
 void slow_down_copies(std::size_t bytes, int milliseconds) {

@@ -13,7 +13,8 @@ enum class Order;  // launch.h
 /// CUDA's driver with devices that are this host. A module has all kernels that this program was linked with, or those
 /// of set_functions (functions.h), by their names, whatever its machine code says. Streams are threads (streams.h).
 /// Stricter than the true one: work on the default stream, a copy beyond an allocation and an event of another device
-/// are errors, a call that may wait ends the capture of any stream, and memory is gone once it is given back.
+/// are errors, a call that may wait ends the capture of any stream, memory is gone once it is given back, and a kernel
+/// whose arguments lead to other memory faults.
 const DriverApi& driver();
 
 /// The next call of a function that launches or copies fails, as after an illegal access of a kernel: later ones,
@@ -25,6 +26,8 @@ void break_after_kernels(int kernels);
 void mend_device();
 /// Sets the number of devices that the driver shows.
 void set_device_count(int count);
+/// Sets the version of CUDA that the driver knows, 1000 * major + 10 * minor. At first: 13000.
+void set_cuda_version(int version);
 /// Sets the number of a device's multiprocessors, each of which runs one block of threads. At first: 3.
 void set_processors(int count);
 /// Sets the order of threads and blocks of later kernels. At first: forward.

@@ -6,9 +6,11 @@
 #include <catch2/catch.hpp>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "compll/cuda/context_scope.h"
 #include "compll/cuda/cuda_device.h"
+#include "compll/cuda/cuda_modules.h"
 #include "tests/compll/cuda/emulated/streams.h"
 
 namespace casync::compll {
@@ -201,6 +203,31 @@ TEST_CASE("emulated driver: a function of a stream calls no driver, and kernels 
   CHECK(api().launch(kernel, 1, 1, 1, 128, 1, 1, 0, here.stream, arguments, nullptr) == emulated::kInvalidHandle);
 }
 
+TEST_CASE("emulated driver: a kernel whose arguments lead to memory of the host faults") {
+  Handle module = nullptr, kernel = nullptr;
+  const float host[4] = {};
+  for (const bool in_list : {false, true}) {
+    INFO((in_list ? "the elements" : "the list of segments"));
+    Here here;
+    api().load_module(&module, "");
+    REQUIRE(api().function(&kernel, module, "casync_int4_encode") == 0);
+    cuda::Segment segment;
+    segment.n = 4;
+    segment.in = host;
+    Memory list = 0;
+    REQUIRE(api().allocate(&list, sizeof segment) == 0);
+    REQUIRE(api().upload(list, &segment, sizeof segment, here.stream) == 0);
+    cuda::Launch launch;
+    launch.segments = in_list ? reinterpret_cast<const cuda::Segment*>(list) : &segment;
+    launch.segment_count = 1;
+    void* arguments[] = {&launch};
+    CHECK(api().launch(kernel, 1, 1, 1, 128, 1, 1, 0, here.stream, arguments, nullptr) == 0);
+    CHECK(api().wait_for_stream(here.stream) == emulated::kIllegalAccess);
+    emulated::mend_device();
+    api().free(list);
+  }
+}
+
 TEST_CASE("emulated driver: calls that a true driver would forgive are errors") {
   Here here;
   CHECK(api().upload(here.memory, here.pinned, 4, nullptr) == emulated::kInvalidHandle);
@@ -250,6 +277,20 @@ TEST_CASE("a GPU: it leaves the program's context current, and is the one that w
   api().push_context(current);
   CHECK(CudaDevice::open(api(), 2).status().text() == "Unavailable: CUDA device 2: the driver shows 2");
   emulated::set_device_count(1);
+}
+
+TEST_CASE("a GPU: modules that it has loaded are unloaded when it is closed") {
+  const ContextScope program(api(), Here::context_of(0));  // the context stays
+  const std::uint64_t loaded = emulated::calls("cuModuleLoadData"), unloaded = emulated::calls("cuModuleUnload");
+  {
+    const auto device = CudaDevice::open(api(), 0);
+    REQUIRE(device.status().text() == "OK");
+    const std::vector<std::string> cubins = {"one", "another"};
+    REQUIRE(CudaModules::load(**device, cubins).status().text() == "OK");
+    REQUIRE(emulated::calls("cuModuleLoadData") == loaded + cubins.size());
+    CHECK(emulated::calls("cuModuleUnload") == unloaded);
+  }
+  CHECK(emulated::calls("cuModuleUnload") == unloaded + 2);
 }
 
 TEST_CASE("a GPU: too little memory is no failure, and no earlier error is taken for it") {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The emulated driver under the names that CUDA's driver exports: a program that opens libcuda.so.1 from this folder
-// has a GPU. EMULATED_DEVICES sets the number of devices. Default: 1.
+// has a GPU. EMULATED_DEVICES sets the number of devices, by default 1, and EMULATED_CUDA the version that the driver
+// knows, such as 12000.
 #include <cstdlib>
 
 #include "compll/cuda/driver_api.h"
@@ -19,6 +20,8 @@ using Memory = Api::Memory;
 const Api& api() {
   static const char* const devices = std::getenv("EMULATED_DEVICES");
   if (devices != nullptr) casync::compll::emulated::set_device_count(std::atoi(devices));
+  static const char* const version = std::getenv("EMULATED_CUDA");
+  if (version != nullptr) casync::compll::emulated::set_cuda_version(std::atoi(version));
   return casync::compll::emulated::driver();
 }
 
@@ -41,6 +44,7 @@ CASYNC_EXPORT Code cuCtxPushCurrent_v2(Handle context) { return api().push_conte
 CASYNC_EXPORT Code cuCtxPopCurrent_v2(Handle* context) { return api().pop_context(context); }
 CASYNC_EXPORT Code cuThreadExchangeStreamCaptureMode(int* mode) { return api().exchange_capture_mode(mode); }
 CASYNC_EXPORT Code cuModuleLoadData(Handle* module, const void* image) { return api().load_module(module, image); }
+CASYNC_EXPORT Code cuModuleUnload(Handle module) { return api().unload_module(module); }
 CASYNC_EXPORT Code cuModuleGetFunction(Handle* function, Handle module, const char* name) {
   return api().function(function, module, name);
 }

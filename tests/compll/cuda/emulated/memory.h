@@ -19,5 +19,7 @@ DriverApi::Code give_back_pinned(void* memory);
 /// The device in whose memory all of these bytes are.
 std::optional<int> device_of(DriverApi::Memory at, std::size_t bytes);
 bool is_pinned(const void* at, std::size_t bytes);
+/// Returns true if kernels of the device can use all of these bytes: its own, or pinned.
+bool is_reached(const void* at, std::size_t bytes, int device);
 
 }  // namespace casync::compll::emulated
