@@ -64,7 +64,7 @@ def test_setup_tests_and_pages_have_every_framework():
 
 
 def test_the_answers_to_other_projects_questions_are_there():
-    page = (ROOT / "docs/questions.md").read_text()
+    page = (ROOT / "docs/peer_tests.md").read_text()
     answers = re.findall(r"`(test_\w+)::(\w+)`", page)
     assert len(answers) > 50
     for file, test in answers:
