@@ -43,8 +43,8 @@ struct Strategy {
   StrategyKind kind{};
   std::string_view name;
   TaskGraph (*graph)(const Exchange&) = nullptr;  ///< graph_maker_of() says when a gradient has another
-  bool second_hop = true;  ///< the result may travel in another codec than the contributions
-  bool relays = false;     ///< ranks send on, so each has few peers; coded terms of others are among what they send
+  bool second_hop = true;                         ///< the result may travel in another codec than the contributions
+  bool relays = false;  ///< ranks send on, so each has few peers; coded terms of others are among what they send
   bool levels = false;  ///< it follows the nodes: useful with several, and several ranks on one; states depend on them
   /// Mean number of encodings of a rank's elements on their way, where ranks encode sums again; null: 1.
   double (*encodings)(int ranks) = nullptr;

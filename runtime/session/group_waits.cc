@@ -48,13 +48,18 @@ GroupWaits::Sleeper::~Sleeper() {
   std::erase(waits_.sleepers_, &looks_again_);
 }
 
+/// Hands over the member's result, which is there.
+Status GroupWaits::hand_over(const GroupedGradient& gradient, Handle handle) const {
+  return gradient.group->hand_over(gradient.place, session_.has_finite_result(gradient.inner(handle)));
+}
+
 /// Hands over the member's result if it is there; true if it has it.
 Result<bool> GroupWaits::hands_over(const GroupedGradient& gradient, Handle handle) const {
   SentGroup& group = *gradient.group;
   const std::uint32_t step = step_of(handle);
   if (!group.is_handed_over(gradient.place, step)) {
     if (!gradient.has_left(step) || !session_.done(gradient.inner(handle))) return false;
-    CASYNC_RETURN_IF_ERROR(group.hand_over(gradient.place));
+    CASYNC_RETURN_IF_ERROR(hand_over(gradient, handle));
   }
   return group.has_result(gradient.place, step);
 }
@@ -176,7 +181,7 @@ Status GroupWaits::take_result(Handle handle, Clock::time_point deadline, std::u
   SentGroup& group = *gradient.group;
   // Or step() has, meanwhile, and what is there now is the next step's.
   if (!group.is_handed_over(gradient.place, step_of(handle))) {
-    if (Status status = group.hand_over(gradient.place); !status) return end_with(session_, status);
+    if (Status status = hand_over(gradient, handle); !status) return end_with(session_, status);
   }
   const Clock::time_point last = group.handed_over_at(gradient.place) + limit();
   while (true) {
@@ -311,7 +316,7 @@ Status GroupWaits::hand_over_ended(const Looked& looked, std::span<const Handle>
     Result<bool> there = true;
     if (!gradient.own) {
       const bool begun = gradient.group->is_handed_over(gradient.place, step_of(handle));
-      if (!begun && failed.is_ok()) failed = gradient.group->hand_over(gradient.place);
+      if (!begun && failed.is_ok()) failed = hand_over(gradient, handle);
       there = gradient.group->has_result(gradient.place, step_of(handle));
     }
     if (there && *there) done->push_back(handle);
@@ -353,7 +358,10 @@ Status GroupWaits::wait_for_groups(std::unique_lock<std::mutex>& lock, const Don
 }
 
 Status GroupWaits::hand_over_all(std::unique_lock<std::mutex>& lock) {
-  return wait_for_groups(lock, [](SentGroup& group) { return group.hand_over_all(); });
+  const std::uint32_t step = step_.number();
+  return wait_for_groups(lock, [&](SentGroup& group) {
+    return group.hand_over_all(group.has_left(step) && session_.has_finite_result(handle_of(step, *group.id())));
+  });
 }
 
 Status GroupWaits::wait_for_copies(std::unique_lock<std::mutex>& lock) {

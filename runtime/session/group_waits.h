@@ -81,6 +81,7 @@ class GroupWaits {
 
   Clock::duration limit() const { return std::chrono::duration_cast<Clock::duration>(Seconds(timeout_s_)); }
   Seconds log_interval() const;
+  Status hand_over(const GroupedGradient& gradient, Handle handle) const;
   Result<bool> hands_over(const GroupedGradient& gradient, Handle handle) const;
   Status look(std::span<const Handle> handles, Looked* looked, std::vector<Handle>* done);
   Status look_until_copied(std::span<const Handle> handles, Clock::time_point until, std::unique_lock<std::mutex>& lock,

@@ -19,9 +19,15 @@ Clock::duration ResultWaits::timeout() const {
 bool ResultWaits::done(Handle handle) const {
   std::lock_guard lock(tables_.mutex);
   const Result<GradientRun*> run = tables_.run_of(handle);
-  const bool is_done = run && *run != nullptr && (*run)->step.completed() > step_of(handle);
+  const bool is_done = run && *run != nullptr && (*run)->step.has_completed(step_of(handle));
   if (is_done) record_.needs(index_of(handle));
   return is_done;
+}
+
+bool ResultWaits::has_finite_result(Handle handle) const {
+  std::lock_guard lock(tables_.mutex);
+  const Result<GradientRun*> run = tables_.run_of(handle);
+  return run && *run != nullptr && (*run)->step.has_completed(step_of(handle)) && (*run)->step.is_finite();
 }
 
 Status ResultWaits::note_exposed(Handle handle, double seconds) {

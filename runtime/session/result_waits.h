@@ -28,6 +28,7 @@ class ResultWaits {
 
   // As Session's.
   bool done(Handle handle) const;
+  bool has_finite_result(Handle handle) const;
   Status wait(Handle handle, double timeout_s, Waiter waiter);
   Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>& interrupted,
                   std::vector<Handle>* done);

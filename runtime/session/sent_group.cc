@@ -111,13 +111,13 @@ Result<bool> SentGroup::has_result(std::size_t place, std::uint32_t step) const 
   return handed_over_[place] ? memory_->is_handed_over(place) : false;
 }
 
-Status SentGroup::hand_over(std::size_t place) {
+Status SentGroup::hand_over(std::size_t place, bool is_finite) {
   if (handed_over_[place]) return Status::ok();
   CASYNC_CHECK(id_);
-  if (const View own = memory_->in_place(place); own.size > 0) look_at_in_place(place, own);
+  if (const View own = memory_->in_place(place); own.size > 0 && !is_finite) look_at_in_place(place, own);
   CASYNC_RETURN_IF_ERROR(memory_->hand_over(place, members_.offset_of(place)));
   handed_over_[place] = true;
-  handed_over_at_[place] = Clock::now();
+  if (!device_.is_host()) handed_over_at_[place] = Clock::now();
   return Status::ok();
 }
 
@@ -129,8 +129,8 @@ void SentGroup::look_at_in_place(std::size_t place, View result) {
   if (not_finite_in_place_.empty() || name < not_finite_in_place_) not_finite_in_place_ = name;
 }
 
-Result<bool> SentGroup::hand_over_all() {
-  for (std::size_t i = 0; i < members_.size(); ++i) CASYNC_RETURN_IF_ERROR(hand_over(i));
+Result<bool> SentGroup::hand_over_all(bool is_finite) {
+  for (std::size_t i = 0; i < members_.size(); ++i) CASYNC_RETURN_IF_ERROR(hand_over(i, is_finite));
   return copies_are_over();
 }
 

@@ -92,13 +92,13 @@ class SentGroup {
   }
   /// Returns true if it has it.
   Result<bool> has_result(std::size_t place, std::uint32_t step) const;
-  /// Copies the result to the member that was submitted last.
-  Status hand_over(std::size_t place);
+  /// Copies the result to the member that was submitted last. `is_finite`: all of the group's result is known to be.
+  Status hand_over(std::size_t place, bool is_finite);
   /// The same for all; returns true if they have it.
-  Result<bool> hand_over_all();
+  Result<bool> hand_over_all(bool is_finite);
   /// Returns true if no device copies between the group's memory and its members'.
   Result<bool> copies_are_over() const;
-  /// The time at which the member's last result was handed over.
+  /// The time at which a device began to copy the member's last result.
   Clock::time_point handed_over_at(std::size_t place) const { return handed_over_at_[place]; }
   /// The first member by name whose result was not finite; "": none was. Once all have been handed over.
   Result<std::string> not_finite() const;

@@ -182,6 +182,9 @@ class Session {
   /// passed since somebody first waited for this submission: that ends the job, on all ranks.
   virtual Status wait(Handle handle, double timeout_s, Waiter waiter = Waiter::kProgram) = 0;
   virtual bool done(Handle handle) const = 0;
+  /// Returns true if every element of a result that is done is known to be finite; not after another submission of the
+  /// gradient. For a session that wraps this one.
+  virtual bool has_finite_result(Handle) const { return false; }
   /// Waits on a helper's thread until one of `handles` is done, `interrupted` is set and nudge() has been called, or
   /// the moment `until` comes. May return earlier with none. Fills `done` with those that are, also on an error. The
   /// session's timeout_s runs for each of them as in wait(), and ends the job. Aborted: the session was closed.

@@ -43,6 +43,7 @@ class SessionImpl final : public Session {
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
   Status wait(Handle handle, double timeout_s, Waiter waiter) override;
   bool done(Handle handle) const override { return !forked() && waits_.done(handle); }
+  bool has_finite_result(Handle handle) const override { return !forked() && waits_.has_finite_result(handle); }
   Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>& interrupted,
                   std::vector<Handle>* done) override;
   void nudge() override;

@@ -230,7 +230,8 @@ TEST_CASE("ps between two ranks: the only partition of an uncompressed gradient 
       const auto graph = make_graph(decision, elements, Topology::flat(ranks), self, 1, traits_of);
       REQUIRE(graph.is_ok());
       for (const Primitive& task : graph->tasks()) {
-        if (const auto* send = std::get_if<Send>(&task)) sent.insert(graph->buffers()[TaskGraph::index(send->from)].hop);
+        if (const auto* send = std::get_if<Send>(&task))
+          sent.insert(graph->buffers()[TaskGraph::index(send->from)].hop);
       }
     }
     return sent.size();

@@ -102,13 +102,13 @@ TEST_CASE("sent group: each member gets its part of the result, once") {
   it.submit_both();
   CHECK_FALSE(*it.group.has_result(1, 0));
   it.reduce({5, 6, 7, 8});
-  REQUIRE(it.group.hand_over(1));
+  REQUIRE(it.group.hand_over(1, false));
   CHECK(*it.group.has_result(1, 0));
   CHECK_FALSE(it.group.is_handed_over(0, 0));
   CHECK(it.a == Values{7, 8});
   CHECK(it.b == Values{1, 2});
   it.reduce({0, 0, 0, 0});
-  CHECK(*it.group.hand_over_all());
+  CHECK(*it.group.hand_over_all(false));
   CHECK(it.a == Values{7, 8});
   CHECK(it.b == Values{0, 0});
   it.submit(1, it.a, 1);
@@ -157,12 +157,15 @@ TEST_CASE("sent group: a member in place that is not finite has been seen ahead 
   };
   submit(0);
   it.reduce({NAN, 0, 0, INFINITY});
-  REQUIRE(it.group.hand_over_all());
+  REQUIRE(it.group.hand_over_all(false));
   both = {1, 2, 3, 4};
   CHECK(*it.group.not_finite() == "a");
   submit(1);
-  REQUIRE(it.group.hand_over_all());
+  REQUIRE(it.group.hand_over_all(false));
   both[0] = NAN;
+  CHECK(it.group.not_finite()->empty());
+  submit(2);
+  REQUIRE(it.group.hand_over_all(true));  // nobody looks at results that are known to be finite
   CHECK(it.group.not_finite()->empty());
 }
 

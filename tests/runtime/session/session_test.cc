@@ -215,10 +215,13 @@ TEST_CASE("session: a step that is not finite says so on all ranks and keeps res
         if (step == 1 && context.rank == 1) b[18] = std::numeric_limits<float>::infinity();
         if (step == 1) before[context.rank] = session.state()->gradients.at("first").residual;
         const Submission both[] = {{*first, view_of(a)}, {*second, view_of(b)}};
-        if (Result<std::vector<Handle>> handles = session.submit(both); !handles) return handles.status().text();
+        const Result<std::vector<Handle>> handles = session.submit(both);
+        if (!handles) return handles.status().text();
         const Result<StepResult> done = session.step();
         if (!done) return done.status().text();
         if (done->finite != (step != 1)) return "step " + std::to_string(step) + ": wrong verdict";
+        if (!session.has_finite_result(handles->front())) return std::string("the first gradient's result is finite");
+        if (session.has_finite_result(handles->back()) != done->finite) return std::string("wrong for one gradient");
         if (step == 1) after[context.rank] = session.state()->gradients.at("first").residual;
         if (step == 1 && done->first_non_finite != "second") return "it named " + done->first_non_finite;
         if (step == 1 && std::isfinite(b[17])) return std::string("the result hides it");
