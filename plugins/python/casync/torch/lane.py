@@ -13,6 +13,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import torch
+
 from casync import errors
 from casync.patience import Aside
 from casync.torch.collective import CollectiveWork
@@ -20,8 +22,6 @@ from casync.torch.collective import CollectiveWork
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-    import torch
 
     from casync.copying import CopySession
     from casync.session import Handle
@@ -153,16 +153,19 @@ class Lane:
             self._session = self._open()
         session, parts = self._session, job.parts
         ids = [self._id_of(session, part) for part in parts]
-        for part in parts:
-            part.fill()  # here, so that what an earlier job brings is in it
+        # A thread is outside of its caller's inference mode, and tensors of that mode are written to inside of one only.
+        with torch.inference_mode():
+            for part in parts:
+                part.fill()  # here, so that what an earlier job brings is in it
         addresses = [part.memory.data_ptr() for part in parts]
         handles = session.submit_memory(ids, addresses, [part.memory.numel() for part in parts], parts)
         session.end_submissions()
         for handle in handles:
             wait(handle, lambda: self._order.compare(number, job.work.what), job.seconds)
         session.step()
-        for part in parts:
-            part.land()
+        with torch.inference_mode():
+            for part in parts:
+                part.land()
 
     def _id_of(self, session: CopySession, part: Part) -> int:
         key = (part.name, part.memory.numel())
