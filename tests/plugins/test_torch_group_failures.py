@@ -253,3 +253,29 @@ def test_a_rank_that_stands_still_is_named_although_it_has_torch_s_store(kind, t
         assert ("does not answer" if kind == "first" else "rank 0") in outcome.message, outcome.message
         assert ("all_reduce 0 of" if kind == "backward" else "broadcast of 10 float32 from rank 0") in outcome.message
         ranks.assert_within(7.0 if kind == "first" else 3.0, outcome.raised_at - stopped)
+
+
+def drops_an_error(rank):
+    """What comes after a pass that has raised: sums of metrics, which are exact under any codec, and another pass."""
+    rank, size = begin()
+
+    def reduce():
+        dist.all_reduce(torch.ones(LARGE))
+
+    def fail():
+        raise ValueError("a batch is too large")
+
+    in_backward(reduce)
+    with pytest.raises(ValueError, match="too large"):
+        in_backward(reduce, fail)
+    metric = torch.tensor([rank + 0.25, 1000.0])
+    dist.all_reduce(metric)
+    with pytest.raises(errors.Error, match="the previous backward pass did not end"):
+        in_backward(reduce)
+    dist.destroy_process_group()
+    return metric.tolist()
+
+
+def test_a_backward_pass_whose_error_was_dropped_takes_no_later_sums_and_is_told():
+    values = ranks.values(__file__, "drops_an_error", 2, torch=True, env={"CASYNC_CODEC": "onebit"})
+    assert values == [[1.5, 2000.0]] * 2

@@ -153,7 +153,7 @@ class Lane:
             self._session = self._open()
         session, parts = self._session, job.parts
         ids = [self._id_of(session, part) for part in parts]
-        # A thread is outside of its caller's inference mode, and tensors of that mode are written to inside of one only.
+        # The lane's thread is not in its caller's inference mode, and only that mode may write to tensors of it.
         with torch.inference_mode():
             for part in parts:
                 part.fill()  # here, so that what an earlier job brings is in it
