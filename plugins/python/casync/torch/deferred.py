@@ -45,10 +45,11 @@ class Deferred:
         self._modules = [module for module in model.modules()]
         self._parents = {child: module for module in model.modules() for child in module.children()}
         self._model = model
+        self._hooks = []
         for module in self._modules:
-            module.register_forward_pre_hook(_Hook(self._before_forward))
-            module.register_state_dict_pre_hook(_Hook(lambda *_: self.finish()))
-            module.register_load_state_dict_pre_hook(_Hook(lambda *_: self.finish()))
+            self._hooks.append(module.register_forward_pre_hook(_Hook(self._before_forward)))
+            self._hooks.append(module.register_state_dict_pre_hook(_Hook(lambda *_: self.finish())))
+            self._hooks.append(module.register_load_state_dict_pre_hook(_Hook(lambda *_: self.finish())))
 
     @property
     def ready(self) -> bool:
@@ -96,6 +97,12 @@ class Deferred:
         """Applies all that is left and ends the session's step."""
         if self._pending:
             self._update(list(self._pending))
+
+    def close(self) -> None:
+        """Lets go of the model, and of updates that a failed session does not bring."""
+        self._pending = {}
+        for hook in self._hooks:
+            hook.remove()
 
     def _update(self, parameters: list[torch.nn.Parameter]) -> None:
         if not parameters:
