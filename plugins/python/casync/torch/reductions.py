@@ -101,6 +101,9 @@ class Reductions:
             output.copy_(mine.view_as(output))
             if kept is not None:
                 mine.copy_(kept)
+            if memory is not input and memory.is_cuda:
+                # Else its memory goes back to the stream in which it was cloned, and this one may still read it.
+                memory.record_stream(torch.cuda.current_stream(memory.device))
 
         return self._start(name, identity, memory, [output], end)
 
