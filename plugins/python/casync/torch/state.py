@@ -15,6 +15,7 @@ from casync.synchronizer import NonFinite, Synchronizer, check_choice
 from casync.torch import naming, saved
 from casync.torch.completer import Completer, Flight
 from casync.torch.local_sgd import LocalSgd
+from casync.torch.module_hook import ModuleHook
 
 if TYPE_CHECKING:
     import os
@@ -250,7 +251,7 @@ class State:
         ddp = naming.find_ddp(self)
         if ddp is not None and not self._hooked:
             # An optimizer that did not step, as under GradScaler, has not said that the step is over.
-            ddp.register_forward_pre_hook(lambda *_: self.stepped() if self._followed else None)
+            ddp.register_forward_pre_hook(ModuleHook(lambda *_: self.stepped() if self._followed else None))
             self._hooked = True
 
     def _stay(self, buffer: torch.Tensor, last: bool) -> torch.futures.Future[torch.Tensor]:
