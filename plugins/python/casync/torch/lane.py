@@ -63,6 +63,7 @@ class Lane:
         self._open, self._order = open_session, order
         self._queue: queue.SimpleQueue[tuple[int, Job] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
+        self._turns = threading.Condition(self._lock)  # a job has ended
         self._waiting: dict[int, CollectiveWork] = {}  # by number
         self._started = 0
         self._thread: threading.Thread | None = None
@@ -130,8 +131,9 @@ class Lane:
             del turn
 
     def _carry(self, number: int, job: Job) -> None:
-        """One at a time: a caller has seen that nothing is waiting, and others see that it waits."""
+        """One at a time, in the order of the calls, also of several threads: a job may be on its caller's thread."""
         with self._lock:
+            self._turns.wait_for(lambda: number not in self._waiting or number == min(self._waiting))
             if number not in self._waiting:
                 return  # failed with an earlier one
         try:
@@ -143,6 +145,7 @@ class Lane:
             return
         with self._lock:
             work = self._waiting.pop(number, None)
+            self._turns.notify_all()
         if work is not None:
             work.finish()
 
@@ -183,6 +186,7 @@ class Lane:
         with self._lock:
             self._failure = error
             waiting, self._waiting = self._waiting, {}
+            self._turns.notify_all()
         for work in waiting.values():
             work.finish(error)
         session = self._session
