@@ -28,7 +28,7 @@ class BackwardPass:
         earlier pass that was joined has raised an error, and the program went on."""
         engine = torch.autograd.Variable._execution_engine
         if self._call is None or torch._C._current_graph_task_id() < 0:
-            call = functools.partial(self._finish)
+            call: Callable[[], object] = functools.partial(self._finish)
             engine.queue_callback(call)
             self._call = weakref.ref(call)
             return True
