@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store `casync` under gluon.Trainer: averages, names, steps on MXNet's engine, residuals."""
 
+import contextlib
+import gc
 import pathlib
 import subprocess
 import sys
+import types
+import weakref
 
 import numpy
 import pytest
@@ -302,6 +306,8 @@ def refuse(rank):
     note("twice", lambda: store.pushpull("g", gradient))
     note("push", lambda: store.push("g", gradient))
     note("integers", lambda: store.pushpull("i", mxnet.nd.ones((3,), dtype="int32")))
+    on_gpu = types.SimpleNamespace(context=mxnet.gpu(0))  # as much of an array as there is without a GPU
+    note("gpu", lambda: store.pushpull("on_gpu", on_gpu))
     store.end_step()
     store.close()
     note("closed", lambda: (store.pushpull("g", gradient), gradient.wait_to_read()))
@@ -319,12 +325,31 @@ def test_what_cannot_work_is_refused_by_name():
         "shared": ("InvalidArgument", "2 Trainers"),
         "twice": ("InvalidArgument", "g is submitted twice"),
         "push": ("Unavailable", "push()"),
+        "gpu": ("Unavailable", "gradient on_gpu is on gpu(0)"),
         "integers": ("InvalidArgument", "gradient i: dtype int32"),
         "root": ("InvalidArgument", "root is 2: the ranks are 0 to 0"),
         "closed": ("InvalidArgument", "closed"),
         "deferred": ("InvalidArgument", "net_conv0_weight"),
     }.items():
         assert name in answers and answers[name][0] == kind and words in answers[name][1], (name, answers.get(name))
+
+
+def lets_go_of_its_store(rank):
+    """The engine may end the step later, when the session is closed."""
+    store = casync.mxnet.create(codec="none", rank=0, size=1, transport="loopback")
+    gradient, place = mxnet.nd.ones((3,)), weakref.ref(store._finite)
+    store.pushpull("g", gradient)
+    store.end_step()
+    del store
+    gc.collect()
+    is_there = place() is not None
+    with contextlib.suppress(mxnet.base.MXNetError):
+        mxnet.nd.waitall()
+    return is_there
+
+
+def test_the_answer_of_a_step_has_a_place_when_its_store_is_gone():
+    assert ranks.values(__file__, "lets_go_of_its_store", 1) == [True]
 
 
 def test_the_library_exports_its_own_functions_only():

@@ -2,6 +2,7 @@
 """casync.Session with real ranks: averages, sums, shards, refusals."""
 
 import ctypes
+import gc
 import pathlib
 import re
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 import ranks
 
 import casync
-from casync import _library
+from casync import _library, patience
 
 SHAPES = {"embed": (64, 33), "bias": (7,), "scalar": (), "large": (300, 401)}
 
@@ -318,3 +319,26 @@ def test_a_submission_whose_caller_was_interrupted_keeps_its_session():
     assert kept() is not None
     start()  # in a thread, after the interruption
     assert kept().step()
+
+
+def test_a_submission_whose_caller_was_interrupted_keeps_its_memory_and_is_waited_for(monkeypatch):
+    started = []
+
+    def interrupted(function, *_):
+        started.append(function)
+        raise KeyboardInterrupt
+
+    with casync.Session(rank=0, size=1) as session:
+        values = numpy.ones(1000, numpy.float32)
+        weight, kept = session.declare("weight", values.shape), weakref.ref(values)
+        monkeypatch.setattr(patience, "in_thread", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            session.submit(weight, values)
+        monkeypatch.undo()
+        del values
+        gc.collect()
+        assert kept() is not None, "the session would write to memory that is freed"
+        started.pop()()  # in a thread, after the interruption
+        assert session.busy
+        assert session.step() and not session.busy
+        assert kept() is None

@@ -29,6 +29,27 @@ def test_broadcast_gives_every_rank_the_roots_bytes(group):
     assert all(result == results[0] for result in results) and results[0][0] == expected
 
 
+def broadcast_views(rank, group):
+    """Every second column of a matrix, a matrix that is transposed on the root alone, and one element four times."""
+    if group:
+        dist.init_process_group("gloo")
+    whole, wide = torch.full((4, 6), 1.0 + rank), torch.full((8,), 1.0 + rank)
+    matrix = torch.arange(6.0).view(2, 3).t() if rank == 1 else torch.zeros(3, 2)
+    views = {"columns": whole[:, ::2], "matrix": matrix, "expanded": wide[:1].expand(4)}
+    casync.torch.broadcast_parameters(views, root=1)
+    return whole.tolist(), matrix.tolist(), wide.tolist()
+
+
+@pytest.mark.parametrize("group", [True, False])
+def test_tensors_of_any_strides_get_the_roots_values_and_what_lies_between_is_kept(group):
+    results = ranks.values(__file__, "broadcast_views", 3, torch=True, group=group)
+    for rank, (whole, matrix, wide) in enumerate(results):
+        own = 1.0 + rank
+        assert whole == [[2.0, own] * 3] * 4
+        assert matrix == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+        assert wide == [2.0] + [own] * 7
+
+
 def broadcast_from_nobody(rank, group, root):
     if group:
         dist.init_process_group("gloo")
@@ -80,3 +101,20 @@ def test_an_optimizer_takes_the_roots_moments_and_learning_rate(group):
     assert results[0] == results[1] == results[2]
     for (_, tensors, groups), count in zip(results[0], (6, 2)):
         assert len(tensors) == count and any(map(any, tensors)) and groups[0]["lr"] == 0.025
+
+
+def broadcast_from_a_gpu(rank):
+    """The root's state says that it was on a GPU, which no rank has here."""
+    net = torch.nn.Linear(9, 5)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=torch.tensor(0.1 * (1 + rank)))
+    for _ in range(1 + rank):
+        net(torch.ones(3, 9)).square().sum().backward()
+        optimizer.step()
+    torch.serialization.location_tag = lambda storage: "cuda:1"
+    casync.torch.broadcast_optimizer_state(optimizer, root=1)
+    return optimizer.state[net.weight]["step"].item(), optimizer.param_groups[0]["lr"].item()
+
+
+def test_the_state_of_a_roots_gpu_goes_to_the_devices_of_each_ranks_parameters():
+    for step, rate in ranks.values(__file__, "broadcast_from_a_gpu", 2, torch=True):
+        assert step == 2.0 and abs(rate - 0.2) < 1e-6

@@ -59,8 +59,12 @@ class Recorder:
         self.submitted.append((ids, address, owner, stream))
         return [types.SimpleNamespace(wait=lambda hidden=False: None) for _ in ids]
 
+    def submit(self, ids, addresses, owner, done=None, stream=None):
+        self.submitted.append((ids, addresses, owner, stream))
+        return [types.SimpleNamespace(wait=lambda hidden=False: None) for _ in ids]
+
     def end_step(self):
-        return True
+        return types.SimpleNamespace(finite=True, first_non_finite=None)
 
     def close(self):
         pass
@@ -163,6 +167,29 @@ def test_a_shard_goes_with_its_stream(gpu):
     assert Recorder.last.options["device"] == "cuda:1"
     with pytest.raises(errors.InvalidArgument, match="a tensor is on cuda:0, and the session is on cuda:1"):
         hook.synchronizer(torch.device("cuda:0"))
+
+
+def test_a_shard_after_a_pass_whose_error_was_dropped_is_refused(gpu, monkeypatch):
+    """Else nothing would end its step, and gradients were read while they travel."""
+    calls = []
+    monkeypatch.setattr(
+        torch.autograd.Variable, "_execution_engine", types.SimpleNamespace(queue_callback=calls.append)
+    )
+    monkeypatch.setattr(torch._C, "_current_graph_task_id", lambda: 0)
+    hook = state.State(codec="int4")
+    step, shard = fsdp._Step(hook), Buffer("cuda:1")
+    shard.shape = (7,)
+    for ended in (True, False):
+        step.start("layer", shard)
+        step.start("head", shard)
+        (call,) = calls
+        if ended:
+            call()
+        calls.clear()
+        del call
+    with pytest.raises(errors.Error, match="the previous backward pass did not end"):
+        step.start("root", shard)
+    assert [stream for *_, stream in Recorder.last.submitted] == [78] * 4
 
 
 def test_memory_of_the_cpu_has_no_stream():

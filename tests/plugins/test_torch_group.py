@@ -174,6 +174,32 @@ def test_works_end_later_and_in_the_order_of_the_calls():
     assert ranks.values(__file__, "later", 2, torch=True) == [True] * 2
 
 
+def in_inference_mode(rank):
+    """An evaluation's tensors, of which some are made outside of it; works of a thread that is not in this mode."""
+    rank, size = begin()
+    outside = torch.full((LARGE,), float(rank))
+    with torch.inference_mode():
+        inside, large = torch.full((5,), rank), torch.full((LARGE,), float(rank))
+        rows, means = torch.empty(size * 5, dtype=torch.int64), torch.full((LARGE,), float(rank))
+        shard = torch.empty(LARGE // size)
+        works = [dist.all_gather_single(rows, inside, async_op=True)]
+        works += [dist.broadcast(tensor, src=1, async_op=True) for tensor in (outside, inside, large)]
+        works += [dist.all_reduce(tensor, async_op=True) for tensor in (inside, large)]
+        works += [dist.all_reduce(means, dist.ReduceOp.AVG, async_op=True)]
+        works += [dist.reduce_scatter_single(shard, outside, async_op=True)]
+        for work in works:
+            work.wait()
+    assert not outside.is_inference() and (outside == 1).all()
+    assert rows.tolist() == [each for each in range(size) for _ in range(5)]
+    assert inside.tolist() == [size] * 5 and (large == size).all() and (shard == size).all()
+    assert (means == (size - 1) / 2).all()
+    return True
+
+
+def test_collectives_of_an_evaluation_in_inference_mode():
+    assert ranks.values(__file__, "in_inference_mode", 2, torch=True) == [True] * 2
+
+
 def in_backward(*functions):
     x = torch.zeros(1, requires_grad=True)
     for function in reversed(functions):

@@ -19,7 +19,7 @@ class Flat(Buffer):
 
     def __init__(self, device="cuda:1", address=0x7000, numel=8):
         super().__init__(device)
-        self._address, self._numel, self.scales, self.got = address, numel, [], []
+        self._address, self._numel, self.scales, self.got, self.streams = address, numel, [], [], []
 
     def is_contiguous(self):
         return True
@@ -43,6 +43,9 @@ class Flat(Buffer):
 
     def mul_(self, size):
         self.scales.append(size)
+
+    def record_stream(self, stream):
+        self.streams.append(stream.cuda_stream)
 
     def copy_(self, other):
         self.got.append(other)
@@ -81,6 +84,7 @@ def group(monkeypatch):
     monkeypatch.setattr(
         torch.autograd.Variable, "_execution_engine", types.SimpleNamespace(queue_callback=ends.append)
     )
+    monkeypatch.setattr(torch._C, "_current_graph_task_id", lambda: 0)
     made = reductions.Reductions(Recorder, dist.HashStore(), 0, 2, 60.0)
     monkeypatch.setattr(made._order, "meet", lambda name: None)
     made.ends = ends
@@ -110,6 +114,8 @@ def test_a_reduce_scatter_that_is_waited_for_goes_from_its_own_memory(group):
         assert group._synchronizer.submitted[-1][1] == [address]
         group._synchronizer.done[-1](0, None)
         assert output.got[-1].data_ptr() == address
+        memory = group._synchronizer.submitted[-1][2]
+        assert memory.streams == ([78] if asynchronous else []), "a clone is freed after the stream that copies from it"
 
 
 def test_gradients_of_two_devices_or_of_neither_are_refused(group):

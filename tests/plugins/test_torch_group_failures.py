@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process group of the backend "casync" when things go wrong: ranks that die, leave, raise, or never call."""
+"""The process group of the backend "casync" when things go wrong: ranks that die, leave, raise, or never call, and threads
+that call at once."""
 
 import datetime
 import os
 import signal
+import threading
 import time
 
 import pytest
@@ -253,3 +255,59 @@ def test_a_rank_that_stands_still_is_named_although_it_has_torch_s_store(kind, t
         assert ("does not answer" if kind == "first" else "rank 0") in outcome.message, outcome.message
         assert ("all_reduce 0 of" if kind == "backward" else "broadcast of 10 float32 from rank 0") in outcome.message
         ranks.assert_within(7.0 if kind == "first" else 3.0, outcome.raised_at - stopped)
+
+
+def drops_an_error(rank):
+    """What comes after a pass that has raised: sums of metrics, which are exact under any codec, and another pass."""
+    rank, size = begin()
+
+    def reduce():
+        dist.all_reduce(torch.ones(LARGE))
+
+    def fail():
+        raise ValueError("a batch is too large")
+
+    in_backward(reduce)
+    with pytest.raises(ValueError, match="too large"):
+        in_backward(reduce, fail)
+    metric = torch.tensor([rank + 0.25, 1000.0])
+    dist.all_reduce(metric)
+    with pytest.raises(errors.Error, match="the previous backward pass did not end"):
+        in_backward(reduce)
+    dist.destroy_process_group()
+    return metric.tolist()
+
+
+def test_a_backward_pass_whose_error_was_dropped_takes_no_later_sums_and_is_told():
+    values = ranks.values(__file__, "drops_an_error", 2, torch=True, env={"CASYNC_CODEC": "onebit"})
+    assert values == [[1.5, 2000.0]] * 2
+
+
+def from_two_threads(rank):
+    """Rank 0 calls the second collective on another thread while the first one waits for rank 1."""
+    rank, size = begin()
+    store, lane = dist.distributed_c10d._get_default_store(), dist.group.WORLD._copies._lane
+    dist.barrier()
+    first, second = torch.full((1000,), rank + 1), torch.full((2000,), rank + 1)
+    if rank == 0:
+        thread = threading.Thread(target=lambda: dist.all_reduce(first))
+        thread.start()
+        while not lane._waiting:
+            time.sleep(0.001)
+        later = threading.Thread(target=lambda: dist.all_reduce(second))
+        later.start()
+        while len(lane._waiting) < 2:
+            time.sleep(0.001)
+        time.sleep(0.1)  # a thread that does not wait for its turn submits meanwhile
+        store.set("both are called", "")
+        thread.join()
+        later.join()
+    else:
+        store.wait(["both are called"])
+        dist.all_reduce(first)
+        dist.all_reduce(second)
+    return set(first.tolist()), set(second.tolist()), dist.group.WORLD.copy_stats()["steps"]
+
+
+def test_collectives_of_two_threads_take_turns():
+    assert ranks.values(__file__, "from_two_threads", 2, torch=True) == [({3}, {3}, 3)] * 2

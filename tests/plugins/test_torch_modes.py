@@ -2,6 +2,9 @@
 """Local SGD and staleness by the plan alone, with the DDP hook and with DistributedOptimizer: against the same training
 computed in one process."""
 
+import copy
+import pickle
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -336,3 +339,22 @@ def test_a_second_backward_pass_of_a_step_without_an_exchange_is_refused(gone_wr
 
 def test_a_closure_may_be_called_twice_in_a_step_without_an_exchange(gone_wrong):
     assert gone_wrong[0][8] == gone_wrong[1][8] and gone_wrong[0][8][0] == 4
+
+
+def copies_its_module(rank, plan):
+    """Ahead of an update, a copy of the DDP module computes something, as an average of models does in an evaluation."""
+    dist.init_process_group("gloo")
+    ddp, optimizer, state = make("hook", plan)
+    small_net.step_once(ddp, optimizer, rank, 0)
+    copies = [copy.deepcopy(ddp), pickle.loads(pickle.dumps(ddp))]
+    ddp(torch.ones(4, 40)).square().mean().backward()
+    for each in copies:
+        each(torch.ones(4, 40))
+    waits_for_the_update = state._local.has_gradients
+    optimizer.step()
+    return waits_for_the_update, state._local.has_gradients
+
+
+def test_a_copy_of_a_module_ends_no_step_of_local_sgd(tmp_path):
+    (plan,) = write_plans(tmp_path, ["local_sgd { every: 3 }"])
+    assert ranks.values(__file__, "copies_its_module", 1, torch=True, plan=plan) == [(True, False)]

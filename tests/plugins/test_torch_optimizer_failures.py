@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of a program with DistributedOptimizer when something goes wrong on another rank, or in its own order."""
 
+import contextlib
 import os
 import signal
 import time
@@ -117,6 +118,42 @@ def test_a_rank_that_ends_its_program_after_its_last_step_ends_the_step_for_all(
     for outcome in outcomes:
         assert outcome.code == 0 and outcome.error is None, outcome.stderr
     assert outcomes[0].value == 4
+
+
+def begins_anew(rank, deferred):
+    """After a failure in the middle of a step: the model and the optimizer can be saved, and be distributed again."""
+    net, optimizer = make(deferred=deferred)
+    for step in range(2):
+        step_once(net, optimizer, rank, step)
+    net.state_dict()  # waits for updates
+    optimizer.zero_grad()
+    if rank == 1:
+        net[0](torch.ones(4, 40)).sum().backward()
+        for flight in optimizer.casync._gradients.flights.values():
+            flight.wait()  # rank 0 has submitted these, the last ones of its backward pass
+        optimizer.casync._synchronizer.session.abort("a test has seen enough")
+    else:
+        net(torch.ones(4, 40)).sum().backward()
+        with pytest.raises(errors.Error, match="a test has seen enough"):
+            if deferred:
+                optimizer.step()
+            optimizer.synchronize()
+    with contextlib.suppress(errors.Error):
+        optimizer.casync.close()
+    again = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    again.load_state_dict(optimizer.state_dict())
+    model = net if deferred else None
+    again = casync.torch.DistributedOptimizer(again, net.named_parameters(), model=model, codec="none")
+    for step in range(2):
+        step_once(net, again, rank, step)
+    again.casync.close()
+    return [value.tolist() for value in net.state_dict().values()]
+
+
+@pytest.mark.parametrize("deferred", [False, True], ids=["at_once", "deferred"])
+def test_what_a_failed_session_has_left_is_saved_and_distributed_again(deferred):
+    first, second = ranks.values(__file__, "begins_anew", 2, deferred=deferred)
+    assert first == second
 
 
 def forks(rank):

@@ -2,6 +2,8 @@
 """CaSync with other parts of PyTorch: torch.compile, uneven inputs, activation checkpointing, shared weights, ZeRO's optimizer.
 PyTorch's own tests of hooks ask the same."""
 
+import types
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -258,3 +260,22 @@ def test_gradients_of_other_types_are_refused_by_name():
     for refusals in ranks.values(__file__, "doubles", 1, torch=True):
         for refusal in refusals:
             assert "torch.float64" in refusal and "0." in refusal, refusal
+
+
+def steps_of_a_pass_in_parts(rank):
+    """Autograd ends a part of the pass with each layer that is recomputed."""
+    dist.init_process_group("gloo")
+    net, state, steps = Recomputed(reentrant=True), casync.torch.State(codec="int8"), []
+    net.layers = torch.nn.ModuleList(torch.nn.Linear(600, 600) for _ in range(3))
+    ddp = DistributedDataParallel(net, bucket_cap_mb=1)
+    ddp.register_comm_hook(state, casync.torch.comm_hook)
+    state.log_to(types.SimpleNamespace(add_scalar=lambda tag, value, step: steps.append(step)), every=2)
+    for _ in range(5):
+        ddp(torch.ones(1, 600)).sum().backward()
+    return sorted(set(steps))
+
+
+def test_a_pass_in_parts_is_one_step():
+    (outcome,) = ranks.outcomes(__file__, "steps_of_a_pass_in_parts", 1, torch=True)
+    assert outcome.value == [2, 4], outcome.stderr
+    assert "come in one bucket" not in outcome.stderr

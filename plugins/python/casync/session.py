@@ -181,17 +181,17 @@ class Session:
             start = self._plain_submit(ids, addresses, sizes, numbers)
         else:
             start = self._submit_each(ids, addresses, sizes, numbers, done, stream)
-        if self._compares:
-            patience.in_thread(start)
-            self._compares = False
-        else:
+
+        def started() -> list[Handle]:
+            """In a thread it goes on when its caller is interrupted: `owner` stays, and step() waits for these, too."""
             start()
-        handles = []
-        for number in numbers[:count]:
-            self._calls.failed.discard(number)  # of a plan's group, submitted again in the step
-            self._in_flight[number] = owner
-            handles.append(Handle(self, number))
-        return handles
+            self._compares = False
+            for number in numbers[:count]:
+                self._calls.failed.discard(number)  # of a plan's group, submitted again in the step
+                self._in_flight[number] = owner
+            return [Handle(self, number) for number in numbers[:count]]
+
+        return patience.in_thread(started) if self._compares else started()
 
     def _plain_submit(
         self, ids: Sequence[int], addresses: Sequence[int], sizes: Sequence[int], numbers: ctypes.Array[ctypes.c_uint64]

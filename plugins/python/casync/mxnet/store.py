@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from casync.codec import Codec
 
 
+# MXNet's engine writes the answer of a step there, also of a store that nobody holds any more.
+_answers: list[ctypes.Array[ctypes.c_int32]] = []
+
+
 @functools.lru_cache(maxsize=None)
 def _library() -> ctypes.CDLL:
     from casync.mxnet import build  # not above: it is also run as a program
@@ -56,6 +60,7 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         self._received = {}  # key -> value of the root, not yet asked for
         self._gate = mxnet.nd.zeros((1,), mxnet.cpu())
         self._finite = (ctypes.c_int32 * 1)(1)
+        _answers.append(self._finite)
 
     @property
     def type(self) -> str:
@@ -86,6 +91,11 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         """Averages a gradient over its contexts' sum and the ranks, in place unless `out` is given. Returns at once."""
         values, outs = _list(value), _list(value if out is None else out)
         target = outs[0]
+        if target.context.device_type == "gpu":
+            raise errors.Unavailable(
+                f"gradient {self._name(key)} is on {target.context}, and this store averages in the CPU's memory: keep "
+                "the parameters on mxnet.cpu(), or give pushpull() an `out` there"
+            )
         if target is not values[0]:
             values[0].copyto(target)
         for other in values[1:]:

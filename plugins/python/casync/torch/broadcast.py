@@ -32,7 +32,7 @@ def broadcast_parameters(
         if process_group is not None or _has_process_group():
             exchange.check_root(root, torch.distributed.get_world_size(process_group))
             for tensor in tensors.values():
-                torch.distributed.broadcast(tensor, group=process_group, group_src=root)
+                _over_group(tensor, root, process_group)
         else:
             _over_session(tensors, root)
 
@@ -56,7 +56,13 @@ def broadcast_optimizer_state(
         words[: mine.size] = mine
         exchange.broadcast({"optimizer": words}, root)
         state = words.tobytes()
-    optimizer.load_state_dict(torch.load(io.BytesIO(state), weights_only=True))
+    # The root's GPU may be another one, or not be here: load_state_dict() moves the state to the parameters' devices.
+    taken = torch.load(io.BytesIO(state), map_location="cpu", weights_only=True)
+    for mine, given in zip(optimizer.param_groups, taken["param_groups"]):
+        for key, value in given.items():  # learning rates may be tensors
+            if isinstance(value, torch.Tensor) and isinstance(mine.get(key), torch.Tensor):
+                given[key] = value.to(mine[key].device)
+    optimizer.load_state_dict(taken)
 
 
 def _saved(optimizer: torch.optim.Optimizer) -> bytes:
@@ -69,6 +75,22 @@ def _has_process_group() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
+def _over_group(tensor: torch.Tensor, root: int, group: torch.distributed.ProcessGroup | None) -> None:
+    """Backends take memory in one piece: Gloo goes on with the bytes that follow, whatever the strides are."""
+    values = tensor.contiguous()
+    torch.distributed.broadcast(values, group=group, group_src=root)
+    if not tensor.is_contiguous():
+        _put(tensor, values)
+
+
+def _put(tensor: torch.Tensor, values: torch.Tensor) -> None:
+    """Gives a tensor its values, also an expanded one, whose elements lie in one place."""
+    for dimension, (size, stride) in enumerate(zip(tensor.shape, tensor.stride())):
+        if size > 1 and stride == 0:
+            tensor, values = tensor.narrow(dimension, 0, 1), values.narrow(dimension, 0, 1)
+    tensor.copy_(values)
+
+
 def _over_session(tensors: Mapping[str, torch.Tensor], root: int) -> None:
     """As bytes: numpy has no bfloat16."""
     raw = {
@@ -77,4 +99,4 @@ def _over_session(tensors: Mapping[str, torch.Tensor], root: int) -> None:
     }
     exchange.broadcast(raw, root)
     for name, tensor in tensors.items():
-        tensor.copy_(torch.from_numpy(raw[name]).view(tensor.dtype).reshape(tensor.shape))
+        _put(tensor, torch.from_numpy(raw[name]).view(tensor.dtype).reshape(tensor.shape))

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from casync.synchronizer import NonFinite
+from casync.torch.module_hook import ModuleHook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from casync.torch.gradients import Flight, Gradients
@@ -45,10 +46,11 @@ class Deferred:
         self._modules = [module for module in model.modules()]
         self._parents = {child: module for module in model.modules() for child in module.children()}
         self._model = model
+        self._hooks = []
         for module in self._modules:
-            module.register_forward_pre_hook(_Hook(self._before_forward))
-            module.register_state_dict_pre_hook(_Hook(lambda *_: self.finish()))
-            module.register_load_state_dict_pre_hook(_Hook(lambda *_: self.finish()))
+            self._hooks.append(module.register_forward_pre_hook(ModuleHook(self._before_forward)))
+            self._hooks.append(module.register_state_dict_pre_hook(ModuleHook(lambda *_: self.finish())))
+            self._hooks.append(module.register_load_state_dict_pre_hook(ModuleHook(lambda *_: self.finish())))
 
     @property
     def ready(self) -> bool:
@@ -97,6 +99,12 @@ class Deferred:
         if self._pending:
             self._update(list(self._pending))
 
+    def close(self) -> None:
+        """Lets go of the model, and of updates that a failed session does not bring."""
+        self._pending = {}
+        for hook in self._hooks:
+            hook.remove()
+
     def _update(self, parameters: list[torch.nn.Parameter]) -> None:
         if not parameters:
             return
@@ -136,23 +144,6 @@ class Deferred:
         step = self._gradients.end()
         if not step.finite:
             self._non_finite.tell(self._optimizer.casync.rank, step.first_non_finite)
-
-
-class _Hook:
-    """A hook of a module. In a copy of the module, by copy.deepcopy() or pickle, it does nothing."""
-
-    def __init__(self, function: Callable[..., None]) -> None:
-        self._function = function
-
-    def __call__(self, *arguments: Any) -> None:
-        self._function(*arguments)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Hook, (_nothing,)
-
-
-def _nothing(*_: object) -> None:
-    pass
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from torch.distributed.fsdp._fully_shard._fsdp_param_group import FSDPParamGroup
 
 from casync import errors
 from casync.torch import naming, shards
+from casync.torch.backward import BackwardPass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,7 @@ class _Step:
     """One backward pass is one step of the session."""
 
     def __init__(self, state: State) -> None:
-        self._state, self._under_way, self._begin = state, False, 0.0
+        self._state, self._pass, self._begin = state, BackwardPass(self._end), 0.0
         self._handles: list[Handle] = []
         self._elements: dict[str, int] = {}  # by name
 
@@ -60,16 +61,15 @@ class _Step:
         synchronizer = self._state.synchronizer(tensor.device)
         declare = functools.partial(shards.declare, synchronizer) if scatter else synchronizer.declare
         identity = declare(name, tensor.shape, naming.dtype_name(tensor, f"gradient {name}"))
-        if not self._under_way:
-            torch.autograd.Variable._execution_engine.queue_callback(self._end)
-            self._under_way, self._begin = True, time.monotonic()
+        if self._pass.join():
+            self._begin = time.monotonic()
         stream = naming.stream_of(tensor.device)
         (handle,) = synchronizer.submit([identity], [tensor.data_ptr()], tensor, stream=stream)
         self._handles.append(handle)
         return handle
 
     def _end(self) -> None:
-        self._under_way, waits_from = False, time.monotonic()
+        waits_from = time.monotonic()
         handles, self._handles = self._handles, []
         for handle in handles:
             handle.wait()  # so that the time counts as lost for this gradient

@@ -215,6 +215,8 @@ class Gradients:
         return self._local is not None
 
     def close(self) -> None:
+        """Lets go of the parameters, and of gradients that a failed session does not bring."""
+        self.flights = {}
         for hook in self._hooks:
             hook.remove()
 

@@ -13,6 +13,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import torch
+
 from casync import errors
 from casync.patience import Aside
 from casync.torch.collective import CollectiveWork
@@ -20,8 +22,6 @@ from casync.torch.collective import CollectiveWork
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-    import torch
 
     from casync.copying import CopySession
     from casync.session import Handle
@@ -63,6 +63,7 @@ class Lane:
         self._open, self._order = open_session, order
         self._queue: queue.SimpleQueue[tuple[int, Job] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
+        self._turns = threading.Condition(self._lock)  # a job has ended
         self._waiting: dict[int, CollectiveWork] = {}  # by number
         self._started = 0
         self._thread: threading.Thread | None = None
@@ -130,8 +131,9 @@ class Lane:
             del turn
 
     def _carry(self, number: int, job: Job) -> None:
-        """One at a time: a caller has seen that nothing is waiting, and others see that it waits."""
+        """One at a time, in the order of the calls, also of several threads: a job may be on its caller's thread."""
         with self._lock:
+            self._turns.wait_for(lambda: number not in self._waiting or number == min(self._waiting))
             if number not in self._waiting:
                 return  # failed with an earlier one
         try:
@@ -143,6 +145,7 @@ class Lane:
             return
         with self._lock:
             work = self._waiting.pop(number, None)
+            self._turns.notify_all()
         if work is not None:
             work.finish()
 
@@ -153,16 +156,19 @@ class Lane:
             self._session = self._open()
         session, parts = self._session, job.parts
         ids = [self._id_of(session, part) for part in parts]
-        for part in parts:
-            part.fill()  # here, so that what an earlier job brings is in it
+        # The lane's thread is not in its caller's inference mode, and only that mode may write to tensors of it.
+        with torch.inference_mode():
+            for part in parts:
+                part.fill()  # here, so that what an earlier job brings is in it
         addresses = [part.memory.data_ptr() for part in parts]
         handles = session.submit_memory(ids, addresses, [part.memory.numel() for part in parts], parts)
         session.end_submissions()
         for handle in handles:
             wait(handle, lambda: self._order.compare(number, job.work.what), job.seconds)
         session.step()
-        for part in parts:
-            part.land()
+        with torch.inference_mode():
+            for part in parts:
+                part.land()
 
     def _id_of(self, session: CopySession, part: Part) -> int:
         key = (part.name, part.memory.numel())
@@ -180,6 +186,7 @@ class Lane:
         with self._lock:
             self._failure = error
             waiting, self._waiting = self._waiting, {}
+            self._turns.notify_all()
         for work in waiting.values():
             work.finish(error)
         session = self._session

@@ -298,10 +298,15 @@ class Engine:
             self._gradients.local.load_state_dict(state_dict["local_sgd"])
 
     def close(self) -> None:
-        """Says goodbye to the other ranks. The end of the program does it too."""
-        self._end()
-        self._gradients.close()
-        self._synchronizer.close()
+        """Says goodbye to the other ranks. The end of the program does it too. After a failure of the session, which this
+        may raise again, the parameters are free for another optimizer."""
+        try:
+            self._end()
+        finally:
+            if self._deferred is not None:
+                self._deferred.close()
+            self._gradients.close()
+            self._synchronizer.close()
 
 
 class Distributed(_Optimizer):

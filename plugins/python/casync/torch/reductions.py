@@ -13,6 +13,7 @@ import torch.distributed as dist
 
 from casync import errors
 from casync.torch import naming, shards
+from casync.torch.backward import BackwardPass
 from casync.torch.collective import CollectiveWork, Order, name_failure
 from casync.torch.lane import wait
 from casync.torch.models import Models
@@ -38,6 +39,7 @@ class Reductions:
         self._order = Order(store, rank, size, "reductions", timeout_s)
         self._synchronizer: Synchronizer | None = None
         self._device: torch.device | None = None
+        self._pass = BackwardPass(self._end)
         self._ordinal = 0  # of the next gradient in this backward pass
         self._number = 0  # of the last gradient in all of them
         self._works: list[CollectiveWork] = []  # of this pass
@@ -45,15 +47,19 @@ class Reductions:
 
     def takes(self, tensor: torch.Tensor, op: Any) -> bool:
         """Returns true if it is a gradient. Joins the backward pass under way, if there is one. Unavailable: a gradient
-        that is neither on the CPU nor on a GPU of CUDA. InvalidArgument: it is on another device than earlier ones."""
+        that is neither on the CPU nor on a GPU of CUDA. InvalidArgument: it is on another device than earlier ones.
+        Error: an earlier pass did not end."""
         # Not `in`: torch's ReduceOp is equal to its constants only from the left.
         if not (op == dist.ReduceOp.SUM or op == dist.ReduceOp.AVG) or tensor.dtype not in _DTYPES:
             return False
         if tensor.is_sparse or not tensor.is_contiguous():
             return False
+        if self._ordinal == 0:
+            self._pass.forget()  # its only gradient may have been refused
         try:
-            if self._ordinal == 0:
-                torch.autograd.Variable._execution_engine.queue_callback(self._end)
+            self._pass.join()
+        except errors.Error:
+            raise
         except RuntimeError:
             return False  # not in a backward pass
         if tensor.device.type not in ("cpu", "cuda"):
@@ -95,6 +101,9 @@ class Reductions:
             output.copy_(mine.view_as(output))
             if kept is not None:
                 mine.copy_(kept)
+            if memory is not input and memory.is_cuda:
+                # Else its memory goes back to the stream in which it was cloned, and this one may still read it.
+                memory.record_stream(torch.cuda.current_stream(memory.device))
 
         return self._start(name, identity, memory, [output], end)
 

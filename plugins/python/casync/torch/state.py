@@ -15,6 +15,7 @@ from casync.synchronizer import NonFinite, Synchronizer, check_choice
 from casync.torch import naming, saved
 from casync.torch.completer import Completer, Flight
 from casync.torch.local_sgd import LocalSgd
+from casync.torch.module_hook import ModuleHook
 
 if TYPE_CHECKING:
     import os
@@ -71,7 +72,7 @@ class State:
         self._ids = {}  # id(parameter) -> (gradient id, name)
         self._dtype = {}
         self._flights = []
-        self._passes = 0
+        self._passes = self._buckets = 0  # buckets of the pass under way, in parts of it that have ended
         self._to_load = None
         self._local = None  # the LocalSgd, once a step exchanges no gradients
         self._followed = self._hooked = self._in_backward = False
@@ -250,7 +251,7 @@ class State:
         ddp = naming.find_ddp(self)
         if ddp is not None and not self._hooked:
             # An optimizer that did not step, as under GradScaler, has not said that the step is over.
-            ddp.register_forward_pre_hook(lambda *_: self.stepped() if self._followed else None)
+            ddp.register_forward_pre_hook(ModuleHook(lambda *_: self.stepped() if self._followed else None))
             self._hooked = True
 
     def _stay(self, buffer: torch.Tensor, last: bool) -> torch.futures.Future[torch.Tensor]:
@@ -310,8 +311,12 @@ class State:
     def _note_overlap(self, flights: list[Flight]) -> None:
         """Says once when all gradients come in one bucket, so that none travels during the backward pass. DDP makes its
         buckets anew after the first pass."""
+        self._buckets += len(flights)
+        if not flights[-1].last:
+            return
+        count, self._buckets = self._buckets, 0
         self._passes += 1
-        if self._passes != 2 or len(flights) > 1 or self._synchronizer.rank != 0:
+        if self._passes != 2 or count > 1 or self._synchronizer.rank != 0:
             return
         size = flights[0].buffer.numel() * flights[0].buffer.element_size()
         if size >= _WORTH_OVERLAP:
@@ -328,7 +333,7 @@ class State:
             self._wait()
 
     def _wait(self) -> None:
-        """Ends a backward pass, on the thread that called it."""
+        """Ends a backward pass, on the thread that called it; or a part of one, where use_reentrant=True recomputes."""
         begin = time.monotonic()
         flights, self._flights = self._flights, []
         self._note_overlap(flights)
@@ -338,13 +343,13 @@ class State:
         self.end_pass(flights[-1].step, self._begin, begin, flights[-1].end)
 
     def end_pass(self, step: StepResult | None, begin: float, waits_from: float, landed: float) -> None:
-        """For hooks of any kind, at the end of a backward pass: the result of its step, if it ended one, and
-        time.monotonic() of its first submission, of when it began to wait, and of when all had landed."""
-        if step is not None:
-            self.last_step = step
+        """For hooks of any kind, at the end of a backward pass or a part of it: the result of its step, if it ended
+        one, and time.monotonic() of its first submission, of when it began to wait, and of when all had landed."""
         self._seconds["waiting_s"] += max(0.0, landed - waits_from)
         self._seconds["synchronizing_s"] += landed - begin
-        self._tell()
+        if step is not None:
+            self.last_step = step
+            self._tell()
 
     def _tell(self) -> None:
         """Logs the first gradient that is not finite, and the scalars of log_to()."""
