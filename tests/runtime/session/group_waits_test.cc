@@ -79,7 +79,7 @@ TEST_CASE("group waits: a wait for a group that lacks a member says so in time, 
   CHECK(it.wait(-1).text() == "Timeout: " + kLate);
   CHECK(it.session.aborted_with == kLate);
   CHECK(it.session.asked.empty());
-  CHECK(it.waits.wait(it.of_b, -1, Waiter::kProgram).text() == "InvalidArgument: a handle that no submission gave");
+  CHECK(it.waits.wait(it.of_b, -1, Waiter::kProgram).text() == "InvalidArgument: no submission gave the handle 2");
 }
 
 TEST_CASE("group waits: a wait for a member that does not come ends at once") {
@@ -278,7 +278,7 @@ TEST_CASE("group waits: a submission that a wait for any gives up is void, and i
   }
   SECTION("it is submitted again, with the others") {
     CHECK_THAT(it.wait_any(), Catch::Contains("has not been submitted without `b`"));
-    CHECK(it.wait(-1).text() == "InvalidArgument: a handle that no submission gave");
+    CHECK(it.wait(-1).text() == "InvalidArgument: no submission gave the handle 0");
     CHECK(it.table.check_whole(0, "").is_ok());
     CHECK_FALSE(it.submit(2, it.b));
     Values again = {3, 3};
