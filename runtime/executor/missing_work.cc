@@ -86,13 +86,15 @@ void MissingWork::say_stall(Seconds stalled) const {
     if (!run->step.is_under_way()) continue;
     if (worst == nullptr || (!lacks_contribution(*worst) && lacks_contribution(*run))) worst = run.get();
   }
+  const int active = waiters_.active();
   if (worst == nullptr) {
-    log().warn("rank {}: nothing has moved for {:.1f} s: {} gradients wait until every rank has declared them",
-               options_.rank, stalled.count(), waiters_.active());
+    log().warn("rank {}: nothing has moved for {:.1f} s: {} {} until every rank has declared {}", options_.rank,
+               stalled.count(), active, active == 1 ? "gradient waits" : "gradients wait", active == 1 ? "it" : "them");
     return events_.stalled();
   }
-  log().warn("rank {}: nothing has moved for {:.1f} s, with {} gradients under way; gradient {}, step {}: {}",
-             options_.rank, stalled.count(), waiters_.active(), worst->spec.name, worst->step.number(), of(*worst));
+  log().warn("rank {}: nothing has moved for {:.1f} s, with {} {} under way; gradient {}, step {}: {}", options_.rank,
+             stalled.count(), active, active == 1 ? "gradient" : "gradients", worst->spec.name, worst->step.number(),
+             of(*worst));
 }
 
 }  // namespace casync::runtime

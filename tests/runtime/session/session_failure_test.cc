@@ -313,5 +313,5 @@ TEST_CASE("session failure: a rank that stands still ahead of a step is named in
     return "";
   });
   CHECK(complaints == "");
-  CHECK_THAT(logged.text(), Catch::Contains("1 gradients wait until every rank has declared them"));
+  CHECK_THAT(logged.text(), Catch::Contains("1 gradient waits until every rank has declared it"));
 }
