@@ -8,45 +8,61 @@
 #include "tests/compll/support/run_codec.h"
 
 namespace casync::compll {
+namespace {
+
+/// All calls of a codec on one gradient, with the memory that they need.
+class CodecCalls {
+ public:
+  explicit CodecCalls(const Codec& codec)
+      : codec_(codec),
+        kept_(std::max<std::size_t>(codec.info().states, 1) * kElements),
+        out_(kElements),
+        payload_(codec.encoded_bound(kElements)),
+        merged_(codec.encoded_bound(kElements)) {}
+
+  /// Makes each call once. Returns the number of allocations of this thread meanwhile.
+  std::uint64_t make() {
+    const std::uint64_t before = allocations_of_this_thread();
+    const Residual residual{nullptr, kept_.data(), kElements};
+    const Encoded made = codec_.encode(gradient_.data(), kElements, residual, {}, payload_.data());
+    const ConstView code{payload_.data(), made.size};
+    codec_.decode(code, kElements, out_.data());
+    codec_.decode_add(code, kElements, out_.data());
+    const Contribution contributions[] = {{code, nullptr}, {{}, gradient_.data()}};
+    codec_.merge(contributions, kElements, 0.5f, codec_, residual, {}, merged_.data());
+    if (codec_.info().has_result) codec_.result(out_.data(), kElements, residual, {}, out_.data());
+    return allocations_of_this_thread() - before;
+  }
+
+ private:
+  static constexpr Elements kElements = 70001;
+
+  const Codec& codec_;
+  const std::vector<float> gradient_ = gaussian(kElements, 1);
+  std::vector<float> kept_, out_;
+  std::vector<std::byte> payload_, merged_;
+};
+
+}  // namespace
 
 TEST_CASE("allocation: the usual codecs ask for no memory after their first call on a thread") {
-  const Elements n = 70001;
-  const std::vector<float> x = gaussian(n, 1);
-  std::vector<float> residual(n), out(n);
   for (const auto& codec : all_codecs()) {
     INFO(title(*codec));
-    std::vector<std::byte> payload(codec->encoded_bound(n)), merged(codec->encoded_bound(n));
-    const Contribution contributions[] = {{{payload.data(), payload.size()}, nullptr}, {{}, x.data()}};
-    const auto everything = [&] {
-      codec->encode(x.data(), n, {nullptr, residual.data()}, {}, payload.data());
-      codec->decode({payload.data(), payload.size()}, n, out.data());
-      codec->merge(contributions, n, 0.5f, *codec, {nullptr, residual.data()}, {}, merged.data());
-    };
-    everything();
-    const std::uint64_t before = allocations_of_this_thread();
-    everything();
-    const std::uint64_t after = allocations_of_this_thread();
-    CHECK(after == before);
-    CHECK((before != 0) == kAllocationsAreCounted);
+    CodecCalls calls(*codec);
+    calls.make();
+    CHECK(calls.make() == 0);
   }
+  CHECK((allocations_of_this_thread() != 0) == kAllocationsAreCounted);
 }
 
 TEST_CASE("allocation: the usual codecs ask for no memory on a thread that was prepared for them") {
-  const Elements n = 70001;
-  const std::vector<float> x = gaussian(n, 1);
-  std::vector<float> residual(n), out(n);
   for (const auto& codec : all_codecs()) {
     INFO(title(*codec));
-    std::vector<std::byte> payload(codec->encoded_bound(n)), merged(codec->encoded_bound(n));
+    CodecCalls calls(*codec);
     std::uint64_t asked = 1;
     std::thread fresh([&] {
       codec->prepare_thread();
-      const std::uint64_t before = allocations_of_this_thread();
-      codec->encode(x.data(), n, {nullptr, residual.data()}, {}, payload.data());
-      codec->decode({payload.data(), payload.size()}, n, out.data());
-      const Contribution contributions[] = {{{payload.data(), payload.size()}, nullptr}, {{}, x.data()}};
-      codec->merge(contributions, n, 0.5f, *codec, {nullptr, residual.data()}, {}, merged.data());
-      asked = allocations_of_this_thread() - before;
+      asked = calls.make();
     });
     fresh.join();
     CHECK(asked == 0);
@@ -54,28 +70,13 @@ TEST_CASE("allocation: the usual codecs ask for no memory on a thread that was p
 }
 
 TEST_CASE("allocation: no codec of the library asks for memory once a thread has called it a few times") {
-  const Elements n = 70001;
-  const std::vector<float> x = gaussian(n, 1);
   for (const std::string& name : codec_names()) {
     INFO(name);
     const auto codec = codec_of(name);
-    std::vector<float> kept(std::max<std::size_t>(codec->info().states, 1) * n), out(n);
-    std::vector<std::byte> payload(codec->encoded_bound(n)), merged(codec->encoded_bound(n));
-    const auto everything = [&] {
-      const Residual residual{nullptr, kept.data(), n};
-      const Encoded made = codec->encode(x.data(), n, residual, {}, payload.data());
-      const ConstView code{payload.data(), made.size};
-      codec->decode(code, n, out.data());
-      codec->decode_add(code, n, out.data());
-      const Contribution contributions[] = {{code, nullptr}, {{}, x.data()}};
-      codec->merge(contributions, n, 0.5f, *codec, residual, {}, merged.data());
-      if (codec->info().has_result) codec->result(out.data(), n, residual, {}, out.data());
-    };
+    CodecCalls calls(*codec);
     // The memory between loops grows until one piece is large enough for each call.
-    for (int call = 0; call < 4; ++call) everything();
-    const std::uint64_t before = allocations_of_this_thread();
-    everything();
-    CHECK(allocations_of_this_thread() == before);
+    for (int call = 0; call < 4; ++call) calls.make();
+    CHECK(calls.make() == 0);
   }
 }
 

@@ -157,6 +157,13 @@ HWY_INLINE Float to_float(Double a) {
 #endif
   return r;
 }
+/// A double may be too small for a float, and is no zero then.
+HWY_INLINE Bool to_bool(Double a) {
+  for (size_t k = 0; k < kDoubleParts; ++k) {
+    a.v[k] = hn::IfThenElse(hn::Ne(a.v[k], hn::Zero(F64())), hn::Set(F64(), 1.0), hn::Zero(F64()));
+  }
+  return to_float(a) != Float(0.0f);
+}
 #define COMPLL_DOUBLE(sign, op)                                                \
   HWY_INLINE Double operator sign(Double a, Double b) {                        \
     for (size_t k = 0; k < kDoubleParts; ++k) a.v[k] = hn::op(a.v[k], b.v[k]); \

@@ -49,7 +49,7 @@ TEST_CASE("asynchronous graphs: a rank's messages are those of owners, and each 
           owned += elements - encoded[rank];
         }
         CHECK(owned == elements);  // an owner adds its own elements as they are
-        // Of each partition with elements every rank gets an answer, and all but its owner contribute.
+        // Every rank gets an answer of each partition with elements, and all but its owner contribute.
         const auto filled = static_cast<int>(std::min<Elements>(elements, partitions));
         CHECK(static_cast<int>(messages.size()) == filled * (ranks - 1 + ranks));
         for (const auto& [message, ends] : messages) {

@@ -77,8 +77,9 @@ std::vector<std::uint32_t> expected_words(const std::vector<float>& values, std:
   const auto align = [&] { words.resize((words.size() + 3) / 4 * 4); };
   const Reduced all = expected_of(values, 0.25f);
   for (const float each : {all.total, all.folded, all.least, all.most}) put(each), align();
-  words.push_back(
-      static_cast<std::uint32_t>(std::count_if(values.begin(), values.end(), [](float x) { return x != 0; })));
+  const auto nonzero = std::count_if(values.begin(), values.end(), [](float x) { return x != 0; });
+  words.push_back(static_cast<std::uint32_t>(nonzero)), align();
+  words.push_back(static_cast<std::uint32_t>(nonzero));  // also as doubles that are no floats
   std::vector<Reduced> blocks;
   for (std::size_t first = 0; first < values.size(); first += block) {
     const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
