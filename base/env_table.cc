@@ -90,9 +90,9 @@ std::string environment_page() {
   std::string page =
       "# Environment variables\n"
       "\n"
-      "An argument of the program overrides the variable, and a variable overrides the launcher. An empty value is "
-      "the\n"
-      "same as no value. A `CASYNC_*` name that is not in the table is reported once, with the most similar name.\n"
+      "These variables change the settings of a job without a change of its program. An argument of the program\n"
+      "overrides the variable, and a variable overrides the launcher. An empty value is the same as no value. A\n"
+      "`CASYNC_*` name that is not in the table is reported once, with the most similar name.\n"
       "\n"
       "| variable | kind | when unset | meaning |\n"
       "| --- | --- | --- | --- |\n";
