@@ -251,6 +251,28 @@ def test_a_program_that_names_its_codec_is_refused():
             claim("the program names its codec or plan itself" in result.stderr, "with what to do", result.stderr)
 
 
+def test_a_refused_training_is_none_that_is_kept():
+    with temporary_folder() as folder:
+        refused = tune(folder, arguments='codec="int8"')
+        ends_with(3, refused, "tune of a program with its own int8")
+        claim("2 of 4" not in refused.stderr, "the first training was the last", refused.stderr)
+        mended = tune(folder)
+        ends_with(0, mended, "tune of the same program without it")
+        claim("kept from an earlier call" not in mended.stderr, "it trained again", mended.stderr)
+
+
+def test_a_program_without_a_measurement_is_refused_after_its_first_run():
+    for program, why in (("pass", "was not written: the program has opened no session, or ended no step"),
+                         (PROGRAM.format(arguments="", body="if step == 2: break", shape="(256,)", dtype="float32"),
+                          "the program ended after 2 steps, expected 3 at least")):
+        with temporary_folder() as folder:
+            result = casync("tune", "-n", "2", "--steps", "6", "--profile", PROFILE, "-o", folder, "--",
+                            sys.executable, "-c", program, timeout=200)
+            ends_with(3, result, why)
+            claim(why in result.stderr, "with the cause", result.stderr)
+            claim("2 of" not in result.stderr, "the first training was the last", result.stderr)
+
+
 def test_a_program_that_names_its_codecs_parameters_is_refused():
     with temporary_folder() as folder:
         own = '__import__("os").environ.get("CASYNC_CODEC") == "int4" and "int4:block=32" or None'

@@ -199,8 +199,23 @@ class Tuning {
     CASYNC_RETURN_IF_ERROR(run_phase(
         ranks_,
         {phase, options_.program, variables, {"CASYNC_PLAN", "CASYNC_CODEC", "CASYNC_RECORD"}, log_of(folder)}));
-    const bool traced = ranks_.rank() == 0 && is_found(path(folder) + "/rank0.trace.json");
-    return traced ? write_output(ended, "") : Status::ok();
+    if (ranks_.rank() != 0) return Status::ok();
+    Status kept = check_measured(way, folder);
+    if (kept) kept = write_output(ended, "");
+    if (!kept) ranks_.give_up(kept);
+    return kept;
+  }
+
+  /// A training that is no measurement of its way is refused at once, on rank 0, and is none that a later call keeps: the
+  /// program may be mended by then.
+  Status check_measured(const std::string& way, const std::string& folder) const {
+    const std::string model = path("record/model.txtpb");
+    if (way == kUncompressed && !is_found(model)) {
+      return invalid_argument(model + " was not written: the program has opened no session, or ended no step");
+    }
+    const Result<Training> training = read_model_file(model);
+    CASYNC_RETURN_IF_ERROR(training.status());
+    return measured_way(way, {path(folder)}, path("planned.txtpb"), *training, ranks_.ranks()).status();
   }
 
   /// Measures ways that one run each does not tell apart again, in the other order.
