@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kMagic = "CSY1";
 constexpr Bytes kHeadBytes = 6;
-constexpr Bytes kMostReason = 3000;
+constexpr Bytes kMostReason = 2500;  // the longest identity fits beside it
 
 std::string packet(const std::string& body) {
   std::string bytes(kMagic);
@@ -67,22 +67,21 @@ Result<std::string> HubHandshake::challenge(std::string_view hello) {
   hello_.patience_ms = reader.u64();
   reader.raw(kDigestBytes);  // the member's random bytes: they matter as part of the transcript
   if (!reader.done()) return invalid_argument("a hello of the wrong size");
-  WireWriter writer;
-  write_identity(writer, self_);
-  const std::string challenge = writer.raw(random_bytes(kDigestBytes)).take();
+  const std::string challenge = random_bytes(kDigestBytes);
   transcript_ = transcript_of(std::string(hello), challenge);
   return packet(challenge);
 }
 
-Status HubHandshake::check_proof(std::string_view proof) const {
-  if (same_secret(proof, member_proof(token_, transcript_))) return Status::ok();
-  return unavailable("wrong token");
+Status HubHandshake::check_proof(std::string_view proof) {
+  proven_ = same_secret(proof, member_proof(token_, transcript_));
+  return proven_ ? Status::ok() : unavailable("wrong token");
 }
 
 std::string HubHandshake::verdict(const Verdict& verdict) const {
   WireWriter writer;
   writer.u8(static_cast<std::uint8_t>(verdict.kind)).u64(verdict.epoch);
   writer.u8(static_cast<std::uint8_t>(verdict.reason.code())).text(verdict.reason.message().substr(0, kMostReason));
+  write_identity(writer, proven_ ? self_ : Identity());
   const std::string body = writer.take();
   return packet(hub_proof(token_, transcript_, body) + body);
 }
@@ -96,17 +95,14 @@ MemberHandshake::MemberHandshake(const Hello& hello, std::string token) : token_
 }
 
 Result<std::string> MemberHandshake::proof(std::string_view challenge) {
-  WireReader reader(challenge);
-  hub_ = read_identity(reader);
-  reader.raw(kDigestBytes);
-  if (!reader.done()) return invalid_argument("a challenge of the wrong size");
+  if (challenge.size() != kDigestBytes) return invalid_argument("a challenge of the wrong size");
   auto hello = body_of(hello_);
   if (!hello) return hello.status();
   transcript_ = transcript_of(*hello, std::string(challenge));
   return packet(member_proof(token_, transcript_));
 }
 
-Result<Verdict> MemberHandshake::verdict(std::string_view packet_body) const {
+Result<Verdict> MemberHandshake::verdict(std::string_view packet_body) {
   WireReader proven(packet_body);
   const std::string_view proof = proven.raw(kDigestBytes);
   const std::string body(proven.rest());
@@ -117,9 +113,11 @@ Result<Verdict> MemberHandshake::verdict(std::string_view packet_body) const {
   verdict.epoch = reader.u64();
   const std::uint8_t code = reader.u8();
   const std::string message(reader.text(kMostReason));
+  const Identity hub = read_identity(reader);
   if (!reader.done() || kind > 3 || code > static_cast<std::uint8_t>(kLastStatusCode)) {
     return invalid_argument("a verdict of the wrong form");
   }
+  hub_ = hub;
   verdict.kind = static_cast<Verdict::Kind>(kind);
   verdict.reason = Status(static_cast<StatusCode>(code), message);
   return verdict;

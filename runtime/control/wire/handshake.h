@@ -16,12 +16,12 @@ namespace casync::runtime {
 /// trusts the other earlier. Pure functions of bytes; sockets are elsewhere.
 ///
 ///   member -> hub   hello      who I am, how long I can wait, 32 random bytes
-///   hub -> member   challenge  who I am, 32 random bytes
+///   hub -> member   challenge  32 random bytes
 ///   member -> hub   proof      hmac(token, "casync member" hello challenge)
-///   hub -> member   verdict    welcome or not and why, and hmac(token, "casync hub" hello challenge verdict)
+///   hub -> member   verdict    welcome or not and why, who I am, and hmac(token, "casync hub" hello challenge verdict)
 ///
 /// Each is a packet: "CSY1", length u16, body; 4 KiB at most. The member proves itself first: a stranger gets
-/// nothing out of the hub that depends on the token.
+/// nothing out of the hub that depends on the token, and does not learn who it is.
 inline constexpr Bytes kMostPacket = 4_KiB;
 inline constexpr Seconds kHandshakeTime{5};
 
@@ -63,7 +63,8 @@ class HubHandshake {
   /// The challenge that answers a hello. InvalidArgument: not a hello.
   Result<std::string> challenge(std::string_view hello);
   /// Unavailable: the other side does not hold the token.
-  Status check_proof(std::string_view proof) const;
+  Status check_proof(std::string_view proof);
+  /// Says who this is after a proof that holds.
   std::string verdict(const Verdict& verdict) const;
   /// To be believed only after check_proof.
   const Hello& hello() const { return hello_; }
@@ -74,6 +75,7 @@ class HubHandshake {
   std::string token_;
   Hello hello_;
   std::string transcript_;
+  bool proven_ = false;
 };
 
 /// The member's side of the same handshake. Plain data.
@@ -84,8 +86,8 @@ class MemberHandshake {
   /// The proof that answers a challenge. InvalidArgument: not a challenge.
   Result<std::string> proof(std::string_view challenge);
   /// Unavailable: the other side does not hold the token. InvalidArgument: not a verdict.
-  Result<Verdict> verdict(std::string_view packet) const;
-  /// To be believed only after verdict().
+  Result<Verdict> verdict(std::string_view packet);
+  /// After verdict().
   const Identity& hub() const { return hub_; }
   SessionKeys keys() const;
 

@@ -206,8 +206,8 @@ class Tuning {
     return kept;
   }
 
-  /// A training that is no measurement of its way is refused at once, on rank 0, and is none that a later call keeps: the
-  /// program may be mended by then.
+  /// A training that is no measurement of its way is refused at once, on rank 0, and is none that a later call keeps:
+  /// the program may be mended by then.
   Status check_measured(const std::string& way, const std::string& folder) const {
     const std::string model = path("record/model.txtpb");
     if (way == kUncompressed && !is_found(model)) {

@@ -49,6 +49,36 @@ TEST_CASE("handshake: another token convinces neither side") {
   CHECK(member.verdict(verdict).status().code() == StatusCode::kUnavailable);
 }
 
+TEST_CASE("handshake: a stranger does not learn who the hub is") {
+  const Identity self = own_identity(0, 2);
+  HubHandshake hub(self, "token");
+  MemberHandshake stranger({own_identity(1, 2), 0}, "another token");
+  auto challenge = hub.challenge(body_of(stranger.hello()));
+  REQUIRE(challenge.is_ok());
+  auto proof = stranger.proof(body_of(*challenge));
+  CHECK(!hub.check_proof(body_of(*proof)).is_ok());
+  const std::string heard = *challenge + hub.verdict({Verdict::Kind::kRefused, 0, unavailable("wrong token")});
+  for (const std::string& told : {self.host, self.machine, self.version, self.abi}) {
+    INFO(told);
+    REQUIRE(!told.empty());
+    CHECK(heard.find(told) == std::string::npos);
+  }
+}
+
+TEST_CASE("handshake: the longest verdict fits into a packet") {
+  Identity self = own_identity(0, 2);
+  self.host = self.version = self.abi = self.machine = std::string(255, 'x');
+  HubHandshake hub(self, "token");
+  MemberHandshake member({own_identity(1, 2), 0}, "token");
+  auto proof = member.proof(body_of(*hub.challenge(body_of(member.hello()))));
+  REQUIRE(hub.check_proof(body_of(*proof)).is_ok());
+  const Verdict refused{Verdict::Kind::kRefused, 1, invalid_argument(std::string(5000, 'y'))};
+  auto verdict = member.verdict(body_of(hub.verdict(refused)));
+  REQUIRE(verdict.is_ok());
+  CHECK(verdict->reason.message().size() > 2000);
+  CHECK(member.hub().host == self.host);
+}
+
 TEST_CASE("handshake: a recorded conversation proves nothing the second time, nor a proof sent back") {
   MemberHandshake member({own_identity(1, 2), 0}, "token");
   HubHandshake first(own_identity(0, 2), "token");
