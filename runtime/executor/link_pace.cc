@@ -36,8 +36,13 @@ Bytes LinkPace::window() const {
 
 Clock::time_point LinkPace::opens_at(bool crowded) const {
   if (messages_ == 0 || (!crowded && bytes_ < window())) return {};
-  const Seconds own = is_fast() ? Seconds(0) : 2 * time_of(last_);
-  return moved_ + std::chrono::duration_cast<Clock::duration>(kStall + own);
+  Seconds wait = kStall;
+  if (!is_fast()) {
+    wait += 2 * time_of(last_);
+    // By then the link has carried all but a window. A report of it takes the link's delay, in which it would be idle.
+    if (!crowded) wait = std::min(wait, time_of(bytes_ - window()));
+  }
+  return moved_ + std::chrono::duration_cast<Clock::duration>(wait);
 }
 
 void LinkPace::handed_over(Bytes bytes, Clock::time_point now) {

@@ -13,7 +13,8 @@ namespace casync::runtime {
 /// later but is needed sooner can still overtake the rest.
 ///
 /// A fast link takes a window of kWindow. On a slow one that would be most of a step, so there it is what the link
-/// carries in kAhead and its own delay, and a message larger than that goes alone. Rate and delay follow from what has
+/// carries in kAhead and its own delay. A message larger than that goes alone, until the link should have carried all
+/// but a window of it. Rate and delay follow from what has
 /// been reported as sent. The rate is the median of the last measurements: a peer that takes messages late makes the
 /// link look slow, buffers that fill make it look fast. The delay is the least of them, as in BBR (Cardwell et al.,
 /// ACM Queue 14(5), 2016).
