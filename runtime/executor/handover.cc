@@ -22,6 +22,7 @@ void Handover::hand_over(Rank peer, Clock::time_point now, LinkCredit* credit) {
   do {
     const ReadyTask ready = sends_.pop(peer);
     fused_.push_back(outgoing_(ready));
+    fused_.back().unasked = !pace(peer).is_fast();
     ready.run->tasks.begin_moving(ready.task);
     if (ready.run->parts) ready.run->parts->begin_send();
     const Bytes bytes = fused_.back().payload.size;

@@ -34,6 +34,9 @@ class LinkPace {
   /// links together have as much under way as they may, so this one has room only while it is idle.
   Clock::time_point opens_at(bool crowded = false) const;
 
+  /// It carries at least kFast, or has not been measured.
+  bool is_fast() const { return rates_.empty() || rate_ >= kFast; }
+
   /// Everything handed over has been reported.
   bool idle() const { return messages_ == 0; }
 
@@ -56,7 +59,6 @@ class LinkPace {
     std::size_t count_ = 0;
   };
 
-  bool is_fast() const { return rates_.empty() || rate_ >= kFast; }
   Seconds time_of(Bytes bytes) const { return Seconds(static_cast<double>(bytes) / rate_); }
   Bytes window() const;
   void measure(Clock::time_point now);

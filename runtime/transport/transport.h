@@ -40,6 +40,9 @@ struct Outgoing {
   Message message;
   ConstView payload;
   std::uint64_t cookie = 0;
+  /// Leave without asking the receiver first (announced_bytes()), if that can be. On a slow link its answer would wait
+  /// behind its own messages for longer than the copy takes that an announcement saves.
+  bool unasked = false;
 };
 
 /// The client's answer to an arriving payload, with the memory that it goes to.

@@ -49,6 +49,7 @@ void many_messages(TransportRig& rig) {
   std::mt19937 random(static_cast<unsigned>(rig.rank));
   for (std::uint32_t i = 0; i < kMessages; ++i) {
     for (Rank to = 0; to < rig.ranks; ++to) {
+      probe.unasked_ = random() % 2 == 0;
       if (to != rig.rank) probe.send(to, i, random() % (i % 10 == 0 ? 400'000 : 9'000), i % 3);
     }
     if (i % 7 == 0) probe.transport().progress();
@@ -66,16 +67,20 @@ void arrives_before_it_is_wanted(TransportRig& rig) {
   probe.answer = [&](Rank from, const Message& message) {
     return wanted ? probe.place_in_memory(from, message) : Placement::later();
   };
-  for (std::size_t i = 0; i < all.size(); ++i) probe.send(other(rig), static_cast<std::uint32_t>(i), all[i]);
-  const int messages = static_cast<int>(all.size());
-  rig.expect(probe.until([&] { return probe.asked_ >= messages; }), "each message is announced");
+  std::uint32_t messages = 0;
+  for (const bool unasked : {false, true}) {
+    probe.unasked_ = unasked;
+    for (const Bytes bytes : all) probe.send(other(rig), messages++, bytes);
+  }
+  const int asked = static_cast<int>(messages);
+  rig.expect(probe.until([&] { return probe.asked_ >= asked; }), "each message is announced");
   probe.run_for(0.05);
-  rig.expect(probe.asked_ == messages, "and not again until retry_held()");
+  rig.expect(probe.asked_ == asked, "and not again until retry_held()");
   probe.transport().retry_held();
-  rig.expect(probe.until([&] { return probe.asked_ >= 2 * messages; }), "retry_held() asks again");
+  rig.expect(probe.until([&] { return probe.asked_ >= 2 * asked; }), "retry_held() asks again");
   wanted = true;
   probe.transport().retry_held();
-  rig.expect(probe.until([&] { return probe.received_count() == all.size(); }), "they arrive once they are wanted");
+  rig.expect(probe.until([&] { return probe.received_count() == messages; }), "they arrive once they are wanted");
   finish(rig, probe);
 }
 
@@ -88,7 +93,10 @@ void waiting_messages_let_others_pass(TransportRig& rig) {
   probe.answer = [&](Rank from, const Message& message) {
     return message.key.partition == wanted ? probe.place_in_memory(from, message) : Placement::later();
   };
-  for (std::uint32_t i = 0; i < kMessages; ++i) probe.send(other(rig), i, i % 3 == 2 ? 9_MiB : 2_MiB + i);
+  for (std::uint32_t i = 0; i < kMessages; ++i) {
+    probe.unasked_ = i % 2 == 1;
+    probe.send(other(rig), i, i % 3 == 2 ? 9_MiB : 2_MiB + i);
+  }
   for (std::size_t arrived = 1; arrived <= kMessages; ++arrived, --wanted) {
     probe.transport().retry_held();
     rig.expect(probe.until([&] { return probe.received_count() == arrived; }),

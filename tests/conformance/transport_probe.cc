@@ -88,6 +88,7 @@ SentMessage& TransportProbe::make(Rank, std::uint32_t partition, Bytes bytes, st
   });
   message.outgoing.payload = {message.payload.data(), bytes};
   message.outgoing.cookie = sent_.size() - 1;
+  message.outgoing.unasked = unasked_;
   return message;
 }
 

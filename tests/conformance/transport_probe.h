@@ -77,6 +77,7 @@ class TransportProbe final : public runtime::TransportClient {
   std::vector<std::unique_ptr<SentMessage>> sent_;
   std::map<Rank, std::vector<Status>> failed_;
   int asked_ = 0;
+  bool unasked_ = false;  ///< of the next messages, as Outgoing::unasked
 
  private:
   runtime::Placement place(Rank from, const runtime::Message& message) override;

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/median.h"
+#include "runtime/executor/link_pace.h"
 #include "runtime/transport/transport.h"
 
 namespace casync {
@@ -54,12 +55,13 @@ class Side final : public runtime::TransportClient {
   /// did.
   void close();
   std::string description() const { return transport_->description(); }
-  Bytes announced_bytes() const { return transport_->announced_bytes(1 - rank_); }
+  /// As Transport::announced_bytes, of messages over a link that is as fast as this one.
+  Bytes announced_bytes() const { return pace_.is_fast() ? transport_->announced_bytes(1 - rank_) : 0; }
 
  private:
   Placement place(Rank, const Message& message) override;
   void received(Rank, const Message& message, Status status) override;
-  void sent(std::uint64_t, Status status) override;
+  void sent(std::uint64_t bytes, Status status) override;
   void failed(Rank, Status status) override { keep(std::move(status)); }
 
   void keep(Status status) {
@@ -78,6 +80,7 @@ class Side final : public runtime::TransportClient {
   Rank rank_;
   std::vector<std::byte> out_, in_;
   std::unique_ptr<Transport> transport_;
+  runtime::LinkPace pace_;  ///< says, as in a session, which messages leave unasked
   Status status_;
   std::uint32_t step_ = 0;  // names each message; both sides count alike
   std::uint64_t sent_ = 0, posted_ = 0;
@@ -130,8 +133,9 @@ void Side::received(Rank, const Message& message, Status status) {
   send(kGather, message.key.partition, {in_.data() + offset, message_bytes(message)});
 }
 
-void Side::sent(std::uint64_t, Status status) {
+void Side::sent(std::uint64_t bytes, Status status) {
   ++sent_;
+  pace_.sent(bytes, Clock::now());
   keep(std::move(status));
 }
 
@@ -141,6 +145,9 @@ void Side::send(ProbeHop hop, std::uint32_t partition, ConstView payload) {
   out.message.elements = payload.size;
   out.message.payload_bytes = payload.size;
   out.payload = payload;
+  out.cookie = payload.size;
+  out.unasked = !pace_.is_fast();
+  pace_.handed_over(payload.size, Clock::now());
   ++posted_;
   transport_->send(1 - rank_, {&out, 1});
 }
@@ -329,7 +336,6 @@ Result<TransportBench> bench_transport(const TransportBenchOptions& options, con
   TransportBench result;
   CASYNC_RETURN_IF_ERROR(measured.open(options, side));
   result.description = measured.description();
-  result.announced_bytes = measured.announced_bytes();
   for (Bytes bytes : options.sizes) {
     TransportBenchRow row{.bytes = bytes};
     if (options.processor_time) {
@@ -343,6 +349,7 @@ Result<TransportBench> bench_transport(const TransportBenchOptions& options, con
     CASYNC_RETURN_IF_ERROR(measured.exchange(bytes, row.exchange_ms, row.exchange_least_ms, options.seconds_per_size));
     result.rows.push_back(row);
   }
+  result.announced_bytes = measured.announced_bytes();
   measured.close();
   return result;
 }

@@ -15,6 +15,7 @@ OutMessages::Entry* OutMessages::take(Pool<Entry>& pool, Rank to) {
   message->bytes_under_way = 0;
   message->is_put_off = false;
   message->all_started = false;
+  message->unasked = false;
   message->status = Status();
   message->cookies.clear();
   return message;

@@ -23,6 +23,7 @@ struct OutMessage {
   Bytes bytes_under_way = 0;
   bool is_put_off = false;  ///< not in the queue then, and its bytes do not count there
   bool all_started = false;
+  bool unasked = false;  ///< as Outgoing::unasked
   Status status;
   std::vector<std::uint64_t> cookies;  ///< none: a goodbye
   OutMessage* next = nullptr;          ///< in the queue of its peer

@@ -57,6 +57,7 @@ void UcxSender::start(Rank to, const Outgoing& out) {
   message->header = frames_.header_for(out.message);
   message->payload = out.payload;
   message->cookies.push_back(out.cookie);
+  message->unasked = out.unasked && worker_.may_leave_unasked(to);
   if (out.payload.size <= kSmallBytes) {
     start_piece(*message);
   } else {
@@ -98,7 +99,7 @@ void UcxSender::start_fused(Rank to, std::span<const Outgoing> outgoing) {
   message->all_started = true;
   const ConstView data{bytes.data(), bytes.size()};
   ConstView announcement;
-  if (data.size > kMostFusedAtOnce) {
+  if (data.size > kMostFusedAtOnce && !(outgoing.front().unasked && worker_.may_leave_unasked(to))) {
     frames_.write_announcement(data.size, piece->header.data());
     announcement = {piece->header.data(), kFrameHeaderBytes};
   }
@@ -128,7 +129,11 @@ void UcxSender::post(OutMessage& message, OutPiece& piece, unsigned id, ConstVie
   param.cb.send = &UcxSender::on_sent;
   param.user_data = &piece;
   const bool is_data = message.header.kind == FrameKind::kData && data.size != 0;
-  if (id == kUcxPiece && is_data && queue(message.to).announce_all) param.flags = UCP_AM_SEND_FLAG_RNDV;
+  if (id == kUcxPiece && is_data && queue(message.to).announce_all) {
+    param.flags = UCP_AM_SEND_FLAG_RNDV;
+  } else if (id == kUcxPiece && message.unasked) {
+    param.flags = UCP_AM_SEND_FLAG_EAGER;
+  }
   if (id == kUcxFused) param.flags = header.size == 0 ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV;
   void* request =
       ucp_am_send_nbx(worker_.endpoints().of(message.to), id, header.data, header.size, data.data, data.size, &param);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
+#include <string_view>
 
 #include <fmt/core.h>
 #include <ucs/sys/string.h>
@@ -21,6 +23,17 @@ constexpr Seconds kRoundTrip{0.001};
 std::string whole_seconds(Seconds time) { return fmt::format("{}s", std::max(1, static_cast<int>(time.count()))); }
 
 const char* users_value(const UcxSetting& setting) { return std::getenv(fmt::format("UCX_{}", setting.name).c_str()); }
+
+std::string value_in_force(const UcxSetting& setting) {
+  const char* users = users_value(setting);
+  return users != nullptr ? users : setting.value;
+}
+
+const UcxSetting* find_setting(const std::vector<UcxSetting>& settings, const std::string& name) {
+  const auto found =
+      std::find_if(settings.begin(), settings.end(), [&](const UcxSetting& setting) { return name == setting.name; });
+  return found != settings.end() ? &*found : nullptr;
+}
 
 }  // namespace
 
@@ -67,15 +80,29 @@ void apply_settings(const std::vector<UcxSetting>& settings, ucp_config_t* confi
   }
 }
 
-Bytes bytes_in_force(const std::vector<UcxSetting>& settings, const std::string& name) {
-  for (const UcxSetting& setting : settings) {
-    if (name != setting.name) continue;
-    const char* users = users_value(setting);
-    std::size_t bytes = 0;
-    if (ucs_str_to_memunits(users != nullptr ? users : setting.value.c_str(), &bytes) != UCS_OK) return 0;
-    return bytes < UCS_MEMUNITS_AUTO ? bytes : 0;  // and "inf" is above it
+bool is_users(const std::vector<UcxSetting>& settings, const std::string& name) {
+  const UcxSetting* const setting = find_setting(settings, name);
+  return setting != nullptr && users_value(*setting) != nullptr;
+}
+
+bool lack_shared_memory(const std::vector<UcxSetting>& settings) {
+  const UcxSetting* const setting = find_setting(settings, "TLS");
+  if (setting == nullptr) return false;
+  // UCX's names of networks; all others are of shared memory, of devices, or of several kinds.
+  constexpr std::string_view kNetworks[] = {"self", "tcp", "rc", "dc", "ud", "srd", "ib"};
+  std::istringstream names(value_in_force(*setting));
+  for (std::string name; std::getline(names, name, ',');) {
+    const auto is_name = [&](std::string_view network) { return name == network; };
+    if (std::none_of(std::begin(kNetworks), std::end(kNetworks), is_name)) return false;
   }
-  return 0;
+  return true;
+}
+
+Bytes bytes_in_force(const std::vector<UcxSetting>& settings, const std::string& name) {
+  const UcxSetting* const setting = find_setting(settings, name);
+  std::size_t bytes = 0;
+  if (setting == nullptr || ucs_str_to_memunits(value_in_force(*setting).c_str(), &bytes) != UCS_OK) return 0;
+  return bytes < UCS_MEMUNITS_AUTO ? bytes : 0;  // and "inf" is above it
 }
 
 }  // namespace casync::runtime

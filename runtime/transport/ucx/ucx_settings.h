@@ -29,6 +29,12 @@ std::vector<UcxSetting> ucx_settings(const UcxNetworks& networks, const Interfac
 /// out. `description` gets the shown ones with the values in force.
 void apply_settings(const std::vector<UcxSetting>& settings, ucp_config_t* config, std::string& description);
 
+/// Returns true if the user has set one of `settings`.
+bool is_users(const std::vector<UcxSetting>& settings, const std::string& name);
+
+/// The transports in force have none of shared memory. False of a list of those to leave out ("^cma").
+bool lack_shared_memory(const std::vector<UcxSetting>& settings);
+
 /// The size in force for one of `settings`; 0: UCX chooses ("auto"), or there is no bound ("inf").
 Bytes bytes_in_force(const std::vector<UcxSetting>& settings, const std::string& name);
 

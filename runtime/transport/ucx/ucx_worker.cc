@@ -49,6 +49,8 @@ Status UcxWorker::open_context(const TransportOptions& options) {
   description_ = fmt::format("{} {}.{}", transport_, major, minor);
   apply_settings(settings, config, description_);
   announced_bytes_ = bytes_in_force(settings, "RNDV_THRESH");
+  announced_bytes_are_users_ = is_users(settings, "RNDV_THRESH");
+  lacks_shared_memory_ = lack_shared_memory(settings);
 
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;

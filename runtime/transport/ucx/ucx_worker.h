@@ -31,6 +31,9 @@ class UcxWorker {
   /// As Transport::announced_bytes. In shared memory the receiver fetches what was announced: nobody waits for an
   /// answer.
   Bytes announced_bytes(Rank to) const { return asks_first(to) ? announced_bytes_ : 0; }
+  /// A message to this peer may leave unasked: it would wait for an answer, and the user has not set from which size
+  /// on.
+  bool may_leave_unasked(Rank to) const { return !announced_bytes_are_users_ && asks_first(to); }
 
   /// The address that connect() of another rank takes: it is checked first, and then shown to UCX.
   std::string address() const;
@@ -58,16 +61,19 @@ class UcxWorker {
   void leak() { leaked_ = true; }
 
  private:
-  UcxWorker(std::string transport, int ranks) : transport_(transport), endpoints_(std::move(transport), ranks) {}
+  /// An announced message to this peer waits for its answer.
   bool asks_first(Rank to) const {
-    return transport_ == "ucx:tcp" || (transport_ != "ucx:shm" && !endpoints_.on_this_host(to));
+    return transport_ != "ucx:shm" && (lacks_shared_memory_ || !endpoints_.on_this_host(to));
   }
+  UcxWorker(std::string transport, int ranks) : transport_(transport), endpoints_(std::move(transport), ranks) {}
   Status open_context(const TransportOptions& options);
   Status open_worker();
 
   std::string transport_;
   std::string description_;
   Bytes announced_bytes_ = 0;
+  bool announced_bytes_are_users_ = false;
+  bool lacks_shared_memory_ = false;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;

@@ -2,6 +2,7 @@
 #include "runtime/executor/handover.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
 
 #include "tests/runtime/executor/waiting_sends.h"
 
@@ -45,6 +46,22 @@ TEST_CASE("handover: a link is idle again once everything was reported as sent")
   CHECK(waiting.handover.is_idle(2));
   waiting.handover.sent(1, 20, kStart);
   CHECK(waiting.handover.is_idle(1));
+}
+
+TEST_CASE("handover: messages over a link that has shown to be slow leave without asking") {
+  test::WaitingSends waiting(3);
+  Clock::time_point now = kStart;
+  const auto carry = [&](Rank peer, std::chrono::milliseconds time) {
+    waiting.add(peer, 1_MiB);
+    waiting.handover.hand_over(peer, now);
+    now += time;
+    waiting.handover.sent(peer, 1_MiB, now);
+    now += std::chrono::seconds(1);
+    return waiting.transport.take().at(0).outgoing.at(0).unasked;
+  };
+  CHECK_FALSE(carry(1, std::chrono::milliseconds(10)));
+  CHECK(carry(1, std::chrono::milliseconds(10)));
+  CHECK_FALSE(carry(2, std::chrono::milliseconds(10)));  // another link
 }
 
 TEST_CASE("handover: when all peers together have much under way, a link that is not idle has no room") {

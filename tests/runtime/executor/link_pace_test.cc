@@ -85,6 +85,7 @@ int count_in_window(Link& link, Bytes bytes) {
 
 TEST_CASE("link pace: a link that has shown nothing is taken for a fast one") {
   Link link(1e9, Seconds(1e-4));
+  CHECK(link.pace().is_fast());
   CHECK(count_in_window(link, 1_MiB) == 4);
   CHECK(count_in_window(link, 5_MiB) == 1);
 }
@@ -92,6 +93,7 @@ TEST_CASE("link pace: a link that has shown nothing is taken for a fast one") {
 TEST_CASE("link pace: on a slow link a large message goes alone, small ones together") {
   Link link(118e6, Seconds(1e-4));  // 1 Gbit/s
   link.carry(16, 1_MiB);
+  CHECK_FALSE(link.pace().is_fast());
   CHECK(count_in_window(link, 1_MiB) == 1);
   CHECK(count_in_window(link, 128_KiB) == 1);
   CHECK(count_in_window(link, 16_KiB) > 4);

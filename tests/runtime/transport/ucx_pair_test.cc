@@ -8,12 +8,14 @@
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <thread>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
 #include "runtime/transport/transport.h"
+#include "tests/environment/scoped_variable.h"
 
 namespace casync::test {
 namespace {
@@ -61,13 +63,13 @@ struct Pair {
   std::uint32_t sent = 0;
   std::vector<std::byte> payload = std::vector<std::byte>(4_MiB, std::byte{0x5a});
 
-  explicit Pair(Bytes fusion_bytes = 64_KiB, Bytes held_bytes = 128_MiB) {
+  explicit Pair(Bytes fusion_bytes = 64_KiB, Bytes held_bytes = 128_MiB, const char* name = "ucx:tcp") {
     std::vector<std::string> addresses;
     for (Rank rank : {0, 1}) {
       TransportOptions options{.rank = rank, .ranks = 2, .epoch = 0x7a12, .interface_name = "lo"};
       options.fusion_bytes = fusion_bytes;
       options.held_bytes = held_bytes;
-      auto opened = make_transport("ucx:tcp", options);
+      auto opened = make_transport(name, options);
       REQUIRE(opened.status().text() == "OK");
       transports[static_cast<std::size_t>(rank)] = std::move(*opened);
       addresses.push_back(transports[static_cast<std::size_t>(rank)]->address());
@@ -76,13 +78,14 @@ struct Pair {
   }
 
   // Sends from rank 0 to rank 1, in one call.
-  void send(const std::vector<Bytes>& sizes) {
+  void send(const std::vector<Bytes>& sizes, bool unasked = false) {
     std::vector<Outgoing> outgoing;
     for (Bytes size : sizes) {
       Outgoing& out = outgoing.emplace_back();
       out.message.key = {.gradient = 1, .partition = sent++};
       out.message.payload_bytes = size;
       out.payload = {payload.data(), size};
+      out.unasked = unasked;
     }
     transports[0]->send(1, outgoing);
   }
@@ -160,6 +163,51 @@ TEST_CASE("ucx: parts of an announced fused message wait until they have a place
   pair.transports[1]->retry_held();
   CHECK(pair.until([&] { return pair.clients[1].received_count == 100 && pair.clients[0].sent_count == 100; }));
   CHECK(pair.clients[1].memory_is_whole());
+}
+
+TEST_CASE("ucx: large messages leave ahead of their place, if they do not ask for it") {
+  const std::vector<Bytes> sizes =
+      GENERATE(std::vector<Bytes>{1_MiB}, std::vector<Bytes>{3_MiB + 5}, std::vector<Bytes>(100, 8_KiB));
+  const bool unasked = GENERATE(false, true);
+  INFO(sizes.size() << " messages, first of " << sizes[0] << (unasked ? ", unasked" : ", announced"));
+  Pair pair(4_MiB);
+  pair.clients[1].puts_off = true;
+  pair.send(sizes, unasked);
+  REQUIRE(pair.until([&] { return pair.clients[1].asked == sizes.size(); }));
+  const Bytes all = std::accumulate(sizes.begin(), sizes.end(), Bytes{0});
+  if (unasked) {
+    CHECK(pair.until([&] { return pair.clients[0].sent_count == sizes.size(); }));
+    CHECK(pair.transports[1]->stats().held_bytes >= all);
+  } else if (sizes.size() == 1) {  // an announced message of several is fetched into memory of its own
+    CHECK(pair.clients[0].sent_count == 0);
+    CHECK(pair.transports[1]->stats().held_bytes == 0);
+  }
+  pair.clients[1].puts_off = false;
+  pair.transports[1]->retry_held();
+  CHECK(pair.until(
+      [&] { return pair.clients[1].received_count == sizes.size() && pair.clients[0].sent_count == sizes.size(); }));
+  CHECK(pair.clients[1].memory_is_whole());
+  CHECK(pair.transports[1]->stats().held_bytes == 0);
+}
+
+TEST_CASE("ucx: where the user says which messages are announced, each of them asks") {
+  const ScopedVariable threshold("UCX_RNDV_THRESH", "128k");
+  Pair pair;
+  pair.clients[1].puts_off = true;
+  pair.send({1_MiB}, true);
+  REQUIRE(pair.until([&] { return pair.clients[1].asked == 1; }));
+  CHECK(pair.clients[0].sent_count == 0);
+  CHECK(pair.transports[1]->stats().held_bytes == 0);
+}
+
+TEST_CASE("ucx: messages on one machine ask their receiver first, if they cannot go through shared memory") {
+  CHECK(Pair(0, 0, "ucx").transports[0]->announced_bytes(1) == 0);
+  for (const char* networks : {"tcp,self", "self,tcp,rc"}) {
+    const ScopedVariable transports("UCX_TLS", networks);
+    CHECK(Pair(0, 0, "ucx").transports[0]->announced_bytes(1) == 128_KiB);
+  }
+  const ScopedVariable transports("UCX_TLS", "tcp,self,posix");
+  CHECK(Pair(0, 0, "ucx").transports[0]->announced_bytes(1) == 0);
 }
 
 TEST_CASE("ucx: messages that nobody waits for yet fill memory up to a limit, and wait at their sender beyond") {
