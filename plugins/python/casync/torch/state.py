@@ -291,7 +291,8 @@ class State:
             except KeyError:
                 raise errors.InvalidArgument(
                     f"a parameter of shape {tuple(parameter.shape)} was not among the named parameters when the first "
-                    "backward pass began"
+                    "backward pass began: register a State of its own with each DistributedDataParallel module, or give "
+                    "State(named_parameters=...) those of all of them"
                 ) from None
             if self._dtype[id(parameter)] != naming.dtype_name(buffer, f"gradient {name}"):
                 raise errors.InvalidArgument(
