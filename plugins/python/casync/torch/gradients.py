@@ -73,8 +73,8 @@ class Gradients:
 
     def watch(self, name: str, parameter: torch.nn.Parameter, priority: int) -> None:
         """Declares the gradient and submits it from now on. A parameter that is frozen does not matter until it gets a
-        gradient. InvalidArgument: it is on another device, has no memory of its own, or another optimizer's Gradients
-        submit it."""
+        gradient. InvalidArgument: it is on another device, has no memory of its own, is a shard, or another optimizer's
+        Gradients submit it."""
         if parameter.device != self._device:
             raise errors.InvalidArgument(f"{name} is on {parameter.device}, and the session is on {self._device}")
         if parameter.numel() > 0 and parameter.data_ptr() == 0:
