@@ -50,7 +50,10 @@ def main():
         points, inside = (whole[rank::size] for whole in batch(generator))  # this rank's part
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(points), inside).backward()
-        if state.last_step.finite:  # the same answer on all nodes
+        # The state's answer is the same on all nodes, and is about this rank's shard: the other shards are asked, too.
+        finite = torch.tensor(float(state.last_step.finite))
+        dist.all_reduce(finite, dist.ReduceOp.MIN, group=mesh.get_group("shards"))
+        if finite.item():
             optimizer.step()
 
     points, inside = batch(torch.Generator().manual_seed(99), 2000)

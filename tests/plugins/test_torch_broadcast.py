@@ -68,6 +68,28 @@ def test_a_root_outside_of_the_group_is_refused_and_every_parameter_kept(group, 
         assert parameter == [1.0 + rank] * 3
 
 
+def uses_a_group_of_others(rank):
+    dist.init_process_group("gloo")
+    group, net = dist.new_group([1]), torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    uses = [
+        lambda: casync.torch.broadcast_parameters(net, process_group=group),
+        lambda: casync.torch.broadcast_optimizer_state(optimizer, process_group=group),
+        lambda: casync.torch.DistributedOptimizer(optimizer, net.named_parameters(), process_group=group).casync.close(),
+    ]
+    for use in uses:
+        if rank == 1:
+            use()
+        else:
+            with pytest.raises(casync.InvalidArgument, match="this rank is not in the process group: .* the group that it"):
+                use()
+    return len(uses)
+
+
+def test_a_rank_outside_of_the_process_group_is_told():
+    assert ranks.values(__file__, "uses_a_group_of_others", 2, torch=True) == [3, 3]
+
+
 def broadcast_optimizer(rank, group):
     """Rank 1 alone has trained, with a schedule; rank 0 goes on with what it gets."""
     if group:

@@ -79,6 +79,22 @@ def test_a_sparse_gradient_is_refused():
         assert outcome.error == "InvalidArgument" and "sparse" in outcome.message, outcome.stderr
 
 
+def two_modules_of_a_state(rank):
+    dist.init_process_group("gloo")
+    state = casync.torch.State(codec="none")
+    modules = [DistributedDataParallel(torch.nn.Linear(3, 2)) for _ in range(2)]
+    for ddp in modules:
+        ddp.register_comm_hook(state, casync.torch.comm_hook)
+    for ddp in modules:
+        ddp(torch.ones(1, 3)).sum().backward()
+
+
+def test_a_state_of_two_modules_is_refused_with_what_to_do():
+    (outcome,) = ranks.outcomes(__file__, "two_modules_of_a_state", 1, torch=True)
+    assert outcome.error == "InvalidArgument", outcome.stderr
+    assert "a State of its own with each DistributedDataParallel module" in outcome.message, outcome.message
+
+
 def opened(rank, distributed, token):
     """The transport of the session that a State, or a DistributedOptimizer, opens with these arguments."""
     dist.init_process_group("gloo")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FSDP2's all-reduce hook with other parts of FSDP2, on a mesh of 2 x 2: PyTorch's own tests of it ask the same."""
+"""FSDP2's all-reduce hook with other parts of FSDP2, on a mesh of 2 x 2: PyTorch's own tests of it ask the same. Meshes,
+process groups and models that do not belong together."""
 
 import contextlib
 
@@ -14,6 +15,7 @@ from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import casync.torch  # noqa: E402
+from casync import errors  # noqa: E402
 
 NODES, SHARDS, STEPS = 2, 2, 4
 WORLD = NODES * SHARDS
@@ -146,3 +148,41 @@ def test_the_first_rank_of_each_shard_writes_scalars_and_warns_once():
         assert finite == ([(1.0, 2), (0.0, 4)] if rank < SHARDS else [])
         assert outcome.stderr.count("was not finite on some rank") == (rank < SHARDS), outcome.stderr
         assert 0 <= stats["waiting_s"] <= stats["synchronizing_s"] and stats["synchronizing_s"] > 0
+
+
+def of_other_ranks(rank):
+    """The ranks of the state are not those that hold the same shard, or not those that hold all of them."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    mesh = init_device_mesh("cpu", (NODES, SHARDS), mesh_dim_names=("nodes", "shards"))
+    net, said = Case().sharded(mesh["shards"]), []
+
+    def refuses(call, *arguments):
+        with pytest.raises(errors.InvalidArgument) as refused:
+            call(*arguments)
+        said.append(str(refused.value))
+
+    for group in (None, mesh.get_group("shards")):
+        state = casync.torch.State(codec="none", process_group=group)
+        refuses(casync.torch.fsdp_all_reduce_hook(state).install, net)
+    for group in (None, mesh.get_group("nodes")):
+        state = casync.torch.State(codec="none", process_group=group)
+        refuses(casync.torch.CompressedReduceScatter(state).install, net)
+    state, twin = casync.torch.State(codec="none", process_group=mesh.get_group("nodes")), Case().sharded(mesh["shards"])
+    for _ in range(2):
+        casync.torch.fsdp_all_reduce_hook(state).install(net)
+    refuses(casync.torch.fsdp_all_reduce_hook(state).install, twin)
+    assert "module (root) of another model is in this state" in said.pop()
+    net[3].set_all_reduce_hook(casync.torch.fsdp_all_reduce_hook(casync.torch.State(codec="none")))
+    refuses(loss_of(net, rank, 0).backward)
+    return said
+
+
+def test_a_state_of_other_ranks_than_those_of_the_shards_is_refused():
+    everyone = list(range(WORLD))
+    for rank, said in enumerate(ranks.values(__file__, "of_other_ranks", WORLD, torch=True)):
+        node, column = everyone[rank // SHARDS * SHARDS :][:SHARDS], everyone[rank % SHARDS :: SHARDS]
+        assert len(said) == 5
+        for text, module, of_state in zip(said, ["0"] * 4 + ["3"], [everyone, node, everyone, column, everyone]):
+            assert text.startswith(f"module {module} has a shard on each of the ranks {node}, and the state")
+            assert f"the ranks {of_state}" in text and "give State(process_group=...)" in text

@@ -98,6 +98,21 @@ def test_ddp_raises_what_the_group_says():
     assert "rank 1" in outcome.message and "all_reduce 0 of" in outcome.message, outcome.message
 
 
+def joins(rank):
+    """Rank 0 has a batch less than rank 1."""
+    begin()
+    net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(100, 100))
+    with net.join():
+        for _ in range(2 + rank):
+            net(torch.ones(1, 100)).sum().backward()
+
+
+def test_uneven_inputs_are_refused_with_what_to_do():
+    for outcome in ranks.outcomes(__file__, "joins", 2, torch=True):
+        assert "in DDP's join() a rank whose inputs have ended" in outcome.message, outcome.stderr
+        assert "register casync.torch.comm_hook" in outcome.message
+
+
 def raises(rank):
     rank, size = begin()
     rank_1_comes_last(rank, size)

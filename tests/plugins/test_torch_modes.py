@@ -3,7 +3,9 @@
 computed in one process."""
 
 import copy
+import logging
 import pickle
+import types
 
 import pytest
 
@@ -165,10 +167,13 @@ def test_a_training_that_is_resumed_in_the_middle_of_a_round_goes_on_as_it_would
             assert whole == resumed
 
 
-def runs_away(rank, plan):
+def runs_away(rank, plan, is_told):
     """For each step, whether it was finite, and the parameters' hash; rank 1 has an infinite one in the third."""
     ddp, state, optimizer = small_net.make(None, plan=plan)
     state.follow(optimizer)
+    scalars, records = [], []
+    state.log_to(types.SimpleNamespace(add_scalar=lambda *scalar: scalars.append(scalar)), every=2)
+    logging.getLogger("casync").addFilter(lambda record: records.append(record.getMessage()) or True)
     steps = []
     for step in range(4):
         if rank == 1 and step == 2:
@@ -177,6 +182,10 @@ def runs_away(rank, plan):
         small_net.step_once(ddp, optimizer, rank, step)
         steps.append((state.last_step.finite, small_net.fingerprint(ddp)))
     state.close()
+    told = [text for text in records if "are those of the start of the round again" in text]
+    assert len(told) == is_told and all("was not finite on some rank" in text for text in told), records
+    finite = [(value, step) for tag, value, step in scalars if tag == "casync/finite"]
+    assert finite == ([(1.0, 2), (0.0, 4)] if rank == 0 else []), scalars
     return steps
 
 
@@ -280,8 +289,9 @@ def calls_its_closure_twice(rank, plan):
 
 def go_wrong(rank, plan, gossip_plan):
     dist.init_process_group("gloo")
-    outcomes = [case(rank, plan) for case in (runs_away, leaves_out_an_update, is_not_followed, is_wrapped)]
-    outcomes += [runs_away(rank, gossip_plan), asks_for_a_consensus(rank, plan)]
+    outcomes = [runs_away(rank, plan, is_told=rank == 0)]  # all ranks have the same answer
+    outcomes += [case(rank, plan) for case in (leaves_out_an_update, is_not_followed, is_wrapped)]
+    outcomes += [runs_away(rank, gossip_plan, is_told=True), asks_for_a_consensus(rank, plan)]
     outcomes.append([leaves_out_one_with_the_optimizer(rank, plan, at) for at in LEFT_OUT])
     return [*outcomes, computes_twice(rank, plan), calls_its_closure_twice(rank, plan)]
 

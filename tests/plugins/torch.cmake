@@ -4,7 +4,8 @@
 # from, and for odd ranks. So the newest has one entry.
 set(torch_imports IMPORTS torch torch._dynamo casync.torch)
 set(ddp test_torch_ddp.py test_torch_device.py test_torch_together.py
-  test_torch_optimizer.py test_torch_optimizer_midway.py test_torch_checkpoint.py test_torch_state.py)
+  test_torch_optimizer.py test_torch_optimizer_midway.py test_torch_optimizer_parameters.py test_torch_checkpoint.py
+  test_torch_state.py)
 set(fsdp test_torch_fsdp.py test_torch_fsdp_together.py)
 set(group test_torch_group.py test_torch_group_device.py test_torch_group_exact.py test_torch_group_failures.py)
 casync_python_test(casync.torch.ddp ${ddp} ENVIRONMENT torch ${torch_imports} LABELS processes TIMEOUT 1200 WAITS)

@@ -104,10 +104,22 @@ def _of_process_group(
     from torch import distributed
     from torch.distributed import distributed_c10d
 
+    check_member(process_group)
     group = process_group or distributed.group.WORLD
     store = distributed_c10d._get_default_store()
     # The group's name is unique in the job, so that two groups never read each other's keys.
     return group.group_name, store, distributed.get_process_group_ranks(group), distributed.get_rank(group)
+
+
+def check_member(process_group: torch.distributed.ProcessGroup | None) -> None:
+    """InvalidArgument: this rank is not in the process group. None: all ranks."""
+    from torch import distributed
+
+    if distributed.get_rank(process_group) < 0:
+        raise errors.InvalidArgument(
+            "this rank is not in the process group: torch's new_group() gives every rank a value, but only its own ranks a "
+            "group, so call this on those ranks alone, or give each rank the group that it is in"
+        )
 
 
 def connecting_s(timeout: float | None) -> float:

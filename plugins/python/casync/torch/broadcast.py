@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy
 import torch
 
-from casync import errors, exchange
+from casync import errors, exchange, launch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +30,7 @@ def broadcast_parameters(
     tensors = {name: value for name, value in parameters.items() if isinstance(value, torch.Tensor)}
     with torch.no_grad():
         if process_group is not None or _has_process_group():
-            exchange.check_root(root, torch.distributed.get_world_size(process_group))
+            _check_root(root, process_group)
             for tensor in tensors.values():
                 _over_group(tensor, root, process_group)
         else:
@@ -44,7 +44,7 @@ def broadcast_optimizer_state(
     loaded a checkpoint. Other ranks' optimizers may have no state yet. Collective."""
     own = _saved(optimizer)
     if process_group is not None or _has_process_group():
-        exchange.check_root(root, torch.distributed.get_world_size(process_group))
+        _check_root(root, process_group)
         received = [own]
         torch.distributed.broadcast_object_list(received, group=process_group, group_src=root)
         (state,) = received
@@ -73,6 +73,11 @@ def _saved(optimizer: torch.optim.Optimizer) -> bytes:
 
 def _has_process_group() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def _check_root(root: int, group: torch.distributed.ProcessGroup | None) -> None:
+    launch.check_member(group)
+    exchange.check_root(root, torch.distributed.get_world_size(group))
 
 
 def _over_group(tensor: torch.Tensor, root: int, group: torch.distributed.ProcessGroup | None) -> None:

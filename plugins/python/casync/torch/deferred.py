@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from casync.synchronizer import NonFinite
+from casync.torch.gradients import is_finite
 from casync.torch.module_hook import ModuleHook
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Deferred:
         self._stepped = []  # the optimizer's groups at step()
         self._snapshot = []  # their hyperparameters as they were then
         self._moved = []  # by group: those that the optimizer itself has moved on since
-        self._non_finite = NonFinite(
+        self.non_finite = NonFinite(
             "all ranks leave updates of such parameters out (said once; optimizer.casync.last_step tells of each step)"
         )
         self._modules = [module for module in model.modules()]
@@ -122,7 +123,7 @@ class Deferred:
             later[parameter], parameter.grad = parameter.grad, flight.gradient
             # A gradient that is not finite is so on every rank: all leave this parameter as it is. The program may also
             # have taken the parameter out of the optimizer.
-            if parameter in self._groups and _finite(flight.gradient):
+            if parameter in self._groups and is_finite(flight.gradient):
                 groups[self._groups[parameter]]["params"].append(parameter)
         self._optimizer.casync_update(groups)
         for parameter in parameters:
@@ -143,7 +144,11 @@ class Deferred:
             group.update(moved)
         step = self._gradients.end()
         if not step.finite:
-            self._non_finite.tell(self._optimizer.casync.rank, step.first_non_finite)
+            self.non_finite.tell(self._optimizer.casync.rank, step.first_non_finite)
+
+
+def is_compiled(model: torch.nn.Module) -> bool:
+    return any(hasattr(module, "_orig_mod") or module._compiled_call_impl for module in model.modules())
 
 
 @contextlib.contextmanager
@@ -162,9 +167,3 @@ def _copied(group: dict[str, Any]) -> dict[str, Any]:
 def _same(a: object, b: object) -> bool:
     return torch.equal(a, b) if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) else a is b or a == b
 
-
-def _finite(gradient: torch.Tensor) -> bool:
-    if gradient.numel() == 0:
-        return True
-    least, most = gradient.aminmax()
-    return bool(torch.isfinite(least) & torch.isfinite(most))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import gc
 import time
+import weakref
 from typing import TYPE_CHECKING
 
 import torch
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from casync.torch.state import State
 
 
+# The module that has a name in a state.
+_modules: weakref.WeakKeyDictionary[State, dict[str, weakref.ref[FSDPModule]]] = weakref.WeakKeyDictionary()
+
+
 def fsdp_all_reduce_hook(state: State) -> AllReduceHook:
     """The hook for FSDPModule.set_all_reduce_hook on a one-dimensional mesh. `state` is a casync.torch.State whose
     process group joins the ranks that hold the same shard. install(model) sets it on all FSDP modules of a model."""
@@ -45,6 +50,23 @@ class _Step:
         self._state, self._pass, self._begin = state, BackwardPass(self._end), 0.0
         self._handles: list[Handle] = []
         self._elements: dict[str, int] = {}  # by name
+
+    @property
+    def ranks(self) -> list[int]:
+        """The session's ranks, as the whole job numbers them."""
+        return dist.get_process_group_ranks(self._state._process_group)
+
+    def claim(self, modules: list[tuple[str, FSDPModule]]) -> None:
+        """InvalidArgument: a module of another model has the same name in this state."""
+        known = _modules.setdefault(self._state, {})
+        for name, module in modules:
+            other = known[name]() if name in known else None
+            if other is not None and other is not module:
+                raise errors.InvalidArgument(
+                    f"module {name} of another model is in this state, and each would be given what the other has not sent: "
+                    "give each model a casync.torch.State of its own"
+                )
+        known.update({name: weakref.ref(module) for name, module in modules})
 
     def start(self, name: str, tensor: torch.Tensor, scatter: bool = False) -> Handle:
         """Starts averaging a flat tensor in place, or with `scatter` this rank's shard of it, under a name, inside of a
@@ -85,11 +107,13 @@ class AllReduceHook:
         self._step, self._name, self._groups = _Step(state), None, []
 
     def install(self, model: torch.nn.Module) -> None:
-        """Sets a hook on every FSDP module of `model`. InvalidArgument: a module is on a two-dimensional mesh, where FSDP
-        reduces between nodes itself, or `model` has no FSDP module."""
+        """Sets a hook on every FSDP module of `model`. InvalidArgument: a module is on a two-dimensional mesh, where
+        FSDP reduces between nodes itself; another rank of the state's process group holds another shard of it; another model
+        has a module of this name in the state; or `model` has no FSDP module."""
         modules = _fsdp_modules(model)
         for name, module in modules:
-            _refuse_native(name, module._get_fsdp_state()._fsdp_param_groups)
+            self._check(name, module._get_fsdp_state()._fsdp_param_groups)
+        self._step.claim(modules)
         for name, module in modules:
             hook = AllReduceHook.__new__(AllReduceHook)
             hook._step, hook._name = self._step, name
@@ -111,8 +135,20 @@ class AllReduceHook:
             raise errors.InvalidArgument(
                 f"one hook is on {len(names)} modules ({', '.join(names)}): call fsdp_all_reduce_hook(state).install(model)"
             )
-        _refuse_native(names[0], groups)
+        self._check(names[0], groups)
         self._name, self._groups = names[0], groups
+
+    def _check(self, name: str, groups: Sequence[Any]) -> None:
+        _refuse_native(name, groups)
+        ranks, own = self._step.ranks, dist.get_rank()
+        for shards_on in map(_ranks_with_shards, groups):
+            if set(ranks).intersection(shards_on or [own]) != {own}:
+                raise errors.InvalidArgument(
+                    f"module {name} has a shard on each of the ranks {shards_on}, and the state averages over the ranks "
+                    f"{ranks}, but different shards have no average: give State(process_group=...) the ranks that hold "
+                    'the same shard, mesh.get_group("nodes"), or install casync.torch.CompressedReduceScatter(state), if '
+                    "all ranks hold different ones"
+                )
 
 
 def _is_final(groups: Sequence[Any], reduced: torch.Tensor) -> bool:
@@ -152,8 +188,19 @@ class CompressedReduceScatter(ReduceScatter):
         self._step, self._name = _Step(state), None
 
     def install(self, model: torch.nn.Module) -> None:
-        """Sets it on every FSDP module of `model`."""
-        for name, module in _fsdp_modules(model):
+        """Sets it on every FSDP module of `model`. InvalidArgument: a module has its shards on other ranks than those
+        of the state's process group; another model has a module of this name in the state; or `model` has no FSDP
+        module."""
+        modules, ranks = _fsdp_modules(model), self._step.ranks
+        for name, module in modules:
+            for shards_on in map(_ranks_with_shards, module._get_fsdp_state()._fsdp_param_groups):
+                if (shards_on or ranks) != ranks:
+                    raise errors.InvalidArgument(
+                        f"module {name} has a shard on each of the ranks {shards_on}, and the state's process group has "
+                        f'the ranks {ranks}: give State(process_group=...) those of the shards, mesh.get_group("shards")'
+                    )
+        self._step.claim(modules)
+        for name, module in modules:
             comm = CompressedReduceScatter.__new__(CompressedReduceScatter)
             comm._step, comm._name = self._step, name
             module.set_custom_reduce_scatter(comm)
@@ -192,7 +239,14 @@ def _fsdp_modules(model: torch.nn.Module) -> list[tuple[str, FSDPModule]]:
     return modules
 
 
-def _refuse_native(name: str, groups: list[Any]) -> None:
+def _ranks_with_shards(group: Any) -> list[int] | None:
+    """The ranks, as the whole job numbers them, that hold the shards of a group of parameters. None: this torch does
+    not say."""
+    shards_on = getattr(getattr(group, "mesh_info", None), "shard_process_group", None)
+    return None if shards_on is None else dist.get_process_group_ranks(shards_on)
+
+
+def _refuse_native(name: str, groups: Sequence[Any]) -> None:
     if any(group._is_hsdp for group in groups):
         raise errors.InvalidArgument(
             f"module {name} is on a two-dimensional mesh: FSDP averages between nodes itself, and the hook would do it "

@@ -30,6 +30,7 @@ class Flight:
     name: str
     parameter: torch.nn.Parameter
     gradient: torch.Tensor
+    memory: torch.Tensor  # travels: the gradient, or a copy in one piece
     handle: Handle
     version: int  # of the gradient's tensor when it left
 
@@ -37,6 +38,10 @@ class Flight:
         self.handle.wait()
         if self.gradient._version != self.version:
             raise errors.InvalidArgument(f"gradient {self.name} was changed while it was on its way: {_ADVICE}")
+        if self.memory is not self.gradient:
+            with torch.no_grad():
+                self.gradient.copy_(self.memory)
+            self.memory, self.version = self.gradient, self.gradient._version
 
     def check(self) -> None:
         """InvalidArgument: the program has given the parameter another gradient, of this rank alone."""
@@ -59,6 +64,7 @@ class Gradients:
         self._synchronizer, self._device, self._passes, self._begin = synchronizer, device, passes, begin
         self._names = {}  # parameter -> name
         self._ids = {}  # parameter -> gradient id
+        self._declared = {}  # parameter -> (shape, dtype)
         self._passed = {}  # parameter -> backward passes since the last step
         self._hooks = []
         self._local = None
@@ -67,14 +73,19 @@ class Gradients:
 
     def watch(self, name: str, parameter: torch.nn.Parameter, priority: int) -> None:
         """Declares the gradient and submits it from now on. A parameter that is frozen does not matter until it gets a
-        gradient. InvalidArgument: it is on another device, has no memory of its own, or another optimizer's Gradients
-        submit it."""
+        gradient. InvalidArgument: it is on another device, has no memory of its own, is a shard, or another optimizer's
+        Gradients submit it."""
         if parameter.device != self._device:
             raise errors.InvalidArgument(f"{name} is on {parameter.device}, and the session is on {self._device}")
         if parameter.numel() > 0 and parameter.data_ptr() == 0:
             raise errors.InvalidArgument(
                 f"{name} is a {type(parameter.data).__name__}, which has no memory of its own, as with FSDP: use "
                 "casync.torch.fsdp_all_reduce_hook there"
+            )
+        if getattr(parameter, "_fsdp_flattened", False):  # torch sets it
+            raise errors.InvalidArgument(
+                f"{name} is a shard of FullyShardedDataParallel's, another one on each rank: use fully_shard and "
+                "casync.torch.fsdp_all_reduce_hook"
             )
         if _is_watched(parameter):
             raise errors.InvalidArgument(
@@ -84,6 +95,7 @@ class Gradients:
         dtype = naming.dtype_name(parameter, f"parameter {name}")
         self._names[parameter] = name
         self._ids[parameter] = self._synchronizer.declare(name, parameter.shape, dtype, priority)
+        self._declared[parameter] = parameter.shape, parameter.dtype
         self._passed[parameter] = 0
         if self._local is not None:
             self._local.add(name, parameter, self._ids[parameter])
@@ -108,7 +120,7 @@ class Gradients:
         if self._passed[parameter] < self._passes:
             return
         if self.exchanged:
-            self._submit([parameter])
+            self._submit([parameter], [self._gradient_of(parameter)])
         else:
             self._awaits_update = True
 
@@ -120,34 +132,44 @@ class Gradients:
     def submit_rest(self) -> None:
         """Submits the gradients that no hook has: of parameters without a part in this rank's backward pass (zeros, for
         other ranks may wait for them), or set by hand."""
-        rest = [parameter for parameter in self._names if parameter not in self.flights and parameter.requires_grad]
+        rest = self._rest()
         for parameter in rest:
             if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter, memory_format=torch.contiguous_format)
+                parameter.grad = torch.zeros_like(parameter)
         if rest:
-            self._submit(rest)
+            self._submit(rest, [self._gradient_of(parameter) for parameter in rest])
 
-    def _submit(self, parameters: list[Any]) -> None:
-        gradients = [self._gradient_of(parameter) for parameter in parameters]
+    def _rest(self) -> list[torch.Tensor]:
+        return [parameter for parameter in self._names if parameter not in self.flights and parameter.requires_grad]
+
+    def _submit(self, parameters: list[Any], gradients: list[torch.Tensor]) -> None:
+        memories = [each if each.is_contiguous() else each.detach().contiguous() for each in gradients]
         handles = self._synchronizer.submit(
             [self._ids[parameter] for parameter in parameters],
-            [gradient.data_ptr() for gradient in gradients],
-            gradients,
+            [memory.data_ptr() for memory in memories],
+            memories,
             stream=naming.stream_of(self._device),
         )
-        for parameter, gradient, handle in zip(parameters, gradients, handles):
-            self.flights[parameter] = Flight(self._names[parameter], parameter, gradient, handle, gradient._version)
+        for parameter, gradient, memory, handle in zip(parameters, gradients, memories, handles):
+            self.flights[parameter] = Flight(
+                self._names[parameter], parameter, gradient, memory, handle, gradient._version
+            )
 
     def _gradient_of(self, parameter: torch.Tensor) -> torch.Tensor:
-        gradient = parameter.grad
-        if gradient.is_contiguous() and gradient.dtype == parameter.dtype and not gradient.is_sparse:
-            return gradient
-        name = self._names[parameter]
+        gradient, name = parameter.grad, self._names[parameter]
         if gradient.is_sparse:
             raise errors.InvalidArgument(f"gradient {name} is sparse: use Embedding(sparse=False)")
         if gradient.dtype != parameter.dtype:
             raise errors.InvalidArgument(f"gradient {name} is {gradient.dtype}, its parameter {parameter.dtype}")
-        parameter.grad = gradient.contiguous()
+        shape, dtype = self._declared[parameter]
+        if (gradient.shape, gradient.dtype, gradient.device) != (shape, dtype, self._device):
+            raise errors.InvalidArgument(
+                f"gradient {name} is {gradient.dtype} of shape {tuple(gradient.shape)} on {gradient.device}, and was {dtype} "
+                f"of shape {tuple(shape)} on {self._device} when the optimizer was made a DistributedOptimizer: change the "
+                "parameter ahead of that, or call optimizer.casync.close() and make another one"
+            )
+        if not gradient.is_contiguous() and not _is_laid_out_as(parameter, gradient):
+            parameter.grad = gradient.contiguous()
         return parameter.grad
 
     def land(self) -> StepResult:
@@ -163,7 +185,10 @@ class Gradients:
             flight.check()
 
     def discard(self) -> None:
-        """The same for gradients that nobody wants, whatever happened to them meanwhile."""
+        """The same for gradients that nobody wants, whatever happened to them meanwhile. Other ranks wait for those that
+        this rank has not sent, too: these are NaN, so that no rank updates with the others, whatever it calls."""
+        if rest := self._rest():
+            self._submit(rest, [torch.full_like(parameter, float("nan")) for parameter in rest])
         for flight in self.flights.values():
             flight.handle.wait()
         self.end()
@@ -200,6 +225,12 @@ class Gradients:
         for parameter in self._names:
             parameter.grad = None
 
+    def drop_non_finite(self) -> None:
+        """Leaves those that are finite."""
+        for parameter in self._names:
+            if parameter.grad is not None and not is_finite(parameter.grad):
+                parameter.grad = None
+
     @property
     def local(self) -> LocalSgd:
         """Made at the first step that exchanges no gradients, while parameters are the same on all ranks."""
@@ -219,6 +250,19 @@ class Gradients:
         self.flights = {}
         for hook in self._hooks:
             hook.remove()
+
+
+def is_finite(gradient: torch.Tensor) -> bool:
+    if gradient.numel() == 0:
+        return True
+    least, most = gradient.aminmax()
+    return bool(torch.isfinite(least) & torch.isfinite(most))
+
+
+def _is_laid_out_as(parameter: torch.Tensor, gradient: torch.Tensor) -> bool:
+    """Returns true if the elements of both have the same order in memory, as fused optimizers expect."""
+    strides = zip(parameter.shape, parameter.stride(), gradient.stride())
+    return all(size == 1 or own == other for size, own, other in strides)
 
 
 def _is_watched(parameter: torch.nn.Parameter) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from casync import errors
+from casync.synchronizer import NonFinite
 from casync.torch import naming
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ class LocalSgd:
         for (name, parameter), identity in zip(parameters, identities):
             self.add(name, parameter, identity)
         self.has_gradients = False  # of a backward pass that no optimizer has used yet
+        self._non_finite = NonFinite(
+            "the parameters are those of the start of the round again (said once; last_step tells of each step)"
+        )
 
     def add(self, name: str, parameter: torch.Tensor, identity: int) -> None:
         """Exchanges one more from now on: on all ranks, which have the same values of it."""
@@ -78,6 +82,8 @@ class LocalSgd:
                 if step.finite:  # else all ranks go back to where they last were the same
                     common.sub_(difference)
                 parameter.copy_(common)
+        if not step.finite:
+            self._non_finite.tell(self._synchronizer.rank, step.first_non_finite)
         return step
 
     def _exchange_parameters(self) -> StepResult:
@@ -85,6 +91,8 @@ class LocalSgd:
             step = self._submit([parameter for _, parameter in self._parameters])
             # A rank that has met values that are not finite goes back to where its round began.
             self._go_to(self._submitted if step.finite else self._common)
+        if not step.finite:
+            self._non_finite.tell(0, step.first_non_finite)  # each such rank, as others may not know of it
         return step
 
     def _submit(self, values: list[torch.Tensor] | None = None) -> StepResult:

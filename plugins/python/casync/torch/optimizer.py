@@ -13,7 +13,7 @@ from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimize
 from casync import errors, launch
 from casync.synchronizer import NonFinite, Synchronizer
 from casync.torch import naming, optimizer_checks, saved
-from casync.torch.deferred import Deferred
+from casync.torch.deferred import Deferred, is_compiled
 from casync.torch.ending import at_end
 from casync.torch.gradients import Gradients
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from casync.session import StepResult
 
     _Optimizer = torch.optim.Optimizer
+    _Closure = Callable[[], float]
+    _Update = Callable[[_Closure | None], float | None]
 else:
     _Optimizer = object  # the other base of each subclass is an optimizer
 
@@ -61,6 +63,7 @@ def DistributedOptimizer(
         )
     named = list((model.named_parameters() if named_parameters is None else named_parameters))
     optimizer_checks.check_names(optimizer, named)
+    optimizer_checks.check_alone(optimizer, named)
     device = naming.device_of((name, parameter) for name, parameter in named if parameter.requires_grad)
     options = dict(plan=plan, codec=codec, transport=transport, token=token, timeout=timeout, trace=trace)
     synchronizer = Synchronizer(store=launch.find_store(timeout, process_group), device=str(device), **options)
@@ -103,7 +106,7 @@ class Engine:
         self._optimizer, self._synchronizer = optimizer, synchronizer
         self._named = {parameter: (position, name) for position, (name, parameter) in enumerate(named)}
         self._gradients = Gradients(synchronizer, device, passes, self._begin)
-        self._deferred = None
+        self._deferred, self._takes = None, model is not None
         self._synchronized = self._skip = False
         self._non_finite = NonFinite(
             "all ranks leave this update out (said once; optimizer.casync.last_step tells of each step)"
@@ -115,7 +118,7 @@ class Engine:
         except BaseException:
             self._gradients.close()  # those that it watches already would be submitted for an optimizer that is not there
             raise
-        if model is not None and not _is_compiled(model):
+        if model is not None and not is_compiled(model):
             self._deferred = Deferred(model, optimizer, self._gradients)
         at_end(self._end)
 
@@ -205,11 +208,15 @@ class Engine:
         finally:
             self._skip = False
 
-    def step(
-        self, closure: Callable[[], float] | None, update: Callable[[Callable[[], float] | None], float | None]
-    ) -> float | None:
+    def step(self, closure: _Closure | None, update: _Update) -> float | None:
         """`update(closure)` is the optimizer's own step."""
         self.finish()
+        loss = self._step(closure, update)
+        if self._takes and not self.deferring:
+            self._gradients.drop()  # as where the update waits for the next forward pass
+        return loss
+
+    def _step(self, closure: _Closure | None, update: _Update) -> float | None:
         if not self._gradients.exchanged:
             return self._step_locally(closure, update)
         if closure is not None:
@@ -218,7 +225,7 @@ class Engine:
             finite = not self._synchronized or self.last_step.finite
             self._synchronized = False
             return self._update(finite, update)
-        if self._deferred is not None and self._deferred.ready and not self._has_hooks():
+        if self._deferred is not None and self._deferred.ready and not self._is_looked_at():
             self.watch(self._optimizer.__dict__["param_groups"])
             self._gradients.submit_rest()
             return self._deferred.begin()
@@ -226,18 +233,21 @@ class Engine:
         self._synchronized = False
         return self._update(self.last_step.finite, update)
 
-    def _update(self, finite: bool, update: Callable[[Callable[[], float] | None], float | None]) -> float | None:
+    def _update(self, finite: bool, update: _Update) -> float | None:
         if finite:
             return update(None)
-        self._tell()
-        return None
+        if self._deferred is None:
+            self._tell()
+            return None
+        # On other ranks this update may wait for the next forward pass, which leaves out such parameters alone.
+        self._deferred.non_finite.tell(self.rank, self.last_step.first_non_finite)
+        self._gradients.drop_non_finite()
+        return update(None)
 
     def _tell(self) -> None:
         self._non_finite.tell(self.rank, self.last_step.first_non_finite)
 
-    def _step_with(
-        self, closure: Callable[[], float], update: Callable[[Callable[[], float] | None], float | None]
-    ) -> float | None:
+    def _step_with(self, closure: _Closure, update: _Update) -> float | None:
         def synchronized() -> float:
             loss = closure()
             self._average()
@@ -249,9 +259,7 @@ class Engine:
 
         return update(torch.enable_grad()(synchronized))
 
-    def _step_locally(
-        self, closure: Callable[[], float] | None, update: Callable[[Callable[[], float] | None], float | None]
-    ) -> float | None:
+    def _step_locally(self, closure: _Closure | None, update: _Update) -> float | None:
         def counted() -> float:
             loss = closure()
             self._gradients.restart()  # an optimizer may call its closure several times
@@ -263,10 +271,13 @@ class Engine:
         self._gradients.end_locally()
         return loss
 
-    def _has_hooks(self) -> bool:
+    def _is_looked_at(self) -> bool:
+        """Returns true if somebody expects the update when step() returns: hooks, or a GradScaler, which takes the scale
+        away again that a fused optimizer divides gradients by."""
         own = self._optimizer.__dict__
         return bool(
-            own.get("_optimizer_step_pre_hooks")
+            own.get("grad_scale") is not None
+            or own.get("_optimizer_step_pre_hooks")
             or own.get("_optimizer_step_post_hooks")
             or _global_optimizer_pre_hooks
             or _global_optimizer_post_hooks
@@ -383,7 +394,3 @@ class Distributed(_Optimizer):
 
 def _new(base: type[torch.optim.Optimizer]) -> torch.optim.Optimizer:
     return object.__new__(base)
-
-
-def _is_compiled(model: torch.nn.Module) -> bool:
-    return any(hasattr(module, "_orig_mod") or module._compiled_call_impl for module in model.modules())

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 from casync import errors
+from casync.torch import naming
 
 if TYPE_CHECKING:
     import torch
@@ -43,3 +45,29 @@ def check_names(optimizer: torch.optim.Optimizer, named: list[tuple[str, torch.n
                     f"a parameter of shape {tuple(parameter.shape)} in the optimizer's group {at} has no name in "
                     "named_parameters"
                 )
+
+
+def check_alone(optimizer: torch.optim.Optimizer, named: list[tuple[str, torch.nn.Parameter]]) -> None:
+    """InvalidArgument: a DistributedDataParallel module synchronizes one of the optimizer's parameters. Both would average
+    its gradient, and change it while the other one reads it."""
+    mine = {parameter for group in optimizer.param_groups for parameter in group["params"]}
+    names = {parameter: name for name, parameter in named if parameter in mine}
+    name = _name_in_ddp(names)
+    if name is not None:
+        gc.collect()  # a module that nobody uses any more
+        name = _name_in_ddp(names)
+    if name is not None:
+        raise errors.InvalidArgument(
+            f"{name} is in a DistributedDataParallel module, which averages its gradient: give DistributedOptimizer the "
+            "plain module's parameters and use no DistributedDataParallel, or register casync.torch.comm_hook with it and "
+            "keep the plain optimizer"
+        )
+
+
+def _name_in_ddp(names: dict[torch.nn.Parameter, str]) -> str | None:
+    for ddp in naming.ddp_modules():
+        module = getattr(ddp, "module", None)  # None: its constructor has failed
+        for _, parameter in [] if module is None else naming.trained_parameters(ddp, None):
+            if parameter in names:
+                return names[parameter]
+    return None

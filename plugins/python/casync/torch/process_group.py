@@ -9,10 +9,12 @@ through another one. The rest is Gloo's.
 from __future__ import annotations
 
 import functools
+import sys
 from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 
 from casync import errors
 from casync.copying import CopySession
@@ -78,6 +80,9 @@ class ProcessGroupCasync(dist.ProcessGroup):
 
     def allreduce(self, tensors: list[torch.Tensor], options: Any = None) -> dist.Work:
         options = options or dist.AllreduceOptions()
+        caller = sys._getframe().f_back  # through C++; None on a thread of autograd's
+        if caller is not None and caller.f_code is _OF_JOIN:
+            raise self._reductions.abort(errors.Unavailable(_JOIN))
         if len(tensors) == 1 and self._reductions.takes(tensors[0], options.reduceOp):
             return self._reductions.all_reduce(tensors[0], options.reduceOp)
         if len(tensors) == 1 and self._copies.reduces("all_reduce", tensors[0], options.reduceOp):
@@ -148,6 +153,15 @@ class ProcessGroupCasync(dist.ProcessGroup):
     def copy_stats(self) -> dict[str, Any]:
         """The same of the session of broadcasts, all-gathers and exact reductions."""
         return self._copies.stats()
+
+
+_JOIN = (
+    "in DDP's join() a rank whose inputs have ended gives zeros for gradients of the others, outside of a backward pass, where "
+    "a process group of CaSync takes them for other sums: register casync.torch.comm_hook with the module, or give "
+    'DistributedDataParallel a group of Gloo, new_group(backend="gloo")'
+)
+# Torch's function that makes the collectives of the others' backward pass on a rank that has joined.
+_OF_JOIN = getattr(getattr(DistributedDataParallel, "_match_all_reduce_for_bwd_pass", None), "__code__", None)
 
 
 def _asynchronous(options: Any) -> bool:

@@ -110,6 +110,13 @@ class Reductions:
     def stats(self) -> dict[str, Any]:
         return self._synchronizer.stats() if self._synchronizer else {}
 
+    def abort(self, error: errors.Error) -> errors.Error:
+        """Ends the session on all ranks, which wait for gradients of this one, and returns the error."""
+        if self._synchronizer is not None:
+            with contextlib.suppress(errors.Error):  # it had failed, and the others know
+                self._synchronizer.session.abort(error)
+        return error
+
     def close(self) -> None:
         synchronizer, self._synchronizer = self._synchronizer, None
         if synchronizer is None:

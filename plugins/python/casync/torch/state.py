@@ -125,6 +125,7 @@ class State:
         self.last_step = self._local.end_step()
         for key in self._seconds:
             self._seconds[key] += time.monotonic() - begin
+        self._write_scalars()
 
     def consensus(self) -> StepResult:
         """With a plan's `gossip` or `asynchronous`: takes all ranks to the mean of their parameters, the same bytes on
@@ -291,7 +292,8 @@ class State:
             except KeyError:
                 raise errors.InvalidArgument(
                     f"a parameter of shape {tuple(parameter.shape)} was not among the named parameters when the first "
-                    "backward pass began"
+                    "backward pass began: register a State of its own with each DistributedDataParallel module, or give "
+                    "State(named_parameters=...) those of all of them"
                 ) from None
             if self._dtype[id(parameter)] != naming.dtype_name(buffer, f"gradient {name}"):
                 raise errors.InvalidArgument(
@@ -349,15 +351,15 @@ class State:
         self._seconds["synchronizing_s"] += landed - begin
         if step is not None:
             self.last_step = step
-            self._tell()
+            if not step.finite:
+                self._non_finite.tell(self._synchronizer.rank, step.first_non_finite)
+            self._write_scalars()
 
-    def _tell(self) -> None:
-        """Logs the first gradient that is not finite, and the scalars of log_to()."""
+    def _write_scalars(self) -> None:
+        """Writes the scalars of log_to() after a step."""
         if self._synchronizer.rank != 0:
             return
         self._steps += 1
-        if self.last_step is not None and not self.last_step.finite:
-            self._non_finite.tell(0, self.last_step.first_non_finite)
         if self._writer is None or self._steps % self._every != 0:
             return
         stats = self.stats()
