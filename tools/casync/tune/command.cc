@@ -6,6 +6,7 @@
 #include "tools/casync/codecs_option.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/launch/job.h"
+#include "tools/casync/number_within.h"
 #include "tools/casync/own_path.h"
 #include "tools/casync/subcommands.h"
 #include "tools/casync/tune/tuning.h"
@@ -80,7 +81,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       ->check(CLI::IsMember({"loss", "step"}))
       ->capture_default_str();
   command->add_option("--timeout", options->phase_s, "Limit of each phase, in seconds")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(number_within(1.0, 1e6))
       ->capture_default_str();
   command->add_option("--profile", options->profile, "Use this profile (default: measure one between the ranks)");
   command->add_option("--device", options->device,
