@@ -366,7 +366,8 @@ void add_explain(CLI::App& app, Invocation& invocation) {
       "--rules", options->inputs.rules,
       "Keep all that this plan fixes, and its limits max_error and allow, as casync plan --plan does");
   command->add_option("--svg", options->svg, "Without a gradient: also write a picture of where compression pays")
-      ->excludes(whole);
+      ->excludes(whole)
+      ->excludes(gradient);
   command
       ->add_option("--codec", options->codec, "With --whole-step: encode everything but small vectors with this codec")
       ->needs(whole)
