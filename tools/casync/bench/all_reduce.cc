@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 
 #include "base/clock.h"
 #include "casync/model/codec_choice.h"
@@ -18,6 +17,7 @@
 #include "tools/casync/bench/inputs.h"
 #include "tools/casync/bench/replay.h"
 #include "tools/casync/codec_facts.h"
+#include "tools/casync/output_file.h"
 #include "tools/casync/private_directory.h"
 #include "tools/casync/this_machine.h"
 
@@ -54,7 +54,7 @@ Result<BenchPlan> make_plan(const AllReduceOptions& options) {
     bench.plan.defaults.strategy = options.strategy;
     const Result<std::string> text = text_of_plan(bench.plan, bench.file);
     CASYNC_RETURN_IF_ERROR(text.status());
-    std::ofstream(bench.file) << *text;
+    CASYNC_RETURN_IF_ERROR(write_output(bench.file, *text));
     return bench;
   }
   if (bench.file.empty()) return bench;
