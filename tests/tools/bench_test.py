@@ -230,6 +230,21 @@ def test_rank_0_prints_under_a_launcher():
     claim({line[:4] for line in result.stdout.splitlines()} == {"[0] "}, "nobody else prints", result.stdout)
 
 
+def test_a_closed_stdout_is_no_socket():
+    command = ["sh", "-c", 'exec "$0" "$@" >&-', TOOL, "bench", "all_reduce", *QUICK]
+    result = casync("run", "-n", "2", "--", *command)
+    ends_with(1, result, "the table is lost")
+    claim("casync: stdout cannot be written" in result.stderr, "said", result.stderr)
+    claim("died" not in result.stderr, "it goes to no other rank", result.stderr)
+
+
+def test_a_strategy_is_measured_or_refused():
+    result = casync("bench", "all_reduce", "-r", "2", *QUICK, "--strategy", "ring", file_bytes=10)
+    ends_with(1, result, "a temporary folder that is full")
+    claim("plan.txtpb: cannot be written: File too large" in result.stderr, "said", result.stderr)
+    claim(result.stdout == "", "no figures", result.stdout)
+
+
 def test_its_timelines_make_a_report():
     with temporary_folder() as folder:
         env = {"CASYNC_TRACE": folder, "CASYNC_LINK": "1gbit"}
