@@ -197,6 +197,16 @@ def test_signals_end_the_processes_of_the_program():
             until(lambda: not any(is_alive(pid) for pid in sleeping), 30, "none is left")
 
 
+def test_a_program_may_change_its_working_directory():
+    with temporary_folder() as folder:
+        program = 'cd /; echo "$CASYNC_TRACE and $CASYNC_RECORD"; exit 5'
+        result = casync("tune", "-n", "2", "--profile", PROFILE, "-o", "tuned", "--", "sh", "-c", program, cwd=folder)
+        ends_with(1, result, "the program fails")
+        tuned = Path(folder).resolve() / "tuned"
+        words = (tuned / "uncompressed.rank0.log").read_text()
+        claim(words == f"{tuned}/uncompressed and {tuned}/record\n", "folders that it finds from anywhere", words)
+
+
 def test_a_failing_program_is_named_with_its_rank_and_last_words():
     with temporary_folder() as folder:
         result = tune(folder, body='session.rank == 1 and step == 2 and sys.exit("out of cheese")')
