@@ -17,13 +17,18 @@ import casync.torch
 
 
 class Classifier(lightning.LightningModule):
-    def __init__(self):
+    def __init__(self, synchronized):
         super().__init__()
+        self.synchronized = synchronized
         self.layers = nn.Sequential(nn.Linear(2, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2))
 
     def training_step(self, batch, at):
         places, inside = batch
         return nn.functional.cross_entropy(self.layers(places), inside)
+
+    def on_before_optimizer_step(self, optimizer):
+        if not self.synchronized.last_step.finite:  # the same answer on all ranks
+            optimizer.zero_grad()  # without gradients there is no update
 
     def configure_optimizers(self):
         return torch.optim.AdamW(self.parameters(), lr=1e-2)
@@ -39,14 +44,14 @@ def points(count, seed):
 def main():
     torch.set_num_threads(1)
     lightning.seed_everything(0, verbose=False)
-    # These two lines are all there is to it.
+    # These two lines are all there is to it, besides leaving out updates that are not finite.
     state = casync.torch.State(codec="int8")
     strategy = DDPStrategy(process_group_backend="gloo", ddp_comm_state=state, ddp_comm_hook=casync.torch.comm_hook)
     trainer = lightning.Trainer(
         accelerator="cpu", devices=int(os.environ["LOCAL_WORLD_SIZE"]), strategy=strategy, max_epochs=1, logger=False,
         enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False
     )
-    model = Classifier()
+    model = Classifier(state)
     trainer.fit(model, DataLoader(points(32768, seed=1), batch_size=256 // trainer.world_size))
 
     places, inside = points(2000, seed=2).tensors

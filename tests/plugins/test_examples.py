@@ -91,10 +91,20 @@ def test_a_codec_of_ones_own_trains(python):
 
 
 def test_the_demo_finds_equal_replicas_and_losses(python):
-    options = ["--steps", "12", "--ranks", "2", "--codecs", "none", "int4"]
+    options = ["--steps", "9", "--ranks", "2", "--codecs", "none", "int4"]
     options += ["--python", of_framework(python, "torch").executable]
     printed = output_of([sys.executable, str(EXAMPLES / "demo/run"), str(COMMAND.parents[1]), *options], size=0)
     assert "int4" in printed
+
+
+def test_the_demo_refuses_what_it_cannot_run(tmp_path):
+    build = str(COMMAND.parents[1])
+    for options, told in (([str(tmp_path)], "there is no"), ([build, "--steps", "0"], "--steps: 0, expected at least 1"),
+                          ([build, "--seeds", "no"], "--seeds"), ([build, "--ranks", "0"], "--ranks")):
+        done = subprocess.run([sys.executable, str(EXAMPLES / "demo/run"), *options], capture_output=True, text=True,
+                              timeout=60)
+        assert done.returncode == 2 and told in done.stderr and "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_program_that_trains_is_here():
