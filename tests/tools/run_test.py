@@ -67,14 +67,16 @@ def nothing_is_left(folder, processes):
 
 def test_ranks_learn_their_place_the_rendezvous_and_one_token():
     with temporary_folder() as folder:
-        ranks = environments(env={"TMPDIR": folder, "RANK": "7", "OMPI_COMM_WORLD_RANK": "5", "PMI_RANK": "5"})
+        ranks = environments(env={"TMPDIR": folder, "RANK": "7", "OMPI_COMM_WORLD_RANK": "5", "PMI_RANK": "5",
+                                  "MPI_LOCALRANKID": "5", "MPI_LOCALNRANKS": "6"})
         claim(not list(Path(folder).iterdir()), "the private directory is gone", list(Path(folder).iterdir()))
     for rank, environment in enumerate(ranks):
         told = {name: environment.get(name) for name in
                 ("CASYNC_RANK", "CASYNC_SIZE", "CASYNC_LOCAL_RANK", "CASYNC_LOCAL_SIZE")}
         claim(list(told.values()) == [str(rank), "3", str(rank), "3"], "rank and size", told)
         claim(environment["CASYNC_RENDEZVOUS"].startswith(f"file:{folder}/casync-"), "rendezvous", environment)
-        claim(not {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"} & set(environment), "no other launcher contradicts")
+        others = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"} & set(environment)
+        claim(not others, "no other launcher contradicts", others)
     tokens = {environment["CASYNC_TOKEN"] for environment in ranks}
     claim(len(tokens) == 1 and len(bytes.fromhex(tokens.pop())) == 32, "32 random bytes, the same for all", ranks)
     claim(environments()[0]["CASYNC_TOKEN"] != ranks[0]["CASYNC_TOKEN"], "and other ones for each job")
