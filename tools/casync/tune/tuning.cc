@@ -366,8 +366,7 @@ class Tuning {
           {"plan", plan}, {"chosen", chosen_}, {"report", report}, {"ways", json_of(ways_)}};
       print_json(result);
     } else {
-      std::printf("%s%s\nUse it: CASYNC_PLAN=%s. Look at it: %s\n", text_of(ways_).c_str(), gain_.c_str(), plan.c_str(),
-                  report.c_str());
+      std::printf("%s%s\n%s\n", text_of(ways_).c_str(), gain_.c_str(), use_of(plan, report).c_str());
     }
     return Status::ok();
   }
