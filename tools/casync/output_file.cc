@@ -24,10 +24,12 @@ bool write_file(const fs::path& path, const std::function<void(std::ostream&)>& 
   return static_cast<bool>(file);
 }
 
-/// Returns true if another file can take the place of this one: devices and pipes stay where they are.
+/// Returns true if another file can take the place of this one: devices and pipes stay where they are, and so does a
+/// link to a file that is not there yet.
 bool may_be_replaced(const fs::path& path) {
   std::error_code ignored;
   if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) return false;
+  if (fs::is_symlink(path, ignored)) return false;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   return ::access(folder.c_str(), W_OK) == 0;
 }
@@ -40,7 +42,7 @@ Status check_writable(const std::string& path) {
   const bool existed = fs::exists(path, ignored);
   if (fs::is_fifo(path, ignored)) return ::access(path.c_str(), W_OK) == 0 ? Status::ok() : refused(path);
   if (!std::ofstream(path, std::ios::binary | std::ios::app)) return refused(path);
-  if (!existed) fs::remove(path, ignored);
+  if (!existed) fs::remove(fs::canonical(path, ignored), ignored);  // of a link, the file that it leads to
   return Status::ok();
 }
 
