@@ -263,6 +263,26 @@ def test_its_timelines_make_a_report():
     claim(kinds == {"encode", "merge", "decode", "send", "recv"}, "all five primitives", kinds)
 
 
+def test_results_of_random_codecs_are_right():
+    # Of their own numbers on each rank, of shared ones, with a result of its own, rotated, sketched.
+    for codec in ("qsgd", "randomk", "diana", "drive", "sketch"):
+        all_reduce("--codec", codec)
+    all_reduce("--codec", "qsgd", "--strategy", "ring")
+    with temporary_folder() as folder:
+        all_reduce("--plan", write(folder, "plan", 'version: 1\nseed: 7\ndefault { codec { name: "terngrad" } }\n'))
+
+
+def test_plans_whose_steps_are_not_alike_are_refused():
+    with temporary_folder() as folder:
+        for text, word in (("staleness: 1", "a mode"), ("asynchronous { }", "a mode"),
+                           ("default { warm_up_steps: 9 }", "warm_up_steps"),
+                           ('group { name: "g" gradient: "bench.4096" gradient: "bench.16384" }', "groups")):
+            plan = write(folder, "plan", f"version: 1\n{text}\n")
+            result = casync("bench", "all_reduce", *QUICK, "--plan", plan)
+            ends_with(3, result, text)
+            claim(f"{plan}: {word}" in result.stderr and "casync bench step" in result.stderr, "why", result.stderr)
+
+
 def test_a_ring_carries_a_codec_that_encodes_again_at_each_hop():
     result = casync("bench", "all_reduce", *QUICK, "--codec", "onebit", "--strategy", "ring", "--json")
     ends_with(0, result, "onebit in a ring")
