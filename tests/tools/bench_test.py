@@ -353,7 +353,15 @@ def test_transport_uses_the_interface_and_leaves_out_checksums_as_it_is_told():
 
 
 def test_a_transport_between_processes_is_needed():
-    ends_with(3, casync("bench", "transport", "--transport", "loopback"), "loopback has one process only")
+    with temporary_folder() as folder:
+        step = ["bench", "step", "--model", write(folder, "model", MODEL)]
+        for command in (["bench", "transport", "--transport"], ["bench", "all_reduce", "-r", "2", "--transport"],
+                        [*step, "-r", "2", "--transport"], ["profile", "--inside"], ["profile", "--between"]):
+            result = casync(*command, "loopback")
+            ends_with(3, result, f"casync {command} loopback")
+            claim("loopback joins threads of one process" in result.stderr, "said at once", result.stderr)
+        alone = casync("bench", "all_reduce", *QUICK, "-r", "1", "--transport", "loopback")
+        ends_with(0, alone, "one rank needs no other process")
 
 
 found = {one["name"]: one for one in json.loads(casync("doctor", "--json").stdout)["findings"]}

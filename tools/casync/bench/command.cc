@@ -42,6 +42,11 @@ std::shared_ptr<SizeFlags> add_sizes(CLI::App* command, const char* first, const
 
 int usage(const Status& status) { return fail_usage("bench", status.message()); }
 
+/// InvalidArgument: so many ranks, a process each, cannot meet by this transport.
+Status check_joins(const std::string& transport, int ranks) {
+  return ranks > 1 ? runtime::check_joins_processes(transport) : Status::ok();
+}
+
 /// Runs this same command line as the ranks of a job of its own.
 int run_as_ranks(const std::vector<std::string>& arguments, int ranks) {
   const Result<std::string> program = own_path();
@@ -91,7 +96,10 @@ int all_reduce(AllReduceFlags& flags, const SizeFlags& sizes, const std::vector<
   flags.options.format = sizes.format();
   const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
   if (!launch) return fail("bench", launch.status());
-  if (launch->source == "alone") return run_as_ranks(arguments, flags.ranks);
+  const bool alone = launch->source == "alone";
+  const Status joins = check_joins(options.transport, alone ? flags.ranks : launch->ranks);
+  if (!joins) return fail_on_rank("bench", joins, launch->rank, launch->local_rank);
+  if (alone) return run_as_ranks(arguments, flags.ranks);
   const Result<bool> right = bench_all_reduce(flags.options);
   if (!right) return fail_on_rank("bench", right.status(), launch->rank, launch->local_rank);
   return *right ? kExitOk : kExitFailure;
@@ -219,7 +227,10 @@ int step(StepFlags& flags, const std::vector<std::string>& arguments) {
   options.format = flags.json ? Format::kJson : flags.csv ? Format::kCsv : Format::kText;
   const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
   if (!launch) return fail("bench", launch.status());
-  if (launch->source == "alone") return run_as_ranks(arguments, flags.ranks);
+  const bool alone = launch->source == "alone";
+  const Status joins = check_joins(options.transport, alone ? flags.ranks : launch->ranks);
+  if (!joins) return fail_on_rank("bench", joins, launch->rank, launch->local_rank);
+  if (alone) return run_as_ranks(arguments, flags.ranks);
   const Status status = bench_step(options);
   return status.is_ok() ? kExitOk : fail_on_rank("bench", status, launch->rank, launch->local_rank);
 }

@@ -22,6 +22,7 @@
 #include "compll/codec/rounds_codec.h"
 #include "runtime/device/device.h"
 #include "runtime/session/session_device.h"
+#include "runtime/transport/transport.h"
 #include "tools/casync/codecs_option.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/output_file.h"
@@ -186,6 +187,9 @@ Status profile(Options options, const runtime::Launch& launch) {
     options.profile.codecs = {"none", "bf16", "fp16", "fp8_e4m3", "int8", "int4", "onebit"};
   const Result<int> with_training = check_codecs(options.profile.codecs);
   CASYNC_RETURN_IF_ERROR(with_training.status());
+  for (const std::string& transport : {options.profile.inside, options.profile.between}) {
+    CASYNC_RETURN_IF_ERROR(runtime::check_joins_processes(transport));
+  }
   if (launch.rank == 0) {
     CASYNC_RETURN_IF_ERROR(check_writable(options.output));
     // Ahead of the links, which take longest.
