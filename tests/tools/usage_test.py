@@ -178,6 +178,9 @@ def test_a_size_beyond_all_memory_is_said():
     large = casync_within_memory("bench", "codec", "none", "--partition", "64G", "--total", "64G", "--json")
     ends_with(1, large, "64 GiB of 4 GiB")
     claim("not enough memory" in error_of(large)["message"], "said", large.stdout)
+    messages = casync_within_memory("bench", "transport", "-b", "64G", "-e", "64G", "--json")
+    ends_with(1, messages, "messages of 64 GiB")
+    claim("not enough memory" in error_of(messages)["message"], "said once", messages.stdout)
     # 2^34 times 2^30 is no 64-bit number.
     sizes = ["-b", "16G", "-e", "16G", "-f", str(1 << 30)]
     end = casync_within_memory("bench", "all_reduce", *sizes, "--strategy", "magic")
