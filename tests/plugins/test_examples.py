@@ -111,7 +111,8 @@ def test_the_demo_finds_equal_replicas_and_losses(python):
 
 def test_the_demo_refuses_what_it_cannot_run(tmp_path):
     build = str(COMMAND.parents[1])
-    for options, told in (([str(tmp_path)], "there is no"), ([build, "--steps", "0"], "--steps: 0, expected at least 1"),
+    for options, told in (([str(tmp_path)], "there is no"),
+                          ([build, "--steps", "0"], "--steps: 0, expected at least 1"),
                           ([build, "--seeds", "no"], "--seeds"), ([build, "--ranks", "0"], "--ranks")):
         done = subprocess.run([sys.executable, str(EXAMPLES / "demo/run"), *options], capture_output=True, text=True,
                               timeout=60)
