@@ -161,7 +161,7 @@ def test_another_profile_or_device_starts_anew():
         other.write_text(PROFILE.read_text() + "# measured again\n")
         ended = Path(folder) / "tuned/uncompressed/ended"
         for anew, options, profile in ((True, [], PROFILE), (False, [], PROFILE), (True, [], other), (False, [], other),
-                                       (True, ["--device", "cuda"], other)):
+                                       (False, ["--device", "cpu"], other), (True, ["--device", "cuda"], other)):
             result = tune_in(f"{folder}/tuned", *options, profile=profile)
             claim("1 of 6: training, uncompressed" in result.stderr, "the first phase", result.stderr)
             claim(("kept from an earlier call" not in result.stderr) == anew, f"anew: {anew}", result.stderr)

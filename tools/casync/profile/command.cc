@@ -261,7 +261,7 @@ void add_profile(CLI::App& app, Invocation& invocation) {
   command->add_option("--inside", options->profile.inside, "Transport that is measured as the link inside a node")
       ->capture_default_str();
   command->add_option("--device", options->profile.device,
-                      "Measure codecs on this GPU: cuda or cuda:1 (default: on the CPU)");
+                      "Measure codecs on cpu, or on this GPU: cuda or cuda:1 (default: cpu)");
   command
       ->add_option("--largest", options->profile.largest,
                    "Number of elements of the largest partition that is measured")
@@ -271,6 +271,7 @@ void add_profile(CLI::App& app, Invocation& invocation) {
   command->add_flag("--quick", options->profile.quick, "Measure fewer sizes, for a shorter time each");
   command->add_flag("--json", options->json, "Print the profile with all measured points as a JSON object");
   command->callback([=, &invocation] {
+    if (options->profile.device == "cpu") options->profile.device.clear();
     const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
     const Status status = launch ? profile(*options, *launch) : launch.status();
     const bool is_rank = launch.is_ok();

@@ -85,7 +85,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command->add_option("--profile", options->profile, "Use this profile (default: measure one between the ranks)");
   command->add_option("--device", options->device,
-                      "Measure codecs on the GPU of the gradients: cuda or cuda:1 (default: on the CPU)");
+                      "Measure codecs on cpu, or on the GPU of the gradients: cuda or cuda:1 (default: cpu)");
   command->add_option("-o,--output", options->directory, "Folder for the plan, the report and all measurements")
       ->capture_default_str();
   command->add_flag("--fresh", options->fresh, "Measure everything, also the phases that an earlier call completed");
@@ -95,6 +95,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       "On several machines: torchrun ... -m casync tune -- python3 train.py, or mpirun, or srun.\n"
       "The program runs once for each measurement, ends after --steps steps, and must not name a codec or a plan.");
   command->callback([=, &invocation] {
+    if (options->device == "cpu") options->device.clear();
     options->program = invocation.program;
     invocation.exit_code = run_tune(*options);
   });
