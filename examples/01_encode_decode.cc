@@ -30,7 +30,11 @@ int main(int argc, char** argv) {
     const auto encoded =
         (*codec)->encode(gradient.data(), n, {residual.data(), next_residual.data()}, {}, payload.data());
     // Bytes from a peer are checked, then decoded.
-    if (!(*codec)->check({payload.data(), encoded.size}, n)) return 1;
+    const auto checked = (*codec)->check({payload.data(), encoded.size}, n);
+    if (!checked.is_ok()) {
+      std::fprintf(stderr, "%s\n", checked.text().c_str());
+      return 1;
+    }
     (*codec)->decode({payload.data(), encoded.size}, n, decoded.data());
     if (encoded.finite) residual.swap(next_residual);  // a step with NaN or infinity leaves the residual as it was
 

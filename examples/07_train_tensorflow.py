@@ -49,9 +49,10 @@ def main():
         # The average over all ranks, each gradient on its way as soon as it is there.
         tape = casync.tensorflow.DistributedGradientTape(tape)
         gradients = tape.gradient(loss, net.trainable_variables)
-        for gradient, velocity, variable in zip(gradients, velocities, net.trainable_variables):
-            velocity.assign(0.9 * velocity + gradient)
-            variable.assign_sub(0.1 * velocity)
+        if tape.finite:  # the same answer on all ranks
+            for gradient, velocity, variable in zip(gradients, velocities, net.trainable_variables):
+                velocity.assign(0.9 * velocity + gradient)
+                variable.assign_sub(0.1 * velocity)
         return loss
 
     generator = tf.random.Generator.from_seed(1)

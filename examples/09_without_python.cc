@@ -50,6 +50,10 @@ float distance(const std::vector<float>& weights) {
 void save(const std::vector<float>& weights, const std::string& path) {
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(weights.data()), kWeights * sizeof(float));
+  file.close();
+  if (file) return;
+  std::fprintf(stderr, "%s cannot be written\n", path.c_str());
+  std::exit(1);
 }
 
 }  // namespace

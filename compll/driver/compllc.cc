@@ -89,6 +89,18 @@ int print_cuda(const Program& program, const Source& source) {
   return 0;
 }
 
+/// Writes the file whole, or leaves none.
+bool write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  if (!file) return false;
+  file << text;
+  file.close();
+  if (file) return true;
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
+  return false;
+}
+
 int run(const Options& options) {
   std::vector<SourceFile> files;
   for (const std::string& name : options.files) {
@@ -131,7 +143,7 @@ int run(const Options& options) {
       return kRefused;
     }
     if (wanted.count("cpu") != 0) std::fputs(text->c_str(), stdout);
-    if (!options.output.empty() && !(std::ofstream(options.output, std::ios::binary) << *text)) {
+    if (!options.output.empty() && !write_file(options.output, *text)) {
       std::fprintf(stderr, "compllc: cannot write %s\n", options.output.c_str());
       return kUsage;
     }
@@ -139,11 +151,8 @@ int run(const Options& options) {
   return 0;
 }
 
-}  // namespace
-}  // namespace casync::compll
-
-int main(int argc, char** argv) {
-  casync::compll::Options options;
+int run_command(int argc, char** argv) {
+  Options options;
   CLI::App app("Compile a codec that is written in CompLL (docs/language.md).", "compllc");
   app.add_option("file", options.files, "Source of the codec: one file, or one with encode and one with decode")
       ->required()
@@ -153,11 +162,28 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"tokens", "tree", "typed", "ir", "cpu", "cuda"}));
   app.add_flag("--explain", options.explain,
                "Print the passes over memory, the bytes that they move, and the least possible");
-  app.add_flag_callback("--words", casync::compll::print_words,
+  app.add_flag_callback("--words", print_words,
                         "Print all words that a program may call, one a line, and nothing else");
   app.add_option("-o,--output", options.output, "Write the C++ for CPUs there");
   app.add_option("--include", options.include, "Path by which that text includes itself (default: that of --output)");
   app.add_option("--param", options.settings, "PARAMETER=NUMBER: compile the program for this value");
-  CLI11_PARSE(app, argc, argv);
-  return casync::compll::run(options);
+  app.footer(
+      "Exit codes: 0 ok, 1 the program is refused, 2 wrong command line, or a file that cannot be read or written.");
+  try {  // CLI11 speaks in exceptions; they end here
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  return run(options);
+}
+
+}  // namespace
+}  // namespace casync::compll
+
+int main(int argc, char** argv) {
+  const int code = casync::compll::run_command(argc, argv);
+  const bool failed = std::ferror(stdout) != 0;
+  if (std::fflush(stdout) == 0 && !failed) return code;
+  std::fprintf(stderr, "compllc: stdout cannot be written\n");  // a full disk has cut off the text
+  return casync::compll::kUsage;
 }

@@ -59,7 +59,8 @@ def train(ddp, state, text, name, steps, total, seed):
         synchronizing.append(1e3 * (seconds_of(state) - before))
         if step % 5 == 4 or step == steps - 1:
             say(way=name, step=step + 1, loss=loss.item())
-    return times[WARM_UP:], synchronizing[WARM_UP:]
+    warm_up = min(WARM_UP, steps // 2)
+    return times[warm_up:], synchronizing[warm_up:]
 
 
 def seconds_of(state):

@@ -3,6 +3,8 @@
 
 usage: compllc_test.py COMPLLC
 """
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -52,6 +54,27 @@ class CompllcTest(unittest.TestCase):
         output = self.folder / "none" / "mine.cc"
         ran = compllc(self.file, "-o", output)
         self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (2, "", f"compllc: cannot write {output}\n"))
+
+    def test_a_command_line_that_is_wrong_ends_with_2(self):
+        for arguments in ([], ["--nonsense", self.file], [self.file, "--emit=nonsense"]):
+            self.assertEqual((compllc(*arguments).returncode, compllc(*arguments).stdout), (2, ""))
+        self.assertEqual((compllc("--help").returncode, compllc("--words").returncode), (0, 0))
+
+    def test_a_full_disk_cuts_off_no_text(self):
+        def fill_disk():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing fails instead
+
+        output = self.folder / "mine.cc"
+        ran = subprocess.run([COMPLLC, self.file, "-o", output], capture_output=True, text=True, timeout=60,
+                             preexec_fn=fill_disk)
+        self.assertEqual((ran.returncode, ran.stderr), (2, f"compllc: cannot write {output}\n"))
+        self.assertFalse(output.exists(), "no part of the text is left")
+        for arguments in ([self.file, "--emit=tree"], ["--words"], ["--help"]):
+            with open("/dev/full", "w") as full:
+                ran = subprocess.run([COMPLLC, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True,
+                                     timeout=60)
+            self.assertEqual((ran.returncode, ran.stderr), (2, "compllc: stdout cannot be written\n"))
 
 
 if __name__ == "__main__":

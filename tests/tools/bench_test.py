@@ -230,6 +230,21 @@ def test_rank_0_prints_under_a_launcher():
     claim({line[:4] for line in result.stdout.splitlines()} == {"[0] "}, "nobody else prints", result.stdout)
 
 
+def test_a_closed_stdout_is_no_socket():
+    command = ["sh", "-c", 'exec "$0" "$@" >&-', TOOL, "bench", "all_reduce", *QUICK]
+    result = casync("run", "-n", "2", "--", *command)
+    ends_with(1, result, "the table is lost")
+    claim("casync: stdout cannot be written" in result.stderr, "said", result.stderr)
+    claim("died" not in result.stderr, "it goes to no other rank", result.stderr)
+
+
+def test_a_strategy_is_measured_or_refused():
+    result = casync("bench", "all_reduce", "-r", "2", *QUICK, "--strategy", "ring", file_bytes=10)
+    ends_with(1, result, "a temporary folder that is full")
+    claim("plan.txtpb: cannot be written: File too large" in result.stderr, "said", result.stderr)
+    claim(result.stdout == "", "no figures", result.stdout)
+
+
 def test_its_timelines_make_a_report():
     with temporary_folder() as folder:
         env = {"CASYNC_TRACE": folder, "CASYNC_LINK": "1gbit"}
@@ -246,6 +261,26 @@ def test_its_timelines_make_a_report():
     claim(3 < numbers["ratio"] < 4, "and so is the job, though no step has all gradients", numbers["ratio"])
     kinds = {kind for rank in numbers["by_rank"] for kind, task in rank["tasks"].items() if task["count"] > 0}
     claim(kinds == {"encode", "merge", "decode", "send", "recv"}, "all five primitives", kinds)
+
+
+def test_results_of_random_codecs_are_right():
+    # Of their own numbers on each rank, of shared ones, with a result of its own, rotated, sketched.
+    for codec in ("qsgd", "randomk", "diana", "drive", "sketch"):
+        all_reduce("--codec", codec)
+    all_reduce("--codec", "qsgd", "--strategy", "ring")
+    with temporary_folder() as folder:
+        all_reduce("--plan", write(folder, "plan", 'version: 1\nseed: 7\ndefault { codec { name: "terngrad" } }\n'))
+
+
+def test_plans_whose_steps_are_not_alike_are_refused():
+    with temporary_folder() as folder:
+        for text, word in (("staleness: 1", "a mode"), ("asynchronous { }", "a mode"),
+                           ("default { warm_up_steps: 9 }", "warm_up_steps"),
+                           ('group { name: "g" gradient: "bench.4096" gradient: "bench.16384" }', "groups")):
+            plan = write(folder, "plan", f"version: 1\n{text}\n")
+            result = casync("bench", "all_reduce", *QUICK, "--plan", plan)
+            ends_with(3, result, text)
+            claim(f"{plan}: {word}" in result.stderr and "casync bench step" in result.stderr, "why", result.stderr)
 
 
 def test_a_ring_carries_a_codec_that_encodes_again_at_each_hop():
@@ -318,7 +353,15 @@ def test_transport_uses_the_interface_and_leaves_out_checksums_as_it_is_told():
 
 
 def test_a_transport_between_processes_is_needed():
-    ends_with(3, casync("bench", "transport", "--transport", "loopback"), "loopback has one process only")
+    with temporary_folder() as folder:
+        step = ["bench", "step", "--model", write(folder, "model", MODEL)]
+        for command in (["bench", "transport", "--transport"], ["bench", "all_reduce", "-r", "2", "--transport"],
+                        [*step, "-r", "2", "--transport"], ["profile", "--inside"], ["profile", "--between"]):
+            result = casync(*command, "loopback")
+            ends_with(3, result, f"casync {command} loopback")
+            claim("loopback joins threads of one process" in result.stderr, "said at once", result.stderr)
+        alone = casync("bench", "all_reduce", *QUICK, "-r", "1", "--transport", "loopback")
+        ends_with(0, alone, "one rank needs no other process")
 
 
 found = {one["name"]: one for one in json.loads(casync("doctor", "--json").stdout)["findings"]}

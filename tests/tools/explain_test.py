@@ -186,4 +186,21 @@ def test_the_terms_of_a_whole_step_add_up_and_only_the_overlap_is_taken_off():
         claim(json.loads(ruled.stdout)["compressed"]["bytes"] < 0.2 * 4 * 1100100, "the rules' codec", ruled.stdout)
 
 
+def test_files_without_names_are_described():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        inputs = [*files.inputs, "-n", 1]
+        for command in (["explain", "--whole-step", *inputs, "--codec", "int8"], ["simulate", *inputs]):
+            made = casync(*command)
+            ends_with(0, made, f"{command}")
+            claim(made.stdout.startswith("this model on 1 rank, 1 node\n"), "the first line", made.stdout)
+        made = casync("explain", *inputs, "--codecs", "int8")
+        claim("one gradient alone, 1 rank, 1 node\n" in made.stdout, "the title", made.stdout)
+        with open(files.model, "w") as file:
+            file.write("version: 1\nbackward_seconds: 0\nforward_seconds: 0\n")
+        made = casync("simulate", *inputs)
+        ends_with(0, made, "simulate what takes no time")
+        claim("nan" not in made.stdout and "training         0.000 ms    0.0 %" in made.stdout, "no share of it", made.stdout)
+
+
 run_all(globals())

@@ -232,6 +232,12 @@ def test_pack_makes_an_archive_that_run_unpacks():
         shutil.rmtree(root / "build/gpu")
         code, output, _ = run(root, "speed")
         claim((root / "build/gpu/bin/casync").exists(), "run unpacks it", code, output)
+        claim(not (root / "build/gpu.part").exists(), "and leaves nothing beside it")
+        shutil.rmtree(root / "build/gpu")
+        packed = root / "build/gpu.tar.xz"
+        packed.write_bytes(packed.read_bytes()[:-200])
+        code, output = outcome(start(root, "run", "speed"))
+        claim(code == 1 and not (root / "build/gpu").exists(), "nothing runs of an archive that is cut short", output)
 
 
 def test_wrong_arguments_are_named():

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 
 from command import casync, claim, ends_with, run_all, temporary_folder
 from planner_files import Files
@@ -359,9 +360,20 @@ def test_a_full_disk_leaves_the_file_as_it_was():
         claim(os.path.islink(link) and os.stat(files.plan).st_mode & 0o777 == 0o640, "its link and its mode stay")
         with open(files.plan) as file:
             claim("world {" in file.read(), "it is replaced")
+        later = os.path.join(folder, "later")
+        os.symlink("new.txtpb", later)
+        ends_with(0, casync(*command[:-1], later), "a plan by a link to a file that is not there yet")
+        claim(os.path.islink(later) and os.path.isfile(os.path.join(folder, "new.txtpb")), "the link stays")
+        os.remove(later)
+        os.remove(os.path.join(folder, "new.txtpb"))
         claim(set(os.listdir(folder)) == there | {"link"}, "nothing else is left", os.listdir(folder))
         ends_with(1, casync(*command[:-1], "/dev/full"), "a device that is full")
         claim("world {" in casync(*command[:-1], "/dev/stderr").stderr, "a pipe gets the text")
+        pipe = os.path.join(folder, "pipe")
+        os.mkfifo(pipe)
+        with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+            ends_with(0, casync(*command[:-1], pipe), "a pipe with a name")
+            claim("world {" in reader.communicate(timeout=60)[0], "it gets the text, and then its end")
 
 
 run_all(globals())

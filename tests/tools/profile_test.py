@@ -45,7 +45,7 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
         files = Files(folder)
         here = os.path.join(folder, "here.txtpb")
         result = casync("profile", "--quick", "--codecs", "int8,powersgd", "--between", "ucx:tcp", "--inside", "ucx:tcp",
-                        "--name", "this small one", "-o", here, timeout=200)
+                        "--name", "this small one", "--device", "cpu", "-o", here, timeout=200)
         if result.returncode == 1 and "ucx" in result.stderr.lower() and "built without" in result.stderr:
             return "there is no UCX here"
         ends_with(0, result, "profile")
@@ -73,6 +73,7 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
         claim(len(both) == 2 and all(0.2 < times < 5 for times in both), "and what both ways take of them", text)
         processors = len(os.sched_getaffinity(0))
         claim(f"processors: {processors}\n" in text, "this rank's processors", text)
+        claim("upload" not in text, "the CPU is no device to copy to", text)
         claim("merge_base {" in text and "int8 merge, each code" in text, "what a merge costs once", text)
         ends_with(0, casync("plan", "--profile", here, "--model", files.model, "-n", 2), "plan with it")
         simulated = casync("simulate", "--profile", here, "--model", files.model, "-n", 2, "--json")

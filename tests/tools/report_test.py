@@ -153,6 +153,17 @@ def test_messages_within_a_node_do_not_use_the_link_between_nodes():
     claim(sent == [0, 0, 1000, 1000], "only 2 and 3 use it", sent)
 
 
+def test_a_rank_without_a_trace_is_no_node_of_its_own():
+    def of_three(rank):
+        made = trace(rank)
+        made["casync"].update(ranks=3, host="same")
+        return made
+
+    seen = numbers(of_three(0), of_three(1))["links"]
+    claim(seen["messages"] == "all", "the ranks whose node is known are on one", seen)
+    claim([rank["out"]["bytes_per_step"] for rank in seen["by_rank"]] == [1000, 1000], "each message counts", seen)
+
+
 def test_the_page_has_the_rates_over_time():
     flows = data(page(trace(0), trace(1)), "timeline-data")["flows"]
     claim([(flow["rank"], flow["way"]) for flow in flows] == [(0, "out"), (0, "in"), (1, "out"), (1, "in")],
@@ -311,6 +322,19 @@ def test_the_merged_trace_is_a_chrome_trace():
     claim(encodes == {"encode fc.weight[0]", "encode fc.weight[1]"}, "a task is of one", encodes)
     processors = {event["args"]["processor_us"] for event in spans if event["cat"] == "step"}
     claim(processors == {300}, "the processor time of steps is kept", processors)
+
+
+def test_a_full_disk_leaves_the_merged_trace_as_it_was():
+    with temporary_folder() as folder:
+        target = Path(folder) / "all.json"
+        target.write_text("{}")
+        there = {path.name for path in Path(write(folder, trace(0), trace(1))).iterdir()}
+        result = casync("report", folder, "--trace", target, file_bytes=100)
+        ends_with(1, result, "a full disk")
+        claim(f"{target}: cannot be written: File too large" in result.stderr, "said", result.stderr)
+        claim(target.read_text() == "{}", "the old file is left", target.read_text())
+        left = {path.name for path in Path(folder).iterdir()}
+        claim(left == there, "and no part of the new one", left)
 
 
 run_all(globals())

@@ -3,13 +3,14 @@
 import json
 import os
 import resource
+import select
 import signal
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
-from command import TOOL, casync, claim, ends_with, is_alive, run_all, temporary_folder, until
+from command import TOOL, casync, claim, ends_with, is_alive, own_environment, run_all, temporary_folder, until
 
 PRINT_ENVIRONMENT = "import os, json; print(json.dumps(dict(os.environ)))"
 
@@ -66,14 +67,16 @@ def nothing_is_left(folder, processes):
 
 def test_ranks_learn_their_place_the_rendezvous_and_one_token():
     with temporary_folder() as folder:
-        ranks = environments(env={"TMPDIR": folder, "RANK": "7", "OMPI_COMM_WORLD_RANK": "5", "PMI_RANK": "5"})
+        ranks = environments(env={"TMPDIR": folder, "RANK": "7", "OMPI_COMM_WORLD_RANK": "5", "PMI_RANK": "5",
+                                  "MPI_LOCALRANKID": "5", "MPI_LOCALNRANKS": "6"})
         claim(not list(Path(folder).iterdir()), "the private directory is gone", list(Path(folder).iterdir()))
     for rank, environment in enumerate(ranks):
         told = {name: environment.get(name) for name in
                 ("CASYNC_RANK", "CASYNC_SIZE", "CASYNC_LOCAL_RANK", "CASYNC_LOCAL_SIZE")}
         claim(list(told.values()) == [str(rank), "3", str(rank), "3"], "rank and size", told)
         claim(environment["CASYNC_RENDEZVOUS"].startswith(f"file:{folder}/casync-"), "rendezvous", environment)
-        claim(not {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"} & set(environment), "no other launcher contradicts")
+        others = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"} & set(environment)
+        claim(not others, "no other launcher contradicts", others)
     tokens = {environment["CASYNC_TOKEN"] for environment in ranks}
     claim(len(tokens) == 1 and len(bytes.fromhex(tokens.pop())) == 32, "32 random bytes, the same for all", ranks)
     claim(environments()[0]["CASYNC_TOKEN"] != ranks[0]["CASYNC_TOKEN"], "and other ones for each job")
@@ -227,6 +230,59 @@ def test_a_rank_that_writes_without_end_does_not_keep_signals_waiting():
         _, words = job.communicate(timeout=30)
         claim(job.returncode == 128 + signal.SIGTERM, "128 + SIGTERM", job.returncode, words)
         nothing_is_left(folder, processes)
+
+
+def takes_no_more(pipe):
+    """The pipe has no room, and its reader has stopped."""
+    return not select.select([], [pipe], [], 0)[1]
+
+
+def test_a_reader_that_stops_keeps_no_signals_waiting():
+    program = LONG_RANK + "\nos.write(1, b'line\\n' * 100_000)"  # more than pipes hold
+    with temporary_folder() as folder:
+        reader, writer = os.pipe()
+        job = start(folder, "-n", "2", program=program, stdout=writer)
+        processes = pids(folder, 2)
+        until(lambda: takes_no_more(writer), 30, "lines wait for the reader")
+        job.send_signal(signal.SIGINT)
+        _, words = job.communicate(timeout=60)
+        os.close(writer)
+        os.close(reader)
+        claim(job.returncode == 128 + signal.SIGINT, "128 + SIGINT", job.returncode, words)
+        claim("Interrupt: stopping all ranks" in words, "said, although lines of the ranks wait", words)
+        nothing_is_left(folder, processes)
+
+
+def test_a_slow_reader_gets_all_lines():
+    program = "import os\nfor i in range(6_000): os.write(1, b'%099d\\n' % i)"
+    with temporary_folder() as folder:
+        reader, writer = os.pipe()
+        job = start(folder, "-n", "2", program=program, stdout=writer)
+        until(lambda: takes_no_more(writer), 30, "lines wait for the reader")
+        os.close(writer)
+        with os.fdopen(reader) as pipe:
+            lines = pipe.read().splitlines()
+        _, words = job.communicate(timeout=60)
+        claim(job.returncode == 0, "both ranks end well", job.returncode, words)
+        for rank in "01":
+            own = [int(line[4:]) for line in lines if line.startswith(f"[{rank}] ")]
+            claim(own == list(range(6_000)), "each line once, and in their order", len(own))
+
+
+def test_lines_that_a_full_disk_loses_are_a_failure():
+    def run(program):
+        def fill_disk():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing fails instead
+        with temporary_folder() as folder, open(os.path.join(folder, "log"), "w") as log:
+            return subprocess.run([TOOL, "run", "-n", "1", *python(program)], stdout=log, stderr=subprocess.PIPE,
+                                  text=True, timeout=60, env=own_environment(), preexec_fn=fill_disk)
+
+    result = run("for i in range(100): print('line', i)")
+    ends_with(1, result, "a rank that ended well")
+    claim("lines of the ranks are lost: File too large" in result.stderr, "why", result.stderr)
+    ends_with(7, run("import sys; print('line\\n' * 100); sys.exit(7)"), "a rank's own code counts more")
+    ends_with(0, run("print('line')"), "there was room")
 
 
 def test_a_process_that_left_its_group_with_the_output_does_not_hold_up_the_end():

@@ -161,7 +161,7 @@ def test_another_profile_or_device_starts_anew():
         other.write_text(PROFILE.read_text() + "# measured again\n")
         ended = Path(folder) / "tuned/uncompressed/ended"
         for anew, options, profile in ((True, [], PROFILE), (False, [], PROFILE), (True, [], other), (False, [], other),
-                                       (True, ["--device", "cuda"], other)):
+                                       (False, ["--device", "cpu"], other), (True, ["--device", "cuda"], other)):
             result = tune_in(f"{folder}/tuned", *options, profile=profile)
             claim("1 of 6: training, uncompressed" in result.stderr, "the first phase", result.stderr)
             claim(("kept from an earlier call" not in result.stderr) == anew, f"anew: {anew}", result.stderr)
@@ -195,6 +195,16 @@ def test_signals_end_the_processes_of_the_program():
             _, words = job.communicate(timeout=60)
             claim(job.returncode == 128 + number, f"128 + {number}", job.returncode, words)
             until(lambda: not any(is_alive(pid) for pid in sleeping), 30, "none is left")
+
+
+def test_a_program_may_change_its_working_directory():
+    with temporary_folder() as folder:
+        program = 'cd /; echo "$CASYNC_TRACE and $CASYNC_RECORD"; exit 5'
+        result = casync("tune", "-n", "2", "--profile", PROFILE, "-o", "tuned", "--", "sh", "-c", program, cwd=folder)
+        ends_with(1, result, "the program fails")
+        tuned = Path(folder).resolve() / "tuned"
+        words = (tuned / "uncompressed.rank0.log").read_text()
+        claim(words == f"{tuned}/uncompressed and {tuned}/record\n", "folders that it finds from anywhere", words)
 
 
 def test_a_failing_program_is_named_with_its_rank_and_last_words():

@@ -2,11 +2,12 @@
 """The command line: help, versions, exit codes, codecs, doctor."""
 import json
 import os
+import resource
 import shutil
 import subprocess
 from pathlib import Path
 
-from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
+from command import TOOL, casync, claim, ends_with, own_environment, run_all, temporary_folder
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/command.md"
 
@@ -58,7 +59,9 @@ def test_version_names_the_abi():
 
 def test_misunderstood_arguments_end_with_2_and_empty_stdout():
     for command in ([], ["dance"], ["run"], ["run", "-n", "0", "--", "true"], ["run", "-n", "2"], ["report"],
-                    ["codec", "info"], ["codec", "check"], ["plan"], ["explain"], ["bench", "step"], ["bench", "all_reduce", "-b", "1x"],
+                    ["codec", "info"], ["codec", "check"], ["plan"], ["explain"],
+                    ["explain", "--profile", "p", "--model", "m", "-n", "2", "a.weight", "--svg", "map.svg"],
+                    ["bench", "step"], ["bench", "all_reduce", "-b", "1x"],
                     ["bench", "all_reduce", "-b", "2M", "-e", "1M"],
                     ["bench", "all_reduce", "--strategy", "magic"], ["bench", "all_reduce", "--csv", "--json"],
                     ["run", "-n", "2", "what", "--", "true"]):
@@ -144,6 +147,47 @@ def test_an_error_in_a_file_has_its_place_as_fields():
     claim("file" not in nowhere and "line" not in nowhere, "no place, no fields", nowhere)
 
 
+def test_an_error_may_be_as_long_as_a_command_line():
+    path = "a" * 100_000
+    error = error_of(casync("plan", "--json", "--check", path))
+    claim(path in error["message"] and "file" not in error, "a message without a place", len(error["message"]))
+
+
+def test_data_that_a_full_disk_cuts_off_is_a_failure():
+    for command in (["codec", "list"], ["codec", "info", "int4", "--json"], ["plan", "--help"], ["--version"]):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            made = subprocess.run([TOOL, *command], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+                                  env=own_environment())
+        claim(made.returncode == 1, f"casync {command}", made.returncode, made.stderr)
+        claim("casync: stdout cannot be written" in made.stderr, "said", made.stderr)
+
+
+def test_a_closed_stdout_takes_no_data():
+    made = subprocess.run(["sh", "-c", 'exec "$0" codec list >&-', TOOL], stderr=subprocess.PIPE, text=True, timeout=60)
+    claim(made.returncode == 1 and "casync: stdout cannot be written" in made.stderr, "said", made)
+
+
+def test_a_size_beyond_all_memory_is_said():
+    def casync_within_memory(*arguments):
+        limit = 4 << 30
+        return subprocess.run([TOOL, *arguments], capture_output=True, text=True, timeout=60, env=own_environment(),
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+
+    if casync_within_memory("--version").returncode != 0:
+        return "a sanitizer needs more memory"
+    large = casync_within_memory("bench", "codec", "none", "--partition", "64G", "--total", "64G", "--json")
+    ends_with(1, large, "64 GiB of 4 GiB")
+    claim("not enough memory" in error_of(large)["message"], "said", large.stdout)
+    messages = casync_within_memory("bench", "transport", "-b", "64G", "-e", "64G", "--json")
+    ends_with(1, messages, "messages of 64 GiB")
+    claim("not enough memory" in error_of(messages)["message"], "said once", messages.stdout)
+    # 2^34 times 2^30 is no 64-bit number.
+    sizes = ["-b", "16G", "-e", "16G", "-f", str(1 << 30)]
+    end = casync_within_memory("bench", "all_reduce", *sizes, "--strategy", "magic")
+    ends_with(2, end, "one size, and then a strategy that there is not")
+    claim("no strategy `magic`" in end.stderr, "said", end.stderr)
+
+
 def test_an_unknown_subcommand_is_named():
     for command, told in ((["runn", "-n", "2"], "no subcommand `runn` (did you mean `run`?)"),
                           (["bench", "allreduce"], "no subcommand `allreduce` (did you mean `all_reduce`?)"),
@@ -158,6 +202,9 @@ def test_help_is_a_word_too_and_begins_with_tune():
     claim(whole.stdout == casync("--help").stdout, "the same", whole.stdout)
     first = whole.stdout.split("Subcommands:\n")[1].split()[0]
     claim(first == "tune", "the command of the first hour", whole.stdout)
+    unknown = casync("help", "pln", "--json")
+    ends_with(2, unknown, "help of what there is not")
+    claim("no subcommand `pln` (did you mean `plan`?)" in error_of(unknown)["message"], "said", unknown.stdout)
     one = casync("help", "plan")
     claim(one.stdout == casync("plan", "--help").stdout and "--profile" in one.stdout, "of one subcommand", one.stdout)
 
@@ -168,6 +215,16 @@ def test_a_number_that_is_none_is_said_so():
         result = casync("run", "-n", value, "--", "true")
         ends_with(2, result, "run -n")
         claim(told in result.stderr, told, result.stderr)
+    for command in (["run", "-n", "1", "--grace"], ["tune", "-n", "2", "--timeout"], ["plan", "--max-error"],
+                    ["explain", "--most-steps"], ["codec", "check", "a.cll", "--seconds"],
+                    ["bench", "codec", "--seconds"], ["bench", "transport", "--seconds"],
+                    ["bench", "all_reduce", "--timeout"],
+                    ["bench", "step", "--model", "m", "--seconds"], ["bench", "step", "--model", "m", "--timeout"],
+                    ["simulate", "--profile", "p", "--model", "m", "-n", "2", "--jitter"]):
+        for value in ("nan", "NaN"):
+            result = casync(*command, value)
+            ends_with(2, result, f"casync {command} {value}")
+            claim(f"{command[-1]}: `{value}` is no number, expected" in result.stderr, "said", result.stderr)
 
 
 def test_a_profile_refuses_codecs_before_it_measures():

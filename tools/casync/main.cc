@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command `casync`. Data goes to stdout, words and progress to stderr.
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,6 +79,20 @@ std::string explain_subcommand(const CLI::App& app, const std::vector<std::strin
   return "no subcommand; `" + command->get_display_name() + " --help` lists them";
 }
 
+/// Returns true if each word is a subcommand of the one ahead of it.
+bool names_subcommands(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* command = &app;
+  for (const std::string& word : arguments) {
+    if (word.starts_with("-")) continue;
+    const std::vector<const CLI::App*> known = command->get_subcommands([](const CLI::App*) { return true; });
+    const auto found =
+        std::find_if(known.begin(), known.end(), [&](const CLI::App* sub) { return sub->get_name() == word; });
+    if (found == known.end()) return false;
+    command = *found;
+  }
+  return true;
+}
+
 /// "--ranks: Value two not in range 1 to 1024" becomes "--ranks: `two` is no number, expected 1 to 1024".
 std::string reworded(const std::string& message) {
   constexpr std::string_view kBefore = "Value ", kAfter = " not in range ";
@@ -87,7 +106,9 @@ std::string reworded(const std::string& message) {
 
 int run_command(int argc, char** argv) {
   Invocation invocation = split_command_line(argc, argv);
-  if (!invocation.arguments.empty() && invocation.arguments.front() == "help") {  // `casync help plan`, as git has it
+  // `casync help plan`, as git has it.
+  const bool is_help = !invocation.arguments.empty() && invocation.arguments.front() == "help";
+  if (is_help) {
     invocation.arguments.erase(invocation.arguments.begin());
     invocation.arguments.emplace_back("--help");
   }
@@ -99,6 +120,9 @@ int run_command(int argc, char** argv) {
       "passed.");
   add_subcommands(app, invocation);
   watch_json(app);
+  if (is_help && !names_subcommands(app, invocation.arguments)) {
+    return refused_usage(invocation.arguments, explain_subcommand(app, invocation.arguments));
+  }
   std::vector<std::string> reversed(invocation.arguments.rbegin(), invocation.arguments.rend());
   try {  // CLI11 speaks in exceptions; they end here
     app.parse(reversed);
@@ -116,11 +140,42 @@ int run_command(int argc, char** argv) {
   return invocation.exit_code;
 }
 
+/// Fills the numbers of stdin, stdout and stderr if the caller has closed them: a file or a socket that took one of
+/// them would get all that is printed. Reading from the first and writing to the others fail as they did.
+void fill_standard_descriptors() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    if (::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY) != descriptor) return;
+  }
+}
+
+/// The exit code once all that was printed has been written: data that a full disk has cut off is a failure.
+int with_stdout_written(int code) {
+  const bool failed = std::ferror(stdout) != 0;
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !failed) return code;
+  std::fprintf(stderr, "casync: stdout cannot be written%s%s\n", errno == 0 ? "" : ": ",
+               errno == 0 ? "" : std::strerror(errno));
+  return code == kExitOk ? kExitFailure : code;
+}
+
+int run_whole(int argc, char** argv) {
+  fill_standard_descriptors();
+  try {
+    return with_stdout_written(run_command(argc, argv));
+  } catch (const std::bad_alloc&) {  // of sizes that a caller has asked for
+    const char* const text = "this machine has not enough memory for that";
+    std::fprintf(stderr, "casync: %s\n", text);
+    print_error_json(name_of(StatusCode::kUnavailable), kExitFailure, text);
+    return kExitFailure;
+  }
+}
+
 }  // namespace
 }  // namespace casync::tools
 
 int main(int argc, char** argv) {
   // A caller may have left it ignored: the ends of child processes would be lost.
   std::signal(SIGCHLD, SIG_DFL);
-  return casync::tools::run_command(argc, argv);
+  return casync::tools::run_whole(argc, argv);
 }

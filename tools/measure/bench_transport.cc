@@ -13,6 +13,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include <fmt/core.h>
@@ -374,7 +375,11 @@ Result<TransportBench> bench_transport(const TransportBenchOptions& options) {
   if (child < 0) return unavailable(fmt::format("fork: {}", std::strerror(errno)));
   if (child == 0) {
     ::close(sockets[0]);
-    _exit(bench_transport(options, side(1, getppid())) ? 0 : 1);
+    try {
+      _exit(bench_transport(options, side(1, getppid())) ? 0 : 1);
+    } catch (const std::bad_alloc&) {  // the parent says so, for messages are as large on its side
+      _exit(1);
+    }
   }
   ::close(sockets[1]);
   Result<TransportBench> result = bench_transport(options, side(0, getpid()));

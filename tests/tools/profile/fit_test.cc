@@ -5,6 +5,14 @@
 
 namespace casync::tools {
 
+TEST_CASE("profile: at least two sizes are measured") {
+  using Sizes = std::vector<Elements>;
+  CHECK(measured_sizes(512, 8, 1 << 22) == Sizes{512, 4096, 32768, 262144, 2097152});
+  CHECK(measured_sizes(512, 8, 4096) == Sizes{512, 4096});
+  CHECK(measured_sizes(512, 32, 4096) == Sizes{256, 512});
+  CHECK(measured_sizes(32, 4, 32) == Sizes{16, 32});
+}
+
 TEST_CASE("profile: a line is two points, and off by nothing") {
   std::vector<Curve::Point> line;
   for (int i = 1; i <= 20; ++i) line.push_back({100.0 * i, 0.5 + 0.01 * i});

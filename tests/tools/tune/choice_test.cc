@@ -37,6 +37,13 @@ TEST_CASE("chosen: with the goal loss, steps count", "[tune]") {
   CHECK(chosen_way(ways, TuneGoal::kStep).name == "int4");
 }
 
+TEST_CASE("use: a plan's path can be copied into a shell", "[tune]") {
+  CHECK(use_of("tuned/plan.txtpb", "tuned/report.html") ==
+        "Use it: CASYNC_PLAN=tuned/plan.txtpb. Look at it: tuned/report.html");
+  CHECK_THAT(use_of("my runs/plan.txtpb", ""), Contains("CASYNC_PLAN='my runs/plan.txtpb'. "));
+  CHECK_THAT(use_of("it's/$HOME", ""), Contains("CASYNC_PLAN='it'\\''s/$HOME'. "));
+}
+
 TEST_CASE("contested: ways within 15 % of the best", "[tune]") {
   const std::vector<TunedWay> ways = {way(kUncompressed, 200), way(kPlanned, 110), way("int8", 116), way("int4", 100)};
   CHECK(contested_ways(ways, TuneGoal::kStep) == Names{kPlanned, "int4"});

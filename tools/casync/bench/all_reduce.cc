@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 
 #include "base/clock.h"
 #include "casync/model/codec_choice.h"
@@ -14,10 +13,12 @@
 #include "casync/planner/search/payload_bits.h"
 #include "casync/strategies/strategy.h"
 #include "compll/codec/codec.h"
+#include "runtime/session/inner_runs.h"
 #include "runtime/session/session.h"
 #include "tools/casync/bench/inputs.h"
 #include "tools/casync/bench/replay.h"
 #include "tools/casync/codec_facts.h"
+#include "tools/casync/output_file.h"
 #include "tools/casync/private_directory.h"
 #include "tools/casync/this_machine.h"
 
@@ -54,7 +55,7 @@ Result<BenchPlan> make_plan(const AllReduceOptions& options) {
     bench.plan.defaults.strategy = options.strategy;
     const Result<std::string> text = text_of_plan(bench.plan, bench.file);
     CASYNC_RETURN_IF_ERROR(text.status());
-    std::ofstream(bench.file) << *text;
+    CASYNC_RETURN_IF_ERROR(write_output(bench.file, *text));
     return bench;
   }
   if (bench.file.empty()) return bench;
@@ -64,16 +65,41 @@ Result<BenchPlan> make_plan(const AllReduceOptions& options) {
   return bench;
 }
 
+GradientSpec spec_of(Bytes size) {
+  return {"bench." + std::to_string(size), DType::kFloat32, {static_cast<std::int64_t>(size / sizeof(float))}, 0};
+}
+
+/// PlanError: not all steps of one gradient are alike, so that the first one cannot be checked, nor the others
+/// measured.
+Status check_alike(const Plan& plan, const std::string& file) {
+  const auto warms_up = [](const Choice& choice) { return choice.warm_up_steps.value_or(0) > 0; };
+  const auto has = [&](const auto& all) {
+    return std::any_of(all.begin(), all.end(), [&](const auto& one) { return warms_up(one.choice); });
+  };
+  std::string what;
+  if (!(plan.mode == SyncMode{})) what = "a mode";
+  if (!plan.groups.empty()) what = "groups";
+  if (warms_up(plan.defaults) || has(plan.rules) || has(plan.gradients)) what = "warm_up_steps";
+  if (what.empty()) return Status::ok();
+  return plan_error(file + ": " + what +
+                    ", with which all_reduce cannot measure single gradients: leave it out, or use " +
+                    "`casync bench step`");
+}
+
 /// A gradient that is filled anew ahead of every step, as backward passes do.
 class Worker {
  public:
-  Worker(Session& session, const AllReduceOptions& options, Elements count)
-      : session_(session), options_(options), input_(make_input(session.rank(), count)), data_(count) {}
+  Worker(Session& session, const AllReduceOptions& options, std::uint64_t seed, Elements count)
+      : session_(session), options_(options), input_(make_input(session.rank(), count)), data_(count) {
+    first_step_.seed = seed;
+  }
 
   Result<Row> measure(const Decision& decision, const GradientSpec& spec) {
     Result<runtime::GradientId> id = session_.declare(spec);
     CASYNC_RETURN_IF_ERROR(id.status());
     id_ = *id;
+    first_step_.key = runtime::key_of(spec.name, 0);
+    first_step_.number = session_.stats().steps;
     Row row;
     CASYNC_RETURN_IF_ERROR(step(nullptr));
     if (options_.check) CASYNC_RETURN_IF_ERROR(check(decision, row));
@@ -107,7 +133,8 @@ class Worker {
     // The owner of the first partition depends on the gradients that were declared earlier.
     const auto ranks = static_cast<std::size_t>(session_.ranks());
     for (std::size_t owner = 0; owner < ranks; ++owner) {
-      Result<std::vector<float>> expected = replay_first_step(decision, session_.topology(), data_.size(), owner);
+      Result<std::vector<float>> expected =
+          replay_first_step(decision, session_.topology(), data_.size(), owner, first_step_);
       CASYNC_RETURN_IF_ERROR(expected.status());
       const Elements wrong = count_different(data_, *expected);
       row.wrong = owner == 0 ? wrong : std::min(row.wrong, wrong);
@@ -119,6 +146,7 @@ class Worker {
   Session& session_;
   const AllReduceOptions& options_;
   std::vector<float> input_, data_;
+  ReplayedStep first_step_;
   runtime::GradientId id_{};
 };
 
@@ -161,6 +189,8 @@ void print(Table& table, const AllReduceOptions& options, const Decision& decisi
 Result<bool> bench_all_reduce(const AllReduceOptions& options) {
   const Result<BenchPlan> bench = make_plan(options);
   CASYNC_RETURN_IF_ERROR(bench.status());
+  const Plan& plan = bench.value().plan;
+  CASYNC_RETURN_IF_ERROR(check_alike(plan, bench.value().file));
   runtime::SessionOptions wanted;
   wanted.plan_file = bench.value().file;
   if (wanted.plan_file.empty()) wanted.codec = options.codec;
@@ -173,10 +203,9 @@ Result<bool> bench_all_reduce(const AllReduceOptions& options) {
   if ((*session)->rank() == 0) table.emplace(make_table(options, **session));
   bool right = true;
   for (Bytes size : options.sizes) {
-    const GradientSpec spec{
-        "bench." + std::to_string(size), DType::kFloat32, {static_cast<std::int64_t>(size / sizeof(float))}, 0};
-    const Decision decision = decide(bench.value().plan, spec, (*session)->ranks(), payload_bits(facts_of));
-    Result<Row> row = Worker(**session, options, size / sizeof(float)).measure(decision, spec);
+    const GradientSpec spec = spec_of(size);
+    const Decision decision = decide(plan, spec, (*session)->ranks(), payload_bits(facts_of));
+    Result<Row> row = Worker(**session, options, plan.seed, size / sizeof(float)).measure(decision, spec);
     CASYNC_RETURN_IF_ERROR(row.status());
     if (table) print(*table, options, decision, (*session)->ranks(), size, *row);
     if (row->wrong > 0) {
@@ -185,8 +214,8 @@ Result<bool> bench_all_reduce(const AllReduceOptions& options) {
       right = false;
     }
   }
-  if (table) table->end();
   CASYNC_RETURN_IF_ERROR((*session)->close());
+  if (table) table->end();  // one JSON object, or the error's
   return right;
 }
 

@@ -15,6 +15,7 @@
 #include "tools/casync/bench/transport_table.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/launch/job.h"
+#include "tools/casync/number_within.h"
 #include "tools/casync/own_path.h"
 #include "tools/casync/subcommands.h"
 
@@ -40,6 +41,11 @@ std::shared_ptr<SizeFlags> add_sizes(CLI::App* command, const char* first, const
 }
 
 int usage(const Status& status) { return fail_usage("bench", status.message()); }
+
+/// InvalidArgument: so many ranks, a process each, cannot meet by this transport.
+Status check_joins(const std::string& transport, int ranks) {
+  return ranks > 1 ? runtime::check_joins_processes(transport) : Status::ok();
+}
 
 /// Runs this same command line as the ranks of a job of its own.
 int run_as_ranks(const std::vector<std::string>& arguments, int ranks) {
@@ -90,7 +96,10 @@ int all_reduce(AllReduceFlags& flags, const SizeFlags& sizes, const std::vector<
   flags.options.format = sizes.format();
   const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
   if (!launch) return fail("bench", launch.status());
-  if (launch->source == "alone") return run_as_ranks(arguments, flags.ranks);
+  const bool alone = launch->source == "alone";
+  const Status joins = check_joins(options.transport, alone ? flags.ranks : launch->ranks);
+  if (!joins) return fail_on_rank("bench", joins, launch->rank, launch->local_rank);
+  if (alone) return run_as_ranks(arguments, flags.ranks);
   const Result<bool> right = bench_all_reduce(flags.options);
   if (!right) return fail_on_rank("bench", right.status(), launch->rank, launch->local_rank);
   return *right ? kExitOk : kExitFailure;
@@ -127,7 +136,7 @@ void add_all_reduce(CLI::App* bench, Invocation& invocation) {
   command
       ->add_option("--timeout", options.timeout_s,
                    "Limit of each wait, in seconds (default: CASYNC_TIMEOUT_SEC, else 300)")
-      ->check(CLI::Range(0.001, 1e6));
+      ->check(number_within(0.001, 1e6));
   command->footer(
       "Under a launcher, as in `casync run -n 4 -- casync bench all_reduce`, rank 0 prints the figures of its ranks.");
   command->callback([=, &invocation] { invocation.exit_code = all_reduce(*flags, *sizes, invocation.arguments); });
@@ -168,7 +177,7 @@ void add_codec_bench(CLI::App* bench, Invocation& invocation) {
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   command->add_option("--seconds", flags->options.seconds, "Seconds of each measurement")
-      ->check(CLI::Range(0.001, 60.0))
+      ->check(number_within(0.001, 60.0))
       ->capture_default_str();
   CLI::Option* json = command->add_flag("--json", flags->json, "Print one JSON object at the end");
   command->add_flag("--csv", flags->csv, "Print comma-separated values")->excludes(json);
@@ -184,7 +193,7 @@ void add_transport(CLI::App* bench, Invocation& invocation) {
   command->add_option("--transport", options->transport, runtime::transport_names())->capture_default_str();
   command->add_option("--interface", options->interface_name, "Network interface, such as eth0");
   command->add_option("--seconds", options->seconds_per_size, "Seconds of each measurement of a size")
-      ->check(CLI::Range(0.001, 60.0))
+      ->check(number_within(0.001, 60.0))
       ->capture_default_str();
   command->add_flag("--no-checksum", *no_checksum, "Leave out the checksum of each payload");
   command->callback([=, &invocation] {
@@ -218,7 +227,10 @@ int step(StepFlags& flags, const std::vector<std::string>& arguments) {
   options.format = flags.json ? Format::kJson : flags.csv ? Format::kCsv : Format::kText;
   const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
   if (!launch) return fail("bench", launch.status());
-  if (launch->source == "alone") return run_as_ranks(arguments, flags.ranks);
+  const bool alone = launch->source == "alone";
+  const Status joins = check_joins(options.transport, alone ? flags.ranks : launch->ranks);
+  if (!joins) return fail_on_rank("bench", joins, launch->rank, launch->local_rank);
+  if (alone) return run_as_ranks(arguments, flags.ranks);
   const Status status = bench_step(options);
   return status.is_ok() ? kExitOk : fail_on_rank("bench", status, launch->rank, launch->local_rank);
 }
@@ -235,7 +247,7 @@ void add_step(CLI::App* bench, Invocation& invocation) {
   command->add_option("--plan", options.plans, "Plan files, one row each (default: nothing is compressed)");
   command->add_option("--profile", options.profile, "Profile to predict each row from");
   command->add_option("--seconds", options.seconds, "Seconds of measurement for each plan")
-      ->check(CLI::Range(0.001, 3600.0))
+      ->check(number_within(0.001, 3600.0))
       ->capture_default_str();
   command->add_option("-w,--warm-up", options.warm_up, "Unmeasured steps at the start")
       ->check(CLI::Range(0, 1000000))
@@ -248,7 +260,7 @@ void add_step(CLI::App* bench, Invocation& invocation) {
   command
       ->add_option("--timeout", options.timeout_s,
                    "Limit of each wait, in seconds (default: CASYNC_TIMEOUT_SEC, else 300)")
-      ->check(CLI::Range(0.001, 1e6));
+      ->check(number_within(0.001, 1e6));
   CLI::Option* json = command->add_flag("--json", flags->json, "Print one JSON object at the end");
   command->add_flag("--csv", flags->csv, "Print comma-separated values")->excludes(json);
   command->callback([=, &invocation] { invocation.exit_code = step(*flags, invocation.arguments); });

@@ -8,12 +8,16 @@
 #include "casync/graph/task_graph.h"
 #include "casync/strategies/strategy.h"
 #include "compll/codec/codec.h"
+#include "runtime/executor/kept_state.h"
+#include "runtime/executor/task_runner.h"
 #include "tools/casync/bench/inputs.h"
+#include "tools/casync/codec_figures/trial.h"
 
 namespace casync::tools {
 namespace {
 
 using compll::Codec;
+using runtime::KeptBy;
 using Code = std::vector<std::byte>;
 
 Result<CodecTraits> traits_of(const CodecChoice& choice) {
@@ -33,11 +37,13 @@ struct Actor {
 
 class Replay {
  public:
-  Replay(std::unique_ptr<Codec> first, std::unique_ptr<Codec> second, std::unique_ptr<Codec> none, int ranks)
+  Replay(std::unique_ptr<Codec> first, std::unique_ptr<Codec> second, std::unique_ptr<Codec> none, int ranks,
+         const ReplayedStep& step)
       : first_(std::move(first)),
         second_(std::move(second)),
         none_(std::move(none)),
-        scale_(1.0f / static_cast<float>(ranks)) {}
+        scale_(1.0f / static_cast<float>(ranks)),
+        step_(step) {}
 
   void add(TaskGraph graph, std::vector<float> gradient) {
     Actor actor{std::move(graph), std::move(gradient), {}, {}};
@@ -78,15 +84,22 @@ class Replay {
   }
   static ConstView view(const Code& code) { return {code.data(), code.size()}; }
 
-  bool run(Rank, Actor& actor, const Encode& task) {
+  /// The numbers that the session draws for this task.
+  compll::EncodeContext context(Rank self, const Codec& to, KeptBy use, Slice slice) const {
+    return runtime::context_of(self, step_.key, step_.number, to.info(), use, slice, step_.seed);
+  }
+
+  bool run(Rank self, Actor& actor, const Encode& task) {
     Code& code = actor.codes[TaskGraph::index(task.to)];
-    code.resize(codec(actor, task.to).encoded_bound(task.from.count));
+    const Codec& to = codec(actor, task.to);
+    code.resize(to.encoded_bound(task.from.count));
     const float* from = actor.gradient.data() + task.from.first;
-    code.resize(codec(actor, task.to).encode(from, task.from.count, {}, {}, code.data()).size);
+    const compll::EncodeContext numbers = context(self, to, KeptBy::kEncode, task.from);
+    code.resize(to.encode(from, task.from.count, {}, numbers, code.data()).size);
     return true;
   }
 
-  bool run(Rank, Actor& actor, const Merge& task) {
+  bool run(Rank self, Actor& actor, const Merge& task) {
     std::vector<compll::Contribution> terms;
     const Codec* of_codes = first_.get();
     for (const std::optional<BufferId>& part : task.contributions) {
@@ -101,10 +114,13 @@ class Replay {
       terms.push_back({view(code), nullptr});
       of_codes = &codec(actor, *part);
     }
-    Code merged(codec(actor, task.to).encoded_bound(task.local.count));
+    const Codec& to = codec(actor, task.to);
+    Code merged(to.encoded_bound(task.local.count));
     const float scale = task.last ? scale_ : 1.0f;
-    const compll::Encoded encoded =
-        of_codes->merge(terms, task.local.count, scale, codec(actor, task.to), {}, {}, merged.data());
+    // A sum on its way to the owner is a contribution there, as a gradient is.
+    const KeptBy use = buffer(actor, task.to).hop == Hop::kFirst ? KeptBy::kEncode : KeptBy::kMerge;
+    const compll::EncodeContext numbers = context(self, to, use, buffer(actor, task.to).slice);
+    const compll::Encoded encoded = of_codes->merge(terms, task.local.count, scale, to, {}, numbers, merged.data());
     merged.resize(encoded.size);
     actor.codes[TaskGraph::index(task.to)] = std::move(merged);
     return true;
@@ -112,8 +128,18 @@ class Replay {
 
   bool run(Rank, Actor& actor, const Decode& task) {
     const Code& code = actor.codes[TaskGraph::index(task.from)];
-    codec(actor, task.from).decode(view(code), task.to.count, actor.gradient.data() + task.to.first);
+    float* const to = actor.gradient.data() + task.to.first;
+    codec(actor, task.from).decode(view(code), task.to.count, to);
+    if (first_->info().has_result) make_result(task.to, to);
     return true;
+  }
+
+  /// Makes the gradient of decoded elements, as in a first step.
+  void make_result(Slice slice, float* elements) const {
+    const std::vector<float> before = states_from(*first_, slice.count);
+    std::vector<float> after = before;
+    const compll::EncodeContext numbers{step_.seed, step_.key, step_.number, slice.first};
+    first_->result(elements, slice.count, {before.data(), after.data(), slice.count}, numbers, elements);
   }
 
   bool run(Rank self, Actor& actor, const Send& task) {
@@ -131,6 +157,7 @@ class Replay {
 
   std::unique_ptr<Codec> first_, second_, none_;
   float scale_;
+  ReplayedStep step_;
   std::vector<Actor> actors_;
   std::map<std::tuple<Rank, Rank, MessageId>, Code> sent_;
 };
@@ -138,14 +165,14 @@ class Replay {
 }  // namespace
 
 Result<std::vector<float>> replay_first_step(const Decision& decision, const Topology& topology, Elements elements,
-                                             std::size_t first_owner) {
+                                             std::size_t first_owner, const ReplayedStep& step) {
   Result<std::unique_ptr<Codec>> first = compll::make_codec(decision.codec.name, decision.codec.parameters);
   CASYNC_RETURN_IF_ERROR(first.status());
   Result<std::unique_ptr<Codec>> second = compll::make_codec(decision.second_hop.name, decision.second_hop.parameters);
   CASYNC_RETURN_IF_ERROR(second.status());
   Result<std::unique_ptr<Codec>> none = compll::make_codec("none");
   CASYNC_RETURN_IF_ERROR(none.status());
-  Replay replay(std::move(*first), std::move(*second), std::move(*none), topology.ranks);
+  Replay replay(std::move(*first), std::move(*second), std::move(*none), topology.ranks, step);
   for (Rank rank = 0; rank < topology.ranks; ++rank) {
     Result<TaskGraph> graph = make_graph(decision, elements, topology, rank, first_owner, traits_of);
     CASYNC_RETURN_IF_ERROR(graph.status());

@@ -25,7 +25,11 @@ Result<std::vector<Bytes>> parse_sizes(const std::string& first, const std::stri
   if (factor < 2)
     return invalid_argument("sizes grow by the factor " + std::to_string(factor) + "; it must be 2 or more");
   std::vector<Bytes> sizes;
-  for (Bytes size = *low; size <= *high; size *= static_cast<Bytes>(factor)) sizes.push_back(size);
+  const Bytes times = static_cast<Bytes>(factor);
+  for (Bytes size = *low; size <= *high; size *= times) {
+    sizes.push_back(size);
+    if (size > *high / times) break;  // the next one is larger, and may be no number
+  }
   return sizes;
 }
 

@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "base/median.h"
-#include "casync/planner/model_file.h"
 #include "casync/planner/plan_file.h"
 #include "runtime/session/session.h"
 #include "tools/casync/bench/gradient_memory.h"
@@ -303,7 +302,7 @@ Status bench_step(const StepBenchOptions& options) {
     return invalid_argument(
         "CASYNC_TRACE and CASYNC_RECORD take one --plan: each would overwrite what the previous one wrote");
   }
-  const Result<Training> training = read_model_file(options.model);
+  const Result<Training> training = read_model_input(options.model);
   CASYNC_RETURN_IF_ERROR(training.status());
   std::optional<Profile> profile;
   if (!options.profile.empty()) {

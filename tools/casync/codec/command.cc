@@ -12,6 +12,7 @@
 #include "compll/codec/rounds_codec.h"
 #include "tools/casync/codec/codec_check.h"
 #include "tools/casync/exit_code.h"
+#include "tools/casync/number_within.h"
 #include "tools/casync/print_json.h"
 #include "tools/casync/subcommands.h"
 
@@ -169,7 +170,7 @@ void add_codec(CLI::App& app, Invocation& invocation) {
   tried->add_option("file", wanted->file, "File of the program (docs/language.md)")->required();
   tried->add_option("--param", *settings, "PARAMETER=VALUE; the others take their defaults");
   tried->add_option("--seconds", wanted->seconds, "Seconds of each measurement of speed; 0 leaves all of them out")
-      ->check(CLI::Range(0.0, 60.0))
+      ->check(number_within(0.0, 60.0))
       ->capture_default_str();
   auto device = std::make_shared<std::string>("auto");
   tried

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fstream>
 #include <map>
 
 #include "casync/planner/plan_file.h"
@@ -11,6 +10,7 @@
 #include "compll/load/system_compiler.h"
 #include "runtime/transport/transport.h"
 #include "tools/casync/doctor/finding.h"
+#include "tools/casync/output_file.h"
 #include "tools/casync/own_path.h"
 #include "tools/casync/private_directory.h"
 #include "tools/casync/version.h"
@@ -43,8 +43,8 @@ void look_at_plan_reader(Findings& findings) {
   Result<PrivateDirectory> directory = PrivateDirectory::make();
   if (directory) {
     const std::string path = directory->path() + "/plan.txtpb";
-    std::ofstream(path) << "version: 1\n";
-    status = read_plan_file(path).status();
+    status = write_output(path, "version: 1\n");
+    if (status) status = read_plan_file(path).status();
   } else {
     status = directory.status();
   }

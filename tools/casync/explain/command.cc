@@ -243,9 +243,8 @@ Status explain_crossover(const ExplainOptions& options, const PlanRequest& reque
   CASYNC_RETURN_IF_ERROR(explain_step(options, request, plan, whole));
   const Result<Crossover> table = crossover(request, kTableBandwidths, kTableSizes);
   if (!table) return table.status();
-  const std::string title = "the fastest way to synchronize one gradient alone, " +
-                            std::to_string(request.topology.ranks) + " ranks on " +
-                            std::to_string(request.topology.nodes()) + " nodes: " + request.profile.name;
+  const std::string title =
+      "the fastest way to synchronize one gradient alone, " + text_of_cluster(request.topology, request.profile);
   if (!options.svg.empty()) {
     const Result<Crossover> fine = crossover(request, 32, 36);
     if (!fine) return fine.status();
@@ -366,7 +365,8 @@ void add_explain(CLI::App& app, Invocation& invocation) {
       "--rules", options->inputs.rules,
       "Keep all that this plan fixes, and its limits max_error and allow, as casync plan --plan does");
   command->add_option("--svg", options->svg, "Without a gradient: also write a picture of where compression pays")
-      ->excludes(whole);
+      ->excludes(whole)
+      ->excludes(gradient);
   command
       ->add_option("--codec", options->codec, "With --whole-step: encode everything but small vectors with this codec")
       ->needs(whole)

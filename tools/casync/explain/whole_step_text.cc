@@ -9,6 +9,7 @@
 #include "casync/planner/search/measured.h"
 #include "tools/casync/explain/crossover_picture.h"
 #include "tools/casync/planning/gain.h"
+#include "tools/casync/scenario/scenario.h"
 
 namespace casync::tools {
 namespace {
@@ -75,8 +76,7 @@ std::string text_of_enough(double ratio) {
 
 std::string whole_step_text(const PlanRequest& request, const WholeStep& whole, const std::string& codecs) {
   char head[200];
-  std::string text = request.training.name + ", " + std::to_string(request.topology.ranks) + " ranks on " +
-                     std::to_string(request.topology.nodes()) + " nodes: " + request.profile.name + "\n";
+  std::string text = text_of_setting(request.training, request.topology, request.profile) + "\n";
   std::snprintf(head, sizeof head, "  %-16s %25s %27s\n  %-16s %12s %12s %14s %12s\n", "", "uncompressed",
                 codecs.c_str(), "", "closed form", "simulated", "closed form", "simulated");
   text += head;

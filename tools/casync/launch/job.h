@@ -33,16 +33,18 @@ struct RankEnd {
 };
 
 struct JobEnd {
-  int exit_code = 0;                 ///< of the rank that failed first; 128 + signal when we were told to stop
+  /// The code of the rank that failed first; 128 + signal when we were told to stop; 1 if a full disk has lost lines.
+  int exit_code = 0;
   std::optional<Rank> first_failed;  ///< unset: none did
   int interrupted_by = 0;            ///< the signal we were told to stop with
   std::vector<RankEnd> ranks;
 };
 
 /// Starts all ranks, passes on what they write, and stops them all when one fails or a SIGINT, SIGTERM or SIGHUP
-/// comes that this process does not ignore. Returns when none is left, nor any process of their groups. To be called by
-/// the main thread, with no other thread started: signals are the job's while it runs. Raises the process's limit of
-/// descriptors if the ranks need that.
+/// comes that this process does not ignore. Returns when none is left, nor any process of their groups, and readers
+/// have all of the output; those that have stopped are not waited for once a signal has come. To be called by the main
+/// thread, with no other thread started: signals are the job's while it runs. Raises the process's limit of descriptors
+/// if the ranks need that.
 /// InvalidArgument: the program cannot be executed. Unavailable: no process, port or directory to be had, or too few
 /// descriptors.
 Result<JobEnd> run_job(const JobOptions& options);

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,19 +13,22 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tools/casync/exit_code.h"
+
 namespace casync::tools {
 namespace {
 
 constexpr double kTermSeconds = 2;         // from SIGTERM to SIGKILL
 constexpr double kLastWordsSeconds = 0.2;  // for output of processes that left their group and hold the pipe
+constexpr Seconds kStoppedReader{2};       // that a job which a signal has ended waits for
 
 }  // namespace
 
 void Supervisor::add(Rank rank, Child child) {
   const std::string prefix = options_.prefix ? "[" + std::to_string(rank) + "] " : "";
   const int out = options_.all_to_stderr ? STDERR_FILENO : STDOUT_FILENO;
-  auto process = std::make_unique<Process>(Process{
-      std::move(child), PrefixedLines(prefix, out), PrefixedLines(prefix, STDERR_FILENO), Clock::now(), true, {}});
+  auto process = std::make_unique<Process>(
+      Process{std::move(child), {prefix, lines_, out}, {prefix, lines_, STDERR_FILENO}, Clock::now(), true, {}});
   process->end.rank = rank;
   process->end.pid = process->child.pid;
   processes_.push_back(std::move(process));
@@ -40,37 +44,75 @@ JobEnd Supervisor::watch() {
   while (any_alive()) poll_once();
   enter(Phase::kLastWords, kLastWordsSeconds);
   while (any_output()) {
-    poll_once();  // at least once: what is in the pipes is passed on, however late it is
-    if (Clock::now() >= *deadline_) break;
+    const bool all_read = poll_once();  // at least once: what is in the pipes is passed on, however late it is
+    if (all_read && Clock::now() >= *deadline_) break;
   }
   for (auto& process : processes_) {
+    process->child.out.reset();
+    process->child.err.reset();
     process->out.flush();
     process->err.flush();
     end_.ranks.push_back(process->end);
   }
+  while (!lines_.empty()) poll_once();
+  if (lines_.error() != 0) {
+    std::fprintf(stderr, "casync run: lines of the ranks are lost: %s\n", std::strerror(lines_.error()));
+    if (end_.exit_code == 0) end_.exit_code = kExitFailure;
+  }
   return end_;
 }
 
-void Supervisor::poll_once() {
+/// A line of this program's own. The reader of stderr may have stopped, too.
+void Supervisor::say(const std::string& words) { lines_.add_next(STDERR_FILENO, "casync run: " + words + "\n"); }
+
+/// Returns true if the output of all ranks was read.
+bool Supervisor::poll_once() {
   std::vector<pollfd> waiting{{signals_, POLLIN, 0}};
-  for (auto& process : processes_) {
-    for (UniqueFd* pipe : {&process->child.out, &process->child.err}) {
-      if (pipe->open()) waiting.push_back({pipe->get(), POLLIN, 0});
+  if (!lines_.empty()) waiting.push_back({lines_.descriptor(), POLLOUT, 0});
+  if (!lines_.is_full()) {
+    for (auto& process : processes_) {
+      for (UniqueFd* pipe : {&process->child.out, &process->child.err}) {
+        if (pipe->open()) waiting.push_back({pipe->get(), POLLIN, 0});
+      }
     }
   }
-  int timeout_ms = -1;
-  if (deadline_) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now()).count();
-    timeout_ms = static_cast<int>(std::max<std::int64_t>(0, left));
-  }
-  ::poll(waiting.data(), waiting.size(), timeout_ms);
-  for (auto& process : processes_) {
-    read_output(process->child.out, process->out);
-    read_output(process->child.err, process->err);
-  }
+  ::poll(waiting.data(), waiting.size(), timeout_ms());
+  lines_.write();
+  const bool all_read = read_outputs();
   read_signals();
   reap();
   if (deadline_ && Clock::now() >= *deadline_) advance();
+  const bool is_stopped = !lines_.empty() && Clock::now() >= lines_.moved() + kStoppedReader;
+  if (phase_ == Phase::kLastWords && end_.interrupted_by != 0 && is_stopped) lines_.drop();
+  return all_read;
+}
+
+/// Milliseconds until something is to be done that no descriptor tells; -1: nothing is.
+int Supervisor::timeout_ms() const {
+  std::optional<Clock::time_point> end = deadline_;
+  // The last words are waited for while they can be read, and their reader once a signal has ended the job.
+  const bool is_over = phase_ == Phase::kLastWords;
+  if (is_over && (lines_.is_full() || !any_output())) end.reset();
+  if (is_over && end_.interrupted_by != 0 && !lines_.empty()) {
+    const Clock::time_point stopped = lines_.moved() + std::chrono::duration_cast<Clock::duration>(kStoppedReader);
+    end = end ? std::min(*end, stopped) : stopped;
+  }
+  if (!end) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*end - Clock::now()).count();
+  return static_cast<int>(std::max<std::int64_t>(0, left));
+}
+
+/// Passes on the output of the ranks as long as there is room for it, which is the return value.
+bool Supervisor::read_outputs() {
+  ++first_read_;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (lines_.is_full()) return false;
+    Process& process = *processes_[(first_read_ + i) % processes_.size()];
+    read_output(process.child.out, process.out);
+    read_output(process.child.err, process.err);
+    lines_.write();
+  }
+  return true;
 }
 
 /// Passes on as much as there is now: a rank that writes faster than this does not keep signals and the others waiting.
@@ -134,21 +176,27 @@ void Supervisor::judge(const std::vector<Process*>& ended) {
       end.signal != 0 ? "was killed by signal " + std::to_string(end.signal) + " (" + ::strsignal(end.signal) + ")"
                       : "exited with code " + std::to_string(end.exit_code);
   const bool others = any_alive();
-  std::fprintf(stderr, "casync run: rank %d (pid %d) %s%s\n", end.rank, end.pid, how.c_str(),
-               others ? "; stopping the others" : "");
+  say("rank " + std::to_string(end.rank) + " (pid " + std::to_string(end.pid) + ") " + how +
+      (others ? "; stopping the others" : ""));
   if (others) enter(Phase::kGrace, options_.grace_s);
 }
 
 void Supervisor::interrupt(int signal) {
-  if (phase_ == Phase::kLastWords) return;  // nobody is left to be stopped
-  if (end_.interrupted_by != 0) {           // asked twice: at once
+  if (phase_ == Phase::kLastWords) {  // nobody is left to be stopped, but for a wait for readers
+    if (lines_.empty()) return;
+    lines_.drop();
+    if (end_.exit_code == 0) end_.exit_code = 128 + signal;
+    end_.interrupted_by = signal;
+    return;
+  }
+  if (end_.interrupted_by != 0) {  // asked twice: at once
     signal_all(SIGKILL);
     enter(Phase::kKilling, 0);
     return;
   }
   end_.interrupted_by = signal;
   if (phase_ == Phase::kRunning) end_.exit_code = 128 + signal;
-  std::fprintf(stderr, "casync run: %s: stopping all ranks\n", ::strsignal(signal));
+  say(std::string(::strsignal(signal)) + ": stopping all ranks");
   signal_all(signal);
   enter(Phase::kTerminating, signal == SIGINT ? options_.grace_s : kTermSeconds);
 }

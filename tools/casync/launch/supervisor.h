@@ -2,18 +2,21 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tools/casync/launch/child.h"
 #include "tools/casync/launch/job.h"
+#include "tools/casync/launch/line_queue.h"
 #include "tools/casync/launch/prefixed_lines.h"
 
 namespace casync::tools {
 
-/// Watches the ranks of one job until none is left. One thread: output, deaths and signals are all descriptors
-/// of one poll().
+/// Watches the ranks of one job until none is left. One thread: output, its readers, deaths and signals are all
+/// descriptors of one poll().
 class Supervisor {
  public:
   /// `signals` is a signalfd of SIGCHLD and of those that stop the job, borrowed.
@@ -37,7 +40,10 @@ class Supervisor {
     RankEnd end;
   };
 
-  void poll_once();
+  void say(const std::string& words);
+  bool poll_once();
+  int timeout_ms() const;
+  bool read_outputs();
   static void read_output(UniqueFd& pipe, PrefixedLines& lines);
   void read_signals();
   void reap();
@@ -52,7 +58,9 @@ class Supervisor {
 
   const JobOptions& options_;
   int signals_;
+  LineQueue lines_;
   std::vector<std::unique_ptr<Process>> processes_;
+  std::size_t first_read_ = 0;  ///< the process whose output is read first, in turns
   Phase phase_ = Phase::kRunning;
   std::optional<Clock::time_point> deadline_;
   JobEnd end_;

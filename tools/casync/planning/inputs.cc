@@ -12,6 +12,7 @@
 #include "tools/casync/codecs_option.h"
 #include "tools/casync/input_files.h"
 #include "tools/casync/measurement/measured_run.h"
+#include "tools/casync/number_within.h"
 #include "tools/casync/planning/gradient_samples.h"
 #include "tools/casync/planning/kept_memory.h"
 #include "tools/casync/planning/losses.h"
@@ -121,7 +122,7 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
       .add_option("--max-error", inputs.max_error,
                   "Allow every codec with at most this relative squared error, instead of the trained codecs; it is "
                   "measured on --gradients if given, else on typical values (default with --goal step: 0.03)")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_within(0.0, 1.0))
       ->excludes(codecs);
   command
       .add_option_function<std::string>(
@@ -135,7 +136,7 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
           "--most-steps", inputs.most_steps,
           "With --goal loss: only codecs that need at most this many times the steps to the same loss; not with "
           "--codecs or --max-error")
-      ->check(CLI::Range(1.0, 1000.0))
+      ->check(number_within(1.0, 1000.0))
       ->capture_default_str();
   command.add_option("--gradients", inputs.gradients,
                      "Recorded gradients (CASYNC_RECORD, safetensors), on which the codecs' errors are measured");

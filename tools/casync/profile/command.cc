@@ -22,6 +22,7 @@
 #include "compll/codec/rounds_codec.h"
 #include "runtime/device/device.h"
 #include "runtime/session/session_device.h"
+#include "runtime/transport/transport.h"
 #include "tools/casync/codecs_option.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/output_file.h"
@@ -186,6 +187,9 @@ Status profile(Options options, const runtime::Launch& launch) {
     options.profile.codecs = {"none", "bf16", "fp16", "fp8_e4m3", "int8", "int4", "onebit"};
   const Result<int> with_training = check_codecs(options.profile.codecs);
   CASYNC_RETURN_IF_ERROR(with_training.status());
+  for (const std::string& transport : {options.profile.inside, options.profile.between}) {
+    CASYNC_RETURN_IF_ERROR(runtime::check_joins_processes(transport));
+  }
   if (launch.rank == 0) {
     CASYNC_RETURN_IF_ERROR(check_writable(options.output));
     // Ahead of the links, which take longest.
@@ -257,7 +261,7 @@ void add_profile(CLI::App& app, Invocation& invocation) {
   command->add_option("--inside", options->profile.inside, "Transport that is measured as the link inside a node")
       ->capture_default_str();
   command->add_option("--device", options->profile.device,
-                      "Measure codecs on this GPU: cuda or cuda:1 (default: on the CPU)");
+                      "Measure codecs on cpu, or on this GPU: cuda or cuda:1 (default: cpu)");
   command
       ->add_option("--largest", options->profile.largest,
                    "Number of elements of the largest partition that is measured")
@@ -267,6 +271,7 @@ void add_profile(CLI::App& app, Invocation& invocation) {
   command->add_flag("--quick", options->profile.quick, "Measure fewer sizes, for a shorter time each");
   command->add_flag("--json", options->json, "Print the profile with all measured points as a JSON object");
   command->callback([=, &invocation] {
+    if (options->profile.device == "cpu") options->profile.device.clear();
     const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
     const Status status = launch ? profile(*options, *launch) : launch.status();
     const bool is_rank = launch.is_ok();

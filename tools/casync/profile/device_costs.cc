@@ -123,8 +123,7 @@ class DeviceCosts {
     Result<std::unique_ptr<runtime::CodecKernels>> kernels = device_.kernels(choice->name, **codec);
     if (!kernels) return kernels.status();
     CodecPoints points;
-    const Elements step = options_.quick ? 32 : 8;
-    for (Elements n = 512; n <= largest(); n *= step) {
+    for (const Elements n : measured_sizes(512, options_.quick ? 32 : 8, largest())) {
       const Result<CodecVectors> vectors = CodecVectors::make(device_, **codec, n);
       if (!vectors) return vectors.status();
       CASYNC_RETURN_IF_ERROR(add_points(**codec, **kernels, *vectors, points));
@@ -175,7 +174,8 @@ class DeviceCosts {
     Result<std::unique_ptr<runtime::TurnKernels>> kernels = device_.turn_kernels(choice.name, **codec);
     if (!kernels) return kernels.status();
     std::vector<Curve::Point> turns;
-    for (Elements side = 32; side * side <= largest(); side *= options_.quick ? 4 : 2) {
+    const auto longest = static_cast<Elements>(std::sqrt(static_cast<double>(largest())));
+    for (const Elements side : measured_sizes(32, options_.quick ? 4 : 2, longest)) {
       const Result<double> seconds = turns_seconds(**codec, **kernels, side);
       if (!seconds) return seconds.status();
       turns.push_back({static_cast<double>(side * side), *seconds});

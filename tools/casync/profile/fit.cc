@@ -34,6 +34,13 @@ double rounded(double seconds) {
   return std::strtod(digits, nullptr);
 }
 
+std::vector<Elements> measured_sizes(Elements first, Elements times, Elements most) {
+  std::vector<Elements> sizes;
+  for (Elements size = first; size <= most; size *= times) sizes.push_back(size);
+  if (sizes.size() < 2) sizes.insert(sizes.begin(), first / 2);
+  return sizes;
+}
+
 Fit fit_curve(const std::vector<Curve::Point>& measured, std::size_t most, double enough) {
   Fit fit;
   if (measured.empty()) return fit;

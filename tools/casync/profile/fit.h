@@ -3,12 +3,17 @@
 
 #include <vector>
 
+#include "base/units.h"
 #include "casync/simulator/curve.h"
 
 namespace casync::tools {
 
 /// Rounds to four digits; a value that is not above 0 gives 0.
 double rounded(double seconds);
+
+/// The sizes from `first` on, each `times` as large as the one before it, up to `most`; at least two, as a curve of one
+/// size takes equally long for all others. `most` is at least `first`, and `first` at least 2.
+std::vector<Elements> measured_sizes(Elements first, Elements times, Elements most);
 
 /// A curve through what was measured, and how far it is off.
 struct Fit {

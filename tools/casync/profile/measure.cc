@@ -12,6 +12,7 @@
 #include "tools/casync/formatted.h"
 #include "tools/casync/profile/codec_points.h"
 #include "tools/casync/profile/device_costs.h"
+#include "tools/casync/profile/fit.h"
 #include "tools/casync/profile/processors.h"
 #include "tools/casync/profile/terms.h"
 #include "tools/measure/bench_codec.h"
@@ -203,8 +204,7 @@ class Measurement {
     const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice->name, choice->parameters);
     if (!codec) return codec.status();
     CodecPoints points;
-    const Elements step = options_.quick ? 32 : 8;
-    for (Elements n = 512; n <= options_.largest; n *= step) {
+    for (const Elements n : measured_sizes(512, options_.quick ? 32 : 8, options_.largest)) {
       CodecBenchOptions bench;
       bench.partition = n;
       bench.total = kCold;
@@ -232,7 +232,8 @@ class Measurement {
         compll::make_rounds_codec(choice.name, choice.parameters);
     if (!codec) return codec.status();
     std::vector<Curve::Point> turns;
-    for (Elements side = 32; side * side <= options_.largest; side *= options_.quick ? 4 : 2) {
+    const auto longest = static_cast<Elements>(std::sqrt(static_cast<double>(options_.largest)));
+    for (const Elements side : measured_sizes(32, options_.quick ? 4 : 2, longest)) {
       turns.push_back({static_cast<double>(side * side), turns_seconds(**codec, side, options_.quick ? 0.05 : 0.2)});
     }
     made_.profile.codecs[name].encode = fitted(made_, name + " turns of a step", std::move(turns));

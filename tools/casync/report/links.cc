@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/report/links.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -22,7 +21,9 @@ double per(double total, double count) { return count > 0 ? total / count : 0; }
 bool is_paced(const TraceFolder& folder) { return !folder.traces.front().link.empty(); }
 
 bool has_several_nodes(const std::vector<std::string>& nodes) {
-  return std::any_of(nodes.begin(), nodes.end(), [&](const std::string& node) { return node != nodes.front(); });
+  std::set<std::string> known(nodes.begin(), nodes.end());
+  known.erase("");  // of ranks that left no trace
+  return known.size() > 1;
 }
 
 bool counts_all(const TraceFolder& folder) { return is_paced(folder) || !has_several_nodes(nodes_of(folder)); }

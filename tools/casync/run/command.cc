@@ -6,6 +6,7 @@
 
 #include "tools/casync/exit_code.h"
 #include "tools/casync/launch/job.h"
+#include "tools/casync/number_within.h"
 #include "tools/casync/print_json.h"
 #include "tools/casync/subcommands.h"
 
@@ -52,7 +53,7 @@ void add_run(CLI::App& app, Invocation& invocation) {
                     "Also set MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE and "
                     "OMP_NUM_THREADS for torch");
   command->add_option("--grace", options->grace_s, "Seconds from a rank's failure until the others get SIGTERM")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(number_within(0.0, 3600.0))
       ->capture_default_str();
   command->add_flag("--no-prefix", *plain, "Print the ranks' lines without the prefix \"[rank] \"");
   command->add_flag("--json", *json, "Print how each rank ended as JSON; the ranks' own output goes to stderr");

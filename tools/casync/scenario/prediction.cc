@@ -78,17 +78,20 @@ std::string paces_text(const std::vector<RankPace>& ranks) {
 std::string prediction_text(const Scenario& scenario, const Simulation& simulation) {
   const Training& training = scenario.training;
   std::string text = text_of_setting(training, scenario.topology, scenario.profile) + "\n";
+  const auto percent_of_step = [&](double seconds) {
+    return simulation.step_s > 0 ? 100 * seconds / simulation.step_s : 0;  // a description may take no time
+  };
   text += formatted("  %-9s %12.3f ms\n", "step", simulation.step_s * 1e3);
   for (const Part& part : kParts) {
     const double seconds = simulation.parts.*part.seconds;
     if (part.seconds == &StepParts::copies_s && scenario.profile.upload.empty()) continue;
     const bool said = *part.meaning != '\0';
-    text += formatted("  %-9s %12.3f ms  %5.1f %%", part.name, seconds * 1e3, 100 * seconds / simulation.step_s) +
+    text += formatted("  %-9s %12.3f ms  %5.1f %%", part.name, seconds * 1e3, percent_of_step(seconds)) +
             (said ? std::string("  ") + part.meaning : "") + "\n";
   }
   text += formatted("  %.3f MB in %.0f messages sent by a rank; scaling efficiency %.1f %%\n",
                     simulation.wire_bytes_per_rank / 1e6, simulation.messages_per_rank,
-                    100 * simulation.parts.training_s / simulation.step_s);
+                    percent_of_step(simulation.parts.training_s));
   if (simulation.by == SimulatedBy::kOneRank) text += "  one rank stands for all: this is an approximation\n";
   text += paces_text(simulation.ranks);
   const std::vector<std::size_t> order = by_waiting(simulation);

@@ -26,11 +26,14 @@ Topology place(int ranks, int nodes) {
   return topology;
 }
 
-std::string text_of_setting(const Training& training, const Topology& topology, const Profile& profile) {
+std::string text_of_cluster(const Topology& topology, const Profile& profile) {
   const int ranks = topology.ranks, nodes = topology.nodes();
-  return (training.name.empty() ? "this model" : training.name) + " on " + std::to_string(ranks) +
-         (ranks == 1 ? " rank, " : " ranks, ") + std::to_string(nodes) + (nodes == 1 ? " node" : " nodes") +
-         (profile.name.empty() ? "" : ": " + profile.name);
+  return std::to_string(ranks) + (ranks == 1 ? " rank, " : " ranks, ") + std::to_string(nodes) +
+         (nodes == 1 ? " node" : " nodes") + (profile.name.empty() ? "" : ": " + profile.name);
+}
+
+std::string text_of_setting(const Training& training, const Topology& topology, const Profile& profile) {
+  return (training.name.empty() ? "this model" : training.name) + " on " + text_of_cluster(topology, profile);
 }
 
 Result<Decision> decision_of_session(const Plan& plan, const GradientSpec& spec, int ranks, const Profile& profile) {

@@ -24,7 +24,9 @@ Status check_nodes(int ranks, int nodes);
 /// Ranks fill nodes one after the other, as launchers place them.
 Topology place(int ranks, int nodes);
 
-/// "BERT-large on 128 ranks, 16 nodes: V100", and without the names that the files do not give.
+/// "128 ranks, 16 nodes: V100", and without the name if the profile does not give one.
+std::string text_of_cluster(const Topology& topology, const Profile& profile);
+/// "BERT-large on 128 ranks, 16 nodes: V100", and "this model" if the description does not give a name.
 std::string text_of_setting(const Training& training, const Topology& topology, const Profile& profile);
 
 /// The plan's decision for a gradient as a session carries it out: with codec `none` where its codec exchanges and does

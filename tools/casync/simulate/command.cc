@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "casync/simulator/simulate_within.h"
 #include "tools/casync/exit_code.h"
+#include "tools/casync/number_within.h"
 #include "tools/casync/print_json.h"
 #include "tools/casync/scenario/prediction.h"
 #include "tools/casync/scenario/scenario.h"
@@ -101,7 +102,7 @@ void add_simulate(CLI::App& app, Invocation& invocation) {
   command
       ->add_option("--jitter", options->simulation.jitter,
                    "Each rank's training takes up to this share longer, drawn for each step")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(number_within(0.0, 1000.0))
       ->capture_default_str();
   command->add_option("--seed", options->simulation.seed, "Seed of the jitter")->capture_default_str();
   command->add_option("--trace", options->trace,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/trace/chrome_trace.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <ostream>
+
+#include "tools/casync/output_file.h"
 
 namespace casync::tools {
 namespace {
@@ -41,10 +41,7 @@ Json span(const TraceFolder& folder, const RankTrace& trace, const TraceEvent& e
           {"args", std::move(arguments)}};
 }
 
-}  // namespace
-
-Status write_chrome_trace(const TraceFolder& folder, const std::optional<StepRange>& range, const std::string& path) {
-  std::ofstream file(path);
+void write_trace(const TraceFolder& folder, const std::optional<StepRange>& range, std::ostream& file) {
   file << "{\"traceEvents\":[";
   const char* separator = "\n";
   const auto put = [&](const Json& event) {
@@ -59,9 +56,12 @@ Status write_chrome_trace(const TraceFolder& folder, const std::optional<StepRan
     }
   }
   file << "\n]}\n";
-  file.close();
-  if (!file) return unavailable(path + " cannot be written: " + std::strerror(errno));
-  return Status::ok();
+}
+
+}  // namespace
+
+Status write_chrome_trace(const TraceFolder& folder, const std::optional<StepRange>& range, const std::string& path) {
+  return write_output(path, [&](std::ostream& file) { write_trace(folder, range, file); });
 }
 
 }  // namespace casync::tools

@@ -10,7 +10,7 @@
 namespace casync::tools {
 
 /// Writes the events of all ranks, on one clock, as one Chrome trace: one process per rank. Opens in Perfetto.
-/// Unavailable: the file cannot be written; says why.
+/// The file is replaced at once. Errors as write_output.
 Status write_chrome_trace(const TraceFolder& folder, const std::optional<StepRange>& range, const std::string& path);
 
 }  // namespace casync::tools

@@ -2,7 +2,9 @@
 #include "tools/casync/tune/choice.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 
 #include "base/check.h"
@@ -29,6 +31,15 @@ const TunedWay& way_named(const std::vector<TunedWay>& ways, const char* name) {
   const auto found = std::find_if(ways.begin(), ways.end(), [&](const TunedWay& way) { return way.name == name; });
   CASYNC_CHECK(found != ways.end());
   return *found;
+}
+
+/// The text as one word of a shell.
+std::string shell_word(const std::string& text) {
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("/._-+=:,@%", c) != nullptr; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
 }
 
 }  // namespace
@@ -63,6 +74,10 @@ std::string gain_of(const std::vector<TunedWay>& ways, const TunedWay& chosen, T
                 chosen.name == kPlanned ? "the plan" : chosen.name.c_str(),
                 chosen.name == kPlanned ? "" : " for all gradients");
   return text;
+}
+
+std::string use_of(const std::string& plan, const std::string& report) {
+  return "Use it: CASYNC_PLAN=" + shell_word(plan) + ". Look at it: " + report;
 }
 
 Result<std::string> plan_text_of(const std::vector<TunedWay>& ways, const TunedWay& chosen, TuneGoal goal,

@@ -25,6 +25,9 @@ const TunedWay& chosen_way(const std::vector<TunedWay>& ways, TuneGoal goal);
 /// Returns a sentence that says how much `chosen`, the way that chosen_way() returns, gains.
 std::string gain_of(const std::vector<TunedWay>& ways, const TunedWay& chosen, TuneGoal goal);
 
+/// Returns the line that says what to do with the plan file and the report. The variable is a word of a shell.
+std::string use_of(const std::string& plan, const std::string& report);
+
 /// Returns the plan file of `chosen`: `planned`, or one codec for all gradients, with a comment that says why.
 /// Errors as text_of_plan.
 Result<std::string> plan_text_of(const std::vector<TunedWay>& ways, const TunedWay& chosen, TuneGoal goal,

@@ -6,6 +6,7 @@
 #include "tools/casync/codecs_option.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/launch/job.h"
+#include "tools/casync/number_within.h"
 #include "tools/casync/own_path.h"
 #include "tools/casync/subcommands.h"
 #include "tools/casync/tune/tuning.h"
@@ -80,11 +81,11 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       ->check(CLI::IsMember({"loss", "step"}))
       ->capture_default_str();
   command->add_option("--timeout", options->phase_s, "Limit of each phase, in seconds")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(number_within(1.0, 1e6))
       ->capture_default_str();
   command->add_option("--profile", options->profile, "Use this profile (default: measure one between the ranks)");
   command->add_option("--device", options->device,
-                      "Measure codecs on the GPU of the gradients: cuda or cuda:1 (default: on the CPU)");
+                      "Measure codecs on cpu, or on the GPU of the gradients: cuda or cuda:1 (default: cpu)");
   command->add_option("-o,--output", options->directory, "Folder for the plan, the report and all measurements")
       ->capture_default_str();
   command->add_flag("--fresh", options->fresh, "Measure everything, also the phases that an earlier call completed");
@@ -94,6 +95,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       "On several machines: torchrun ... -m casync tune -- python3 train.py, or mpirun, or srun.\n"
       "The program runs once for each measurement, ends after --steps steps, and must not name a codec or a plan.");
   command->callback([=, &invocation] {
+    if (options->device == "cpu") options->device.clear();
     options->program = invocation.program;
     invocation.exit_code = run_tune(*options);
   });

@@ -71,6 +71,12 @@ class Tuning {
 
  private:
   std::string path(const std::string& name) const { return options_.directory + "/" + name; }
+  /// The same for a program that may change its working directory.
+  std::string whole_path(const std::string& name) const {
+    std::error_code error;
+    const fs::path whole = fs::absolute(path(name), error);
+    return error ? path(name) : whole.string();
+  }
   std::string log_of(const std::string& phase) const {
     return path(phase + ".rank" + std::to_string(ranks_.rank()) + ".log");
   }
@@ -167,8 +173,8 @@ class Tuning {
 
   /// The environment that makes the program train in this way.
   std::vector<std::string> variables_of(const std::string& way) const {
-    if (way == kUncompressed) return {"CASYNC_CODEC=none", "CASYNC_RECORD=" + path("record")};
-    if (way == kPlanned) return {"CASYNC_PLAN=" + path("planned.txtpb"), "CASYNC_RECORD=" + path(kPlanned)};
+    if (way == kUncompressed) return {"CASYNC_CODEC=none", "CASYNC_RECORD=" + whole_path("record")};
+    if (way == kPlanned) return {"CASYNC_PLAN=" + whole_path("planned.txtpb"), "CASYNC_RECORD=" + whole_path(kPlanned)};
     return {"CASYNC_CODEC=" + way};
   }
 
@@ -194,7 +200,7 @@ class Tuning {
     if (!run.empty()) {
       std::erase_if(variables, [](const std::string& variable) { return variable.starts_with("CASYNC_RECORD="); });
     }
-    variables.push_back("CASYNC_TRACE=" + path(folder));
+    variables.push_back("CASYNC_TRACE=" + whole_path(folder));
     variables.push_back("CASYNC_STEPS=" + std::to_string(options_.steps));
     CASYNC_RETURN_IF_ERROR(run_phase(
         ranks_,
@@ -375,8 +381,7 @@ class Tuning {
           {"plan", plan}, {"chosen", chosen_}, {"report", report}, {"ways", json_of(ways_)}};
       print_json(result);
     } else {
-      std::printf("%s%s\nUse it: CASYNC_PLAN=%s. Look at it: %s\n", text_of(ways_).c_str(), gain_.c_str(), plan.c_str(),
-                  report.c_str());
+      std::printf("%s%s\n%s\n", text_of(ways_).c_str(), gain_.c_str(), use_of(plan, report).c_str());
     }
     return Status::ok();
   }
