@@ -91,8 +91,10 @@ def test_it_is_as_accurate_as_one_process(python, tmp_path, framework, name, siz
         assert_alike(re.findall(r"replica (\w+) of rank (\d+)", printed), ranks, SHARDS.get(name, 1))
         accuracies.append(float(re.search(r"accuracy (\d\.\d+)", printed).group(1)))
     print(f"{name}: {accuracies[0]} in one process, {accuracies[1]} on {size} ranks")
-    if name not in SHARDS:  # its groups of ranks have numbers of their own, and files of the same names
+    if name not in SHARDS:
         assert_compressed(tmp_path / str(size), size)
+    else:  # its groups of ranks have numbers of their own, and files of the same names
+        assert (tmp_path / str(size) / "rank0.trace.json").is_file()
     assert accuracies[1] >= accuracies[0] - 0.01
 
 
