@@ -30,10 +30,7 @@ constexpr int kModuleMode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
 std::vector<fs::path> module_places() {
   std::vector<fs::path> places;
   if (const auto wanted = env_text("CASYNC_LIB_DIR")) places.push_back(fs::path(*wanted) / kPlanModule);
-  for (const fs::path& folder : own_folders()) {
-    places.push_back(folder / kPlanModule);
-    places.push_back((folder / "../lib" / kPlanModule).lexically_normal());
-  }
+  for (const fs::path& folder : library_folders()) places.push_back(folder / kPlanModule);
   return places;
 }
 
