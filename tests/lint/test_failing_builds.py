@@ -45,9 +45,23 @@ def test_without_a_library_cmake_names_its_package(tmp_path):
     assert "spdlog was not found: run tools/setup, or install the package libspdlog-dev" in text
 
 
-def test_ucx_that_is_wanted_and_not_there_is_an_error(tmp_path):
-    text = configure(tmp_path, os.environ["PATH"], "-DCASYNC_WITH_UCX=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_ucx=ON")
+def test_a_library_of_another_version_is_named(tmp_path):
+    (tmp_path / "Catch2Config.cmake").write_text("")
+    (tmp_path / "Catch2ConfigVersion.cmake").write_text("set(PACKAGE_VERSION 3.4.0)\nset(PACKAGE_VERSION_COMPATIBLE FALSE)\n")
+    own = ";".join(f"{root}/cmake/Catch2" for root in ("/lib", "/usr/lib", "/usr/lib64", "/usr/share", "/usr/local/lib"))
+    text = configure(tmp_path, os.environ["PATH"], f"-DCMAKE_PREFIX_PATH={tmp_path}", f"-DCMAKE_IGNORE_PATH={own}")
+    assert "Catch2 2.13 was not found, only 3.4.0:" in text and "build without tests (BUILD_TESTING=OFF)" in text
+
+
+@pytest.mark.parametrize("wanted", ["ON", "true", "1"])
+def test_ucx_that_is_wanted_and_not_there_is_an_error(tmp_path, wanted):
+    text = configure(tmp_path, os.environ["PATH"], f"-DCASYNC_WITH_UCX={wanted}", "-DCMAKE_DISABLE_FIND_PACKAGE_ucx=ON")
     assert "CASYNC_WITH_UCX=ON, but the package ucx was not found: run tools/setup" in text
+
+
+def test_an_optional_part_is_auto_on_or_off(tmp_path):
+    text = configure(tmp_path, os.environ["PATH"], "-DCASYNC_WITH_UCX=perhaps")
+    assert "CASYNC_WITH_UCX=perhaps: expected AUTO, ON or OFF" in text
 
 
 def test_cuda_that_is_wanted_and_not_there_is_an_error(tmp_path):
