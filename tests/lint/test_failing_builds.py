@@ -99,6 +99,26 @@ def test_setup_without_root_names_what_is_missing(tmp_path, setup_copy):
     assert "packages are missing" in text and "apt-get install ninja-build" in text
 
 
+def test_setup_asks_once_for_optional_packages_and_for_each_alone(tmp_path, setup_copy):
+    path = path_with(tmp_path / "bin", *BASICS, "cp", "rm", "touch", "wc")
+    fake_program(tmp_path / "bin", "python3", INSTALLS)
+    fake_program(tmp_path / "bin", "id", "echo 0")
+    fake_program(tmp_path / "bin", "dpkg-query", f'''case "$*" in
+      *fish*) exit 1 ;;
+      *mold*) [ ! -e {tmp_path}/has-mold ] || echo installed ;;
+      *) echo installed ;;
+    esac''')
+    fake_program(tmp_path / "bin", "apt-get", f'''echo "$*" >>{tmp_path}/asked
+      case "$*" in *fish*) exit 100 ;; *mold*) touch {tmp_path}/has-mold ;; esac''')
+    arguments = [setup_copy, "--without-frameworks"]
+    text = run(arguments, tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
+    assert "apt-get could not install fish" in text and (tmp_path / "has-mold").exists()
+    asked = (tmp_path / "asked").read_text()
+    text = run(arguments, tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
+    assert "without fish, which apt-get could not install earlier" in text
+    assert (tmp_path / "asked").read_text() == asked
+
+
 def test_setup_on_another_system_says_which_packages_are_meant(tmp_path, setup_copy):
     text = run([setup_copy], tmp_path, PATH=path_with(tmp_path / "bin", *BASICS))
     assert "this is not Debian" in text and "libspdlog-dev" in text and "tools/setup --no-packages" in text
