@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Makefile and .ci/run with programs that only say what they were told."""
+"""The Makefile and .ci/run with programs that only say what they were told; options and labels that pages name."""
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from source_files import source_files  # noqa: E402
 
 
 def program(path, script):
@@ -23,6 +26,32 @@ def make(folder, *words):
     result = subprocess.run(["make", *words], cwd=folder, text=True, capture_output=True, timeout=60, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout.splitlines()
+
+
+def build_files():
+    """The texts of all CMakeLists.txt and modules, without comments."""
+    texts = (path.read_text(encoding="utf-8") for path in source_files(ROOT, ("CMakeLists.txt", ".cmake")))
+    return [re.sub(r"#.*", "", text) for text in texts]
+
+
+def test_every_option_of_the_build_is_on_its_page():
+    text = "\n".join(build_files())
+    options = set(re.findall(r"\boption\((CASYNC_\w+)", text)) | set(re.findall(r"\bset\((CASYNC_\w+) [^()]*CACHE ", text))
+    options |= set(re.findall(r"\bfind_(?:program|path|library)\((CASYNC_\w+) ", text))
+    options |= {f"CASYNC_WITH_{name}" for name in re.findall(r"^ *casync_feature\(([A-Z]+) ", text, re.MULTILINE)}
+    assert {"CASYNC_GROUPED", "CASYNC_WITH_UCX", "CASYNC_SODIUM", "CASYNC_VENV_DIR"} <= options
+    page = (ROOT / "docs/building.md").read_text(encoding="utf-8")
+    assert [option for option in sorted(options) if f"`{option}`" not in page] == []
+
+
+def test_every_label_of_tests_is_on_its_page():
+    labels = set()
+    for text in build_files():
+        for found in re.findall(r"LABELS ((?:[a-z]+ ?)+)", text):
+            labels |= set(found.split())
+    assert {"unit", "lint", "device"} <= labels
+    page = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
+    assert [label for label in sorted(labels) if f"\n| `{label}` |" not in page] == []
 
 
 def test_help_lists_every_target(tmp_path):
