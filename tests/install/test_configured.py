@@ -61,6 +61,17 @@ def test_without_a_preset_the_build_is_optimized(tmp_path):
     assert cache["CMAKE_BUILD_TYPE:STRING"] == "Release"
 
 
+@pytest.mark.parametrize("compiler", ["g++", "clang++-14"])
+@pytest.mark.parametrize("sanitizer, wanted", [("address", "CASYNC_ASAN"), ("thread", "CASYNC_TSAN"), ("undefined", "!CASYNC_SANITIZED")])
+def test_a_build_under_a_sanitizer_is_known(compiler, sanitizer, wanted):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler}, which tools/setup installs")
+    text = f'#include "base/sanitizers.h"\n#if !({wanted})\n#error not known\n#endif\n'
+    command = [compiler, f"-fsanitize={sanitizer}", f"-I{ROOT}", "-Wundef", "-Werror", "-fsyntax-only", "-x", "c++", "-"]
+    result = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
 def test_clang_knows_the_options_that_it_is_given(tmp_path):
     clang = shutil.which("clang++-14") or shutil.which("clang++")
     if clang is None:
