@@ -69,6 +69,14 @@ def test_cuda_that_is_wanted_and_not_there_is_an_error(tmp_path):
     assert "CASYNC_WITH_CUDA=ON, but no nvcc of CUDA 12.4 or later was found" in text
 
 
+def test_an_nvcc_that_refuses_the_compiler_is_not_used(tmp_path):
+    (tmp_path / "bin").mkdir()
+    fake_program(tmp_path / "bin", "nvcc", "echo unsupported GNU version >&2; exit 1")
+    path = os.pathsep.join([str(tmp_path / "bin"), os.environ["PATH"]])
+    text = configure(tmp_path, path, "-DCASYNC_WITH_CUDA=ON")
+    assert "no nvcc of CUDA 12.4 or later was found" in text and "nvcc says: unsupported GNU version" in text
+
+
 def test_a_missing_python_environment_is_an_error_when_it_is_wanted(tmp_path):
     text = configure(tmp_path, os.environ["PATH"], "-DCASYNC_WITH_FRAMEWORKS=ON", f"-DCASYNC_VENV_DIR={tmp_path}")
     assert re.search(r"CASYNC_WITH_\w+ is ON, but", text) and "is not there: run tools/setup" in text
@@ -164,6 +172,14 @@ def test_setup_goes_on_without_a_further_python_that_has_no_venv(tmp_path, setup
     text = run([setup_copy, "--no-packages"], tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
     assert "python3.12 -m venv failed" in text and "tests that run with it are left out" in text
     assert not (tmp_path / ".venv/python3.12").exists() and (tmp_path / ".venv/plain/setup-stamp").exists()
+
+
+def test_setup_says_how_to_leave_out_a_framework_that_cannot_be_had(tmp_path, setup_copy):
+    path = path_with(tmp_path / "bin", *BASICS, "cp", "rm", "touch", "wc")
+    fake_program(tmp_path / "bin", "python3", 'case "$*" in *mxnet==*) exit 1 ;; esac\n' + INSTALLS)
+    text = run([setup_copy, "--no-packages"], tmp_path, PATH=path, HOME=str(tmp_path))
+    assert "could not install into .venv/mxnet" in text and "--only FRAMEWORK (make test SETUP_ARGS=...)" in text
+    run([setup_copy, "--no-packages", "--only", "torch"], tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
 
 
 def test_setup_begins_an_environment_anew_that_could_not_be_made(tmp_path, setup_copy):
