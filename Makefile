@@ -6,6 +6,8 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 # What users run: the command, and the Python package with its libraries.
 RUNNABLE := casync_tool casync_python
+# The last one that this process may use.
+LAST_PROCESSOR = $(shell taskset -cp $$$$ | sed 's/.*[ ,-]//')
 BENCH_PYTHON := PYTHONPATH=build/release/python .venv/torch/bin/python
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CCACHE_COMPRESS ?= 1
@@ -48,7 +50,7 @@ demo:  ## train a model with four ranks, uncompressed and compressed, and compar
 bench:  ## codecs, control path, all-reduce and training steps beside the peers (root; ARGS= of the last: --help)
 	@$(MAKE) --no-print-directory build PRESET=release SETUP_ARGS="$(SETUP_ARGS) --only torch" \
 	  TARGETS="$(RUNNABLE) codecs_bench control_path_bench control_scale_bench peers_bench"
-	@taskset -c 1 build/release/bin/codecs_bench
+	@taskset -c $(LAST_PROCESSOR) build/release/bin/codecs_bench
 	@$(BENCH_PYTHON) tests/bench/codecs/eager.py
 	@build/release/bin/control_path_bench
 	@build/release/bin/control_scale_bench
