@@ -29,7 +29,7 @@ elseif(CASYNC_CCACHE AND DEFINED ENV{HOME})
   set(kernels $ENV{HOME}/.cache/casync-tests)
 endif()
 set(CASYNC_TEST_KERNELS ${kernels} CACHE PATH "The folder, of this user alone, where kernels that tests compile stay")
-if(IS_DIRECTORY ${CASYNC_TEST_KERNELS})
+if(BUILD_TESTING AND IS_DIRECTORY ${CASYNC_TEST_KERNELS})
   execute_process(COMMAND find ${CASYNC_TEST_KERNELS} -type f -mtime +30 -atime +30 -delete)
 endif()
 

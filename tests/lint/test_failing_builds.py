@@ -40,6 +40,14 @@ def test_without_a_compiler_cmake_says_what_to_install(tmp_path):
     assert "no CXX compiler found: run tools/setup, or install the package g++" in text
 
 
+def test_a_build_among_the_sources_is_refused_and_leaves_our_makefile(tmp_path):
+    shutil.copy(ROOT / "CMakeLists.txt", tmp_path)
+    shutil.copytree(ROOT / "cmake", tmp_path / "cmake")
+    (tmp_path / "Makefile").write_text("ours")
+    text = run(["cmake", "."], tmp_path, PATH=os.environ["PATH"])
+    assert "build in a folder of its own" in text and (tmp_path / "Makefile").read_text() == "ours"
+
+
 def test_without_a_library_cmake_names_its_package(tmp_path):
     text = configure(tmp_path, os.environ["PATH"], "-DCMAKE_DISABLE_FIND_PACKAGE_spdlog=ON")
     assert "spdlog was not found: run tools/setup, or install the package libspdlog-dev" in text
