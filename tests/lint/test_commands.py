@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Makefile and .ci/run with programs that only say what they were told; options and labels that pages name."""
+"""The Makefile and .ci/run with programs that only say what they were told, the demo's verdict, and options and labels that
+pages name."""
 import os
 import re
 import shutil
@@ -97,3 +98,13 @@ def test_continuous_integration_ends_with_the_error_of_a_build_that_failed(tmp_p
 def test_continuous_integration_says_that_all_passed(tmp_path):
     text, code = ci(tmp_path, "echo '100% tests passed, 0 tests failed out of 100'")
     assert code == 0 and re.search(r"test +passed", summary(text)) and "FAILED" not in text
+
+
+def test_the_demo_passes_no_training_that_diverges():
+    sys.path.insert(0, str(ROOT / "examples/demo"))
+    import table
+
+    def passed(loss):
+        return table.passed({name: [{"loss": one, "replicas": ["a", "a"]}] for name, one in (("none", 2.0), ("int4", loss))})
+
+    assert passed(2.0) and not passed(2.1) and not passed(float("nan"))
