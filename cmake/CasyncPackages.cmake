@@ -29,7 +29,8 @@ casync_package(hwy libhwy-dev)
 casync_package(CLI11 libcli11-dev)
 casync_package(nlohmann_json nlohmann-json3-dev)
 if(BUILD_TESTING)
-  # Distributions that are newer than Debian 12 have Catch2 3, whose headers have other names.
+  # From here on, tests alone need a package. Distributions that are newer than Debian 12 have Catch2 3, whose headers have
+  # other names.
   set(casync_otherwise ", or build without tests (BUILD_TESTING=OFF)")
   casync_package(Catch2 catch2 2.13)
 endif()

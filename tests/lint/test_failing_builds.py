@@ -61,6 +61,13 @@ def test_a_library_of_another_version_is_named(tmp_path):
     assert "Catch2 2.13 was not found, only 3.4.0:" in text and "build without tests (BUILD_TESTING=OFF)" in text
 
 
+def test_without_python_cmake_says_how_to_go_on(tmp_path):
+    parts = [f"-DCASYNC_WITH_{part}=OFF" for part in ("CUDA", "FRAMEWORKS")]
+    text = configure(tmp_path, os.environ["PATH"], "-DCMAKE_DISABLE_FIND_PACKAGE_Python3=ON", *parts)
+    assert "Python3 3.9 was not found: run tools/setup, or install the package python3" in text
+    assert "or build without tests (BUILD_TESTING=OFF)" in text
+
+
 @pytest.mark.parametrize("wanted", ["ON", "true", "1"])
 def test_ucx_that_is_wanted_and_not_there_is_an_error(tmp_path, wanted):
     text = configure(tmp_path, os.environ["PATH"], f"-DCASYNC_WITH_UCX={wanted}", "-DCMAKE_DISABLE_FIND_PACKAGE_ucx=ON")
