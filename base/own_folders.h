@@ -11,9 +11,9 @@ namespace casync {
 /// that links lead to. Files that are installed next to it are found from there.
 std::vector<std::filesystem::path> own_folders();
 
-/// The folders that may hold the other parts of an installation, each once, in the order in which they are searched: each
-/// of own_folders(), and next to it `lib` and the folder of libraries that this build installs to (CMAKE_INSTALL_LIBDIR,
-/// such as `lib64`).
+/// The folders that may hold the other parts of an installation, each once, in the order in which they are searched:
+/// each of own_folders(), and next to it `lib` and the folder of libraries that this build installs to
+/// (CMAKE_INSTALL_LIBDIR, such as `lib64`).
 std::vector<std::filesystem::path> library_folders();
 /// The same for the folders `own` and the folder of libraries `libdir`.
 std::vector<std::filesystem::path> library_folders(const std::vector<std::filesystem::path>& own,
