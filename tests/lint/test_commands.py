@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Makefile and .ci/run with programs that only say what they were told, the demo's verdict, and options and labels that
-pages name."""
+"""The Makefile and .ci/run with programs that only say what they were told, the demo's verdict, and names that two files
+share."""
 import os
 import re
 import shutil
@@ -33,6 +33,12 @@ def build_files():
     """The texts of all CMakeLists.txt and modules, without comments."""
     texts = (path.read_text(encoding="utf-8") for path in source_files(ROOT, ("CMakeLists.txt", ".cmake")))
     return [re.sub(r"#.*", "", text) for text in texts]
+
+
+def test_the_entry_of_the_ucx_module_has_the_version_of_the_project():
+    version = re.search(r"project\(casync VERSION (\d+)\.(\d+)", (ROOT / "CMakeLists.txt").read_text())
+    header = (ROOT / "runtime/transport/ucx/module.h").read_text()
+    assert set(re.findall(r"casync_ucx_open_\w+", header)) == {f"casync_ucx_open_{version[1]}_{version[2]}"}
 
 
 def test_every_option_of_the_build_is_on_its_page():
