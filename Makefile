@@ -6,6 +6,8 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 # What users run: the command, and the Python package with its libraries.
 RUNNABLE := casync_tool casync_python
+# The last one that this process may use.
+LAST_PROCESSOR = $(shell taskset -cp $$$$ | sed 's/.*[ ,-]//')
 BENCH_PYTHON := PYTHONPATH=build/release/python .venv/torch/bin/python
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CCACHE_COMPRESS ?= 1
@@ -25,7 +27,7 @@ setup:  ## install what is missing: packages, UCX, virtual environments (SETUP_A
 	@tools/setup $(SETUP_ARGS)
 
 # Ninja notices changed CMakeLists.txt itself, but neither changed presets nor what setup has installed since.
-configure: setup
+configure: setup  ## run CMake, where a preset or what setup installs is newer (PRESET=dev)
 	@for newer in CMakePresets.json .deps/setup-stamp .venv/*/setup-stamp; do \
 	  [ build/$(PRESET)/configured -nt $$newer ] || \
 	    { cmake --preset $(PRESET) && touch build/$(PRESET)/configured; } || exit 1; \
@@ -46,9 +48,9 @@ demo:  ## train a model with four ranks, uncompressed and compressed, and compar
 	@examples/demo/run build/$(PRESET)
 
 bench:  ## codecs, control path, all-reduce and training steps beside the peers (root; ARGS= of the last: --help)
-	@$(MAKE) --no-print-directory build PRESET=release \
-	  TARGETS="$(RUNNABLE) codecs_bench control_path_bench control_scale_bench peer_mpi"
-	@taskset -c 1 build/release/bin/codecs_bench
+	@$(MAKE) --no-print-directory build PRESET=release SETUP_ARGS="$(SETUP_ARGS) --only torch" \
+	  TARGETS="$(RUNNABLE) codecs_bench control_path_bench control_scale_bench peers_bench"
+	@taskset -c $(LAST_PROCESSOR) build/release/bin/codecs_bench
 	@$(BENCH_PYTHON) tests/bench/codecs/eager.py
 	@build/release/bin/control_path_bench
 	@build/release/bin/control_scale_bench
@@ -57,17 +59,20 @@ bench:  ## codecs, control path, all-reduce and training steps beside the peers 
 	@$(BENCH_PYTHON) tests/bench/ddp_step/run.py $(ARGS)
 	-@$(BENCH_PYTHON) tests/bench/ddp_step/planned.py build/release
 
-wheel: setup  ## dist/casync-*.whl: library, command and Python package
+wheel:  ## dist/casync-*.whl: library, command and Python package
+	@tools/setup $(SETUP_ARGS) --without-frameworks
 	@.venv/plain/bin/python tools/make_wheel
 
 docs:  ## the documentation as a site with search: build/site/html/index.html
-	@$(MAKE) --no-print-directory build PRESET=release TARGETS=casync_tool SETUP_ARGS="$(SETUP_ARGS) --with-docs"
+	@$(MAKE) --no-print-directory build PRESET=release TARGETS=casync_tool \
+	  SETUP_ARGS="$(SETUP_ARGS) --without-frameworks --with-docs"
 	@tools/make_docs build/release/bin/casync
 
 tidy: build  ## clang-tidy on all sources
 	@tools/check_tidy build/$(PRESET)
 
-format: setup  ## rewrite all sources as clang-format has them
+format:  ## rewrite all sources as clang-format has them
+	@tools/setup $(SETUP_ARGS) --without-frameworks
 	@tools/check_format --fix
 
 clean:  ## remove what was built; what setup installed stays

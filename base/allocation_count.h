@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/sanitizers.h"
+
 namespace casync {
 
 /// The number of times that the calling thread has called operator new. Counts where base/counting_new.cc is linked
@@ -10,11 +12,7 @@ namespace casync {
 std::uint64_t allocations_of_this_thread();
 
 /// False where a sanitizer looks at operator new itself, and nothing is counted.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kAllocationsAreCounted = false;
-#else
-inline constexpr bool kAllocationsAreCounted = true;
-#endif
+inline constexpr bool kAllocationsAreCounted = !CASYNC_SANITIZED;
 
 /// For counting_new.cc.
 void count_allocation();

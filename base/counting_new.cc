@@ -10,8 +10,9 @@
 #include <new>
 
 #include "base/allocation_count.h"
+#include "base/sanitizers.h"
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // as kAllocationsAreCounted
+#if !CASYNC_SANITIZED  // as kAllocationsAreCounted
 
 namespace {
 

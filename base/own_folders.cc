@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <string>
 #include <system_error>
 
@@ -22,6 +23,21 @@ std::vector<std::filesystem::path> own_folders() {
   std::error_code failed;
   const fs::path file = fs::canonical(name.empty() ? "/proc/self/exe" : name, failed);
   if (!failed && (folders.empty() || folders[0] != file.parent_path())) folders.push_back(file.parent_path());
+  return folders;
+}
+
+std::vector<std::filesystem::path> library_folders() { return library_folders(own_folders(), CASYNC_LIBDIR); }
+
+std::vector<std::filesystem::path> library_folders(const std::vector<std::filesystem::path>& own,
+                                                   const std::string& libdir) {
+  std::vector<std::filesystem::path> folders;
+  for (const std::filesystem::path& folder : own) {
+    const std::filesystem::path above = folder / "..";
+    for (const std::filesystem::path& place :
+         {folder, (above / "lib").lexically_normal(), (above / libdir).lexically_normal()}) {
+      if (std::find(folders.begin(), folders.end(), place) == folders.end()) folders.push_back(place);
+    }
+  }
   return folders;
 }
 

@@ -13,6 +13,13 @@ foreach(library IN ITEMS casync casync_planio casync_ucx)
   endif()
 endforeach()
 
+# Libraries of CMAKE_PREFIX_PATH are found where they are; those of the system need no path.
+foreach(target IN ITEMS casync casync_planio casync_tool)
+  if(TARGET ${target})
+    set_property(TARGET ${target} PROPERTY INSTALL_RPATH_USE_LINK_PATH ON)
+  endif()
+endforeach()
+
 if(TARGET casync)
   set_target_properties(casync PROPERTIES INSTALL_RPATH "$ORIGIN")
   # Not FILE_SET: in the tree the header's path is plugins/c_api/casync.h, outside it is <casync.h>.

@@ -12,9 +12,9 @@ file(CHMOD ${PROJECT_BINARY_DIR}/codec_cache PERMISSIONS OWNER_READ OWNER_WRITE 
 # The environment of all tests. While UCX is loaded it replaces eight functions of the C library, and at each of them waits,
 # without sleeping, for threads that may be inside: 50 ms if it is not told otherwise. In tests there is hardly another
 # thread. With a compiler cache, the first run of tests that compile codecs in a new build folder takes what others have
-# compiled.
+# compiled; not where a path has a space, because CXX is a list of words.
 set(CASYNC_TEST_ENVIRONMENT CASYNC_CACHE_DIR=${CASYNC_TEST_CODECS} UCX_MEM_BISTRO_GRACE_DURATION=10ms)
-if(CASYNC_CCACHE AND NOT CMAKE_CROSSCOMPILING)
+if(CASYNC_CCACHE AND NOT CMAKE_CROSSCOMPILING AND NOT "${PROJECT_BINARY_DIR}${CMAKE_CXX_COMPILER}" MATCHES " ")
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/codec_cache/texts)
   configure_file(cmake/cached_compiler.in codec_cache/compiler @ONLY
     FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
@@ -29,7 +29,7 @@ elseif(CASYNC_CCACHE AND DEFINED ENV{HOME})
   set(kernels $ENV{HOME}/.cache/casync-tests)
 endif()
 set(CASYNC_TEST_KERNELS ${kernels} CACHE PATH "The folder, of this user alone, where kernels that tests compile stay")
-if(IS_DIRECTORY ${CASYNC_TEST_KERNELS})
+if(BUILD_TESTING AND IS_DIRECTORY ${CASYNC_TEST_KERNELS})
   execute_process(COMMAND find ${CASYNC_TEST_KERNELS} -type f -mtime +30 -atime +30 -delete)
 endif()
 

@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Looks for what the build itself needs, and tells whoever lacks it. Included ahead of project().
 
+# CMake would write its Makefile over ours, and codecs' texts beside the codecs.
+if(CMAKE_CURRENT_SOURCE_DIR STREQUAL CMAKE_CURRENT_BINARY_DIR)
+  message(FATAL_ERROR "build in a folder of its own, as with cmake --preset dev or cmake -B build/own. In this folder remove "
+    "what CMake has left: CMakeCache.txt and CMakeFiles")
+endif()
+
 # CMake's own message for a missing compiler does not say what to install.
 function(casync_need_compiler language variable package)
   if(CMAKE_${language}_COMPILER OR DEFINED ENV{${variable}})

@@ -19,7 +19,7 @@ inline std::string number_text(double value) {
 template <class Message>
 double checked(const Placed<Message>& from, int number, double value, double least) {
   if (std::isfinite(value) && value >= least) return value;
-  const std::string& name = Message::descriptor()->FindFieldByNumber(number)->name();
+  const std::string name(Message::descriptor()->FindFieldByNumber(number)->name());
   from.refuse(number, name + " " + number_text(value) + ", expected a finite number of at least " + number_text(least));
   return least;
 }
@@ -28,7 +28,7 @@ double checked(const Placed<Message>& from, int number, double value, double lea
 template <class Message>
 double required(const Placed<Message>& from, int number, bool set, double value, double least) {
   if (set) return checked(from, number, value, least);
-  from.refuse("no " + Message::descriptor()->FindFieldByNumber(number)->name() + ", expected a number");
+  from.refuse("no " + std::string(Message::descriptor()->FindFieldByNumber(number)->name()) + ", expected a number");
   return least;
 }
 

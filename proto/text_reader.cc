@@ -48,12 +48,35 @@ std::string_view between(std::string_view message, std::string_view before, std:
   return rest.substr(0, rest.rfind(after));
 }
 
+/// Takes errors and warnings under one name: Protocol Buffers renamed its functions in version 22.
+class Mistakes : public pb::io::ErrorCollector {
+ public:
+  virtual void error(int line, pb::io::ColumnNumber column, std::string_view message) = 0;
+  virtual void warning(int, pb::io::ColumnNumber, std::string_view) {}
+
+#if GOOGLE_PROTOBUF_VERSION >= 4022000
+  void RecordError(int line, pb::io::ColumnNumber column, absl::string_view message) final {
+    error(line, column, {message.data(), message.size()});
+  }
+  void RecordWarning(int line, pb::io::ColumnNumber column, absl::string_view message) final {
+    warning(line, column, {message.data(), message.size()});
+  }
+#else
+  void AddError(int line, pb::io::ColumnNumber column, const std::string& message) final {
+    error(line, column, message);
+  }
+  void AddWarning(int line, pb::io::ColumnNumber column, const std::string& message) final {
+    warning(line, column, message);
+  }
+#endif
+};
+
 /// Rewords the parser's messages: the text seen, the text expected, and a hint.
-class Collector : public pb::io::ErrorCollector {
+class Collector : public Mistakes {
  public:
   Collector(const pb::Descriptor* root, TextDiagnostics* diagnostics) : root_(root), diagnostics_(diagnostics) {}
 
-  void AddError(int line, pb::io::ColumnNumber column, const std::string& message) override {
+  void error(int line, pb::io::ColumnNumber column, std::string_view message) override {
     // The tokenizer goes on after a mistake, and the parser then stumbles over what is left of that line.
     if (diagnostics_->full() || !lines_.insert(line).second ||
         (failed_ && diagnostics_->offset_of({line, column}) >= end()))
@@ -67,7 +90,7 @@ class Collector : public pb::io::ErrorCollector {
   }
 
   // With unknown fields allowed the parser skips them with a warning and so finds all, not only the first.
-  void AddWarning(int line, pb::io::ColumnNumber column, const std::string& message) override {
+  void warning(int line, pb::io::ColumnNumber column, std::string_view message) override {
     if (diagnostics_->full()) return;
     const std::string_view name = between(message, "has no field named \"", "\".");
     const std::string_view type = between(message, "Message type \"", "\" has no field");
@@ -93,7 +116,7 @@ class Collector : public pb::io::ErrorCollector {
     return "unknown field `" + std::string(name) + "`, expected " + list_of(known, " or ") + hint(name, known);
   }
 
-  std::string wording(const std::string& message) const {
+  std::string wording(std::string_view message) const {
     if (const auto value = between(message, "Unknown enumeration value of \"", "\" for field"); !value.empty()) {
       return unknown_value(value, between(message, "for field \"", "\"."));
     }
@@ -107,7 +130,7 @@ class Collector : public pb::io::ErrorCollector {
       return "the end of the line, expected a closing quote (a text stands on one line)";
     }
     if (message.starts_with("Expected ")) return expected(message);
-    std::string text = message.substr(0, message.find_last_not_of('.') + 1);
+    std::string text(message.substr(0, message.find_last_not_of('.') + 1));
     if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
     return text;
   }
@@ -169,9 +192,9 @@ bool same_but_for_case(std::string_view a, std::string_view b) {
 }
 
 /// Leaves mistakes to the parser.
-class Silent : public pb::io::ErrorCollector {
+class Silent : public Mistakes {
  public:
-  void AddError(int, pb::io::ColumnNumber, const std::string&) override {}
+  void error(int, pb::io::ColumnNumber, std::string_view) override {}
 };
 
 /// Gives the name of an enum's value that begins at `text[at]` the case of its declaration.

@@ -35,7 +35,11 @@ def run(*command):
 
 
 def changed_files(base):
-    common = run("git", "merge-base", base, "HEAD").strip()
+    found = subprocess.run(["git", "merge-base", base, "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if found.returncode != 0:
+        why = found.stderr.strip() or "no common commit"
+        sys.exit(f"quick.py: git finds nothing to compare with ({why}): name a branch or a commit, as in make quick BASE=HEAD~1")
+    common = found.stdout.strip()
     names = run("git", "diff", "--name-only", common) + run("git", "ls-files", "--others", "--exclude-standard")
     return set(names.split())
 

@@ -10,6 +10,7 @@
 
 #include "base/env.h"
 #include "base/own_folders.h"
+#include "base/sanitizers.h"
 #include "casync/planner/plan_module.h"
 
 namespace casync {
@@ -21,7 +22,7 @@ constexpr Bytes kMostFileBytes = 16_MiB;
 
 // TensorFlow exports a protobuf of its own to the whole process. With RTLD_DEEPBIND the module finds the one that it
 // was built with. Sanitizers refuse the flag.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if CASYNC_SANITIZED
 constexpr int kModuleMode = RTLD_NOW | RTLD_LOCAL;
 #else
 constexpr int kModuleMode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
@@ -30,10 +31,7 @@ constexpr int kModuleMode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
 std::vector<fs::path> module_places() {
   std::vector<fs::path> places;
   if (const auto wanted = env_text("CASYNC_LIB_DIR")) places.push_back(fs::path(*wanted) / kPlanModule);
-  for (const fs::path& folder : own_folders()) {
-    places.push_back(folder / kPlanModule);
-    places.push_back((folder / "../lib" / kPlanModule).lexically_normal());
-  }
+  for (const fs::path& folder : library_folders()) places.push_back(folder / kPlanModule);
   return places;
 }
 

@@ -30,12 +30,11 @@ constexpr int kRuns = 5;
 
 Result<std::string> find_program() {
   std::string tried;
-  for (const fs::path& folder : own_folders()) {
-    for (const fs::path& place : {folder / "casync", (folder / "../lib/casync").lexically_normal()}) {
-      const std::string program = (place / kKernelCompiler).string();
-      if (::access(program.c_str(), X_OK) == 0) return program;
-      tried += (tried.empty() ? "" : ", ") + place.string();
-    }
+  for (const fs::path& folder : library_folders()) {
+    const fs::path place = folder / "casync";
+    const std::string program = (place / kKernelCompiler).string();
+    if (::access(program.c_str(), X_OK) == 0) return program;
+    tried += (tried.empty() ? "" : ", ") + place.string();
   }
   return unavailable(std::string("the program ") + kKernelCompiler + " that NVRTC runs in is not in " + tried +
                      ": install casync whole");

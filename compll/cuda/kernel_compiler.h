@@ -22,7 +22,7 @@ inline bool is_virtual(std::string_view architecture) { return architecture.star
 /// may compile at the same time.
 class KernelCompiler {
  public:
-  /// Finds `compile_kernels` in `casync/` beside this library or in ../lib, and asks it for NVRTC's version, once in a
+  /// Finds `compile_kernels` in `casync/` in one of library_folders(), and asks it for NVRTC's version, once in a
   /// process. Unavailable: there is no such program, or it finds no NVRTC. CompileError, Timeout, InvalidArgument: as
   /// of compiled().
   static Result<const KernelCompiler*> find();

@@ -39,11 +39,9 @@ bool is_tegra(std::string_view architecture) {
 
 fs::path find_folder() {
   if (const auto wanted = env_text("CASYNC_KERNEL_DIR")) return *wanted;
-  for (const fs::path& folder : own_folders()) {
-    for (const fs::path& place : {folder / "casync/kernels", (folder / "../lib/casync/kernels").lexically_normal()}) {
-      std::error_code failed;
-      if (fs::is_directory(place, failed)) return place;
-    }
+  for (const fs::path& folder : library_folders()) {
+    std::error_code failed;
+    if (fs::is_directory(folder / "casync/kernels", failed)) return folder / "casync/kernels";
   }
   return {};
 }

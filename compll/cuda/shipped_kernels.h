@@ -17,8 +17,8 @@ namespace casync::compll {
 
 class ShippedKernels {
  public:
-  /// Looks in $CASYNC_KERNEL_DIR, else in `casync/kernels` beside the library and in ../lib. Without such a folder
-  /// there are no architectures.
+  /// Looks in $CASYNC_KERNEL_DIR, else in `casync/kernels` in library_folders(). Without such a folder there are no
+  /// architectures.
   static ShippedKernels find();
   /// Takes the kernels of a folder.
   explicit ShippedKernels(std::filesystem::path folder);

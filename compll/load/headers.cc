@@ -50,10 +50,7 @@ bool has_all(const Kind& kind, const fs::path& folder) {
 std::vector<fs::path> places() {
   if (const auto wanted = env_text("CASYNC_INCLUDE_DIR")) return {*wanted};
   std::vector<fs::path> found;
-  for (const fs::path& folder : own_folders()) {
-    found.push_back(folder / "casync/include");
-    found.push_back((folder / "../lib/casync/include").lexically_normal());
-  }
+  for (const fs::path& folder : library_folders()) found.push_back(folder / "casync/include");
   return found;
 }
 

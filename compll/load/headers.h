@@ -13,7 +13,7 @@ struct Headers {
   std::string digest;  ///< of their contents
 };
 
-/// $CASYNC_INCLUDE_DIR, else `casync/include` next to the library or in ../lib. Unavailable: they are in neither.
+/// $CASYNC_INCLUDE_DIR, else `casync/include` in one of library_folders(). Unavailable: they are in none.
 Result<Headers> find_headers();
 
 /// The same for the headers of kernels: `compll/ops/cuda`, and those that they include.

@@ -58,7 +58,7 @@ def worse(of_seeds, none):
 def outside(results):
     """Codecs whose loss is over the bound, in the mean over the seeds."""
     bound = [name for name in codecs(results) if "none" in results and name not in UNBOUND]
-    return [name for name in bound if mean_worse(results, name) > BOUND]
+    return [name for name in bound if not mean_worse(results, name) <= BOUND]  # also nan
 
 
 def mean_worse(results, name):

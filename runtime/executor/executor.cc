@@ -2,6 +2,7 @@
 #include "runtime/executor/executor.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>

@@ -168,7 +168,18 @@ def test_it_carries_every_part_and_the_licences_of_all(wheel):
     ):  # fmt: skip
         assert part in names
     licences = {Path(n).name for n in names if "/licenses/" in n}
-    assert {"LICENSE", "LICENSE.libprotobuf32", "LICENSE.libhwy-dev"} <= licences
+    assert {"LICENSE", "LICENSE.libhwy-dev", "LICENSE.libsodium-dev"} <= licences
+    assert any(name.startswith("LICENSE.libprotobuf") for name in licences), licences
+
+
+def test_it_carries_nothing_else(wheel):
+    expected = (
+        r"casync/(\w+/)*\w+\.py", r"casync/py\.typed", r"casync/lib/libcasync(_\w+)?\.so", r"casync/lib/casync/.+",
+        r"casync/bin/casync", r"casync/sources/plugins/\w+/\w+\.(cc|h|map)", r"casync\.libs/lib.+",
+        r"casync-[\d.]+\.(dist-info|data/scripts)/.+",
+    )  # fmt: skip
+    names = [name for name in zipfile.ZipFile(wheel).namelist() if not name.endswith("/")]
+    assert [name for name in names if not any(re.fullmatch(pattern, name) for pattern in expected)] == []
 
 
 def test_libraries_that_came_along_have_names_of_their_own_and_ucx_stays_in_its_wheel(wheel):

@@ -40,19 +40,56 @@ def test_without_a_compiler_cmake_says_what_to_install(tmp_path):
     assert "no CXX compiler found: run tools/setup, or install the package g++" in text
 
 
+def test_a_build_among_the_sources_is_refused_and_leaves_our_makefile(tmp_path):
+    shutil.copy(ROOT / "CMakeLists.txt", tmp_path)
+    shutil.copytree(ROOT / "cmake", tmp_path / "cmake")
+    (tmp_path / "Makefile").write_text("ours")
+    text = run(["cmake", "."], tmp_path, PATH=os.environ["PATH"])
+    assert "build in a folder of its own" in text and (tmp_path / "Makefile").read_text() == "ours"
+
+
 def test_without_a_library_cmake_names_its_package(tmp_path):
     text = configure(tmp_path, os.environ["PATH"], "-DCMAKE_DISABLE_FIND_PACKAGE_spdlog=ON")
     assert "spdlog was not found: run tools/setup, or install the package libspdlog-dev" in text
 
 
-def test_ucx_that_is_wanted_and_not_there_is_an_error(tmp_path):
-    text = configure(tmp_path, os.environ["PATH"], "-DCASYNC_WITH_UCX=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_ucx=ON")
+def test_a_library_of_another_version_is_named(tmp_path):
+    (tmp_path / "Catch2Config.cmake").write_text("")
+    (tmp_path / "Catch2ConfigVersion.cmake").write_text("set(PACKAGE_VERSION 3.4.0)\nset(PACKAGE_VERSION_COMPATIBLE FALSE)\n")
+    own = ";".join(f"{root}/cmake/Catch2" for root in ("/lib", "/usr/lib", "/usr/lib64", "/usr/share", "/usr/local/lib"))
+    text = configure(tmp_path, os.environ["PATH"], f"-DCMAKE_PREFIX_PATH={tmp_path}", f"-DCMAKE_IGNORE_PATH={own}")
+    assert "Catch2 2.13 was not found, only 3.4.0:" in text and "build without tests (BUILD_TESTING=OFF)" in text
+
+
+def test_without_python_cmake_says_how_to_go_on(tmp_path):
+    parts = [f"-DCASYNC_WITH_{part}=OFF" for part in ("CUDA", "FRAMEWORKS")]
+    text = configure(tmp_path, os.environ["PATH"], "-DCMAKE_DISABLE_FIND_PACKAGE_Python3=ON", *parts)
+    assert "Python3 3.9 was not found: run tools/setup, or install the package python3" in text
+    assert "or build without tests (BUILD_TESTING=OFF)" in text
+
+
+@pytest.mark.parametrize("wanted", ["ON", "true", "1"])
+def test_ucx_that_is_wanted_and_not_there_is_an_error(tmp_path, wanted):
+    text = configure(tmp_path, os.environ["PATH"], f"-DCASYNC_WITH_UCX={wanted}", "-DCMAKE_DISABLE_FIND_PACKAGE_ucx=ON")
     assert "CASYNC_WITH_UCX=ON, but the package ucx was not found: run tools/setup" in text
+
+
+def test_an_optional_part_is_auto_on_or_off(tmp_path):
+    text = configure(tmp_path, os.environ["PATH"], "-DCASYNC_WITH_UCX=perhaps")
+    assert "CASYNC_WITH_UCX=perhaps: expected AUTO, ON or OFF" in text
 
 
 def test_cuda_that_is_wanted_and_not_there_is_an_error(tmp_path):
     text = configure(tmp_path, os.environ["PATH"], "-DCASYNC_WITH_CUDA=ON", CUDACXX=str(tmp_path / "nvcc"))
     assert "CASYNC_WITH_CUDA=ON, but no nvcc of CUDA 12.4 or later was found" in text
+
+
+def test_an_nvcc_that_refuses_the_compiler_is_not_used(tmp_path):
+    (tmp_path / "bin").mkdir()
+    fake_program(tmp_path / "bin", "nvcc", "echo unsupported GNU version >&2; exit 1")
+    path = os.pathsep.join([str(tmp_path / "bin"), os.environ["PATH"]])
+    text = configure(tmp_path, path, "-DCASYNC_WITH_CUDA=ON")
+    assert "no nvcc of CUDA 12.4 or later was found" in text and "nvcc says: unsupported GNU version" in text
 
 
 def test_a_missing_python_environment_is_an_error_when_it_is_wanted(tmp_path):
@@ -83,6 +120,26 @@ def test_setup_without_root_names_what_is_missing(tmp_path, setup_copy):
     fake_program(tmp_path / "bin", "id", "echo 1000")
     text = run([setup_copy], tmp_path, PATH=path)
     assert "packages are missing" in text and "apt-get install ninja-build" in text
+
+
+def test_setup_asks_once_for_optional_packages_and_for_each_alone(tmp_path, setup_copy):
+    path = path_with(tmp_path / "bin", *BASICS, "cp", "rm", "touch", "wc")
+    fake_program(tmp_path / "bin", "python3", INSTALLS)
+    fake_program(tmp_path / "bin", "id", "echo 0")
+    fake_program(tmp_path / "bin", "dpkg-query", f'''case "$*" in
+      *fish*) exit 1 ;;
+      *mold*) [ ! -e {tmp_path}/has-mold ] || echo installed ;;
+      *) echo installed ;;
+    esac''')
+    fake_program(tmp_path / "bin", "apt-get", f'''echo "$*" >>{tmp_path}/asked
+      case "$*" in *fish*) exit 100 ;; *mold*) touch {tmp_path}/has-mold ;; esac''')
+    arguments = [setup_copy, "--without-frameworks"]
+    text = run(arguments, tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
+    assert "apt-get could not install fish" in text and (tmp_path / "has-mold").exists()
+    asked = (tmp_path / "asked").read_text()
+    text = run(arguments, tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
+    assert "without fish, which apt-get could not install earlier" in text
+    assert (tmp_path / "asked").read_text() == asked
 
 
 def test_setup_on_another_system_says_which_packages_are_meant(tmp_path, setup_copy):
@@ -130,6 +187,14 @@ def test_setup_goes_on_without_a_further_python_that_has_no_venv(tmp_path, setup
     text = run([setup_copy, "--no-packages"], tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
     assert "python3.12 -m venv failed" in text and "tests that run with it are left out" in text
     assert not (tmp_path / ".venv/python3.12").exists() and (tmp_path / ".venv/plain/setup-stamp").exists()
+
+
+def test_setup_says_how_to_leave_out_a_framework_that_cannot_be_had(tmp_path, setup_copy):
+    path = path_with(tmp_path / "bin", *BASICS, "cp", "rm", "touch", "wc")
+    fake_program(tmp_path / "bin", "python3", 'case "$*" in *mxnet==*) exit 1 ;; esac\n' + INSTALLS)
+    text = run([setup_copy, "--no-packages"], tmp_path, PATH=path, HOME=str(tmp_path))
+    assert "could not install into .venv/mxnet" in text and "--only FRAMEWORK (make test SETUP_ARGS=...)" in text
+    run([setup_copy, "--no-packages", "--only", "torch"], tmp_path, succeeds=True, PATH=path, HOME=str(tmp_path))
 
 
 def test_setup_begins_an_environment_anew_that_could_not_be_made(tmp_path, setup_copy):

@@ -4,6 +4,8 @@
 import pathlib
 import sys
 
+import pytest
+
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import quick  # noqa: E402
 
@@ -47,3 +49,8 @@ def test_times_of_earlier_runs_are_read(tmp_path):
     (folder / "CTestCostData.txt").write_text("compll.merge 1 33.5\nbase.status 0 0\n---\nfailed.test\n")
     assert quick.known_costs(tmp_path) == {"compll.merge": 33.5}
     assert quick.known_costs(tmp_path / "none") == {}
+
+
+def test_a_branch_that_is_not_here_is_named():
+    with pytest.raises(SystemExit, match=r"no-such-branch.*make quick BASE="):
+        quick.changed_files("no-such-branch")

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#ifdef __SANITIZE_ADDRESS__
+#include "base/sanitizers.h"
+
+#if CASYNC_ASAN
 #include <sanitizer/lsan_interface.h>
 #endif
 
@@ -9,7 +11,7 @@ namespace casync::test {
 
 /// While one lives, memory that its thread allocates, and all that this leads to, may be kept for ever: no leak is
 /// reported of it.
-#ifdef __SANITIZE_ADDRESS__
+#if CASYNC_ASAN
 using KeptForEver = __lsan::ScopedDisabler;
 #else
 struct KeptForEver {

@@ -54,6 +54,17 @@ def test_the_table_is_that_of_the_trainings():
         claim(file.read() == made.stdout, "loss_rows.inc is what export.py writes: run it again", made.stdout)
 
 
+def test_a_training_that_diverges_is_a_complaint():
+    sys.path.insert(0, LOSSES)
+    import table
+    def complaints(row, loss):
+        known = [("none", 2.0), (row, loss)]
+        return table.complaints([{"row": name, "optimizer": "sgd", "seed": 0, "loss": value} for name, value in known])
+    claim(complaints("int8", 2.0) == [] and len(complaints("int8", 2.1)) == 1, "a bound of half a percent")
+    claim(len(complaints("int8", math.nan)) == 1, "no number is within it", complaints("int8", math.nan))
+    claim(len(complaints("topk:feedback=0", math.nan)) == 1, "nor is it a loss that a negative control has")
+
+
 def test_steps_to_the_same_loss_follow_from_the_trainings():
     with temporary_folder() as folder:
         files = Files(folder)

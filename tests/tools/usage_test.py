@@ -368,6 +368,21 @@ def test_doctor_ends_with_1_when_a_variable_would_stop_every_session():
           result.stdout)
 
 
+def test_a_command_that_is_found_by_the_path_finds_its_own_modules_and_no_others():
+    def states(program, folder):
+        env = {**own_environment(), "PATH": os.path.dirname(TOOL) + os.pathsep + os.environ["PATH"]}
+        made = subprocess.run([program, "doctor", "--json"], capture_output=True, text=True, timeout=60, env=env, cwd=folder)
+        found = {finding["name"]: finding["state"] for finding in json.loads(made.stdout)["findings"]}
+        return {name: found[name] for name in ("transport ucx", "plan reader", "codec headers", "kernel compiler")}
+
+    with temporary_folder() as folder:
+        for name in ("libcasync_ucx.so", "libcasync_planio.so"):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write("of a stranger")
+        by_name, by_path = states("casync", folder), states(TOOL, "/")
+        claim(by_name == by_path, "as if it is called by its path", by_name, by_path)
+
+
 def test_doctor_of_a_wheel_knows_python_and_frameworks():
     frameworks = ("torch", "other", "tensorflow", "mxnet")
     with temporary_folder() as folder:

@@ -41,8 +41,8 @@ void read_shape(const Placed<wire::Gradient>& from, GradientSpec& spec) {
 double moment(const Placed<wire::Gradient>& from, int number, bool set, double value, double end) {
   const double at = required(from, number, set, value, 0);
   if (at <= end) return at;
-  from.refuse(number, wire::Gradient::descriptor()->FindFieldByNumber(number)->name() + " " + number_text(at) +
-                          ", expected at most " + number_text(end) + ", the length of its pass");
+  from.refuse(number, std::string(wire::Gradient::descriptor()->FindFieldByNumber(number)->name()) + " " +
+                          number_text(at) + ", expected at most " + number_text(end) + ", the length of its pass");
   return end;
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/control/group/assembly.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>

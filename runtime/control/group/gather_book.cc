@@ -2,6 +2,7 @@
 #include "runtime/control/group/gather_book.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

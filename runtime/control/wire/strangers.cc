@@ -2,6 +2,7 @@
 #include "runtime/control/wire/strangers.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <vector>
 

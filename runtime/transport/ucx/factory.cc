@@ -6,11 +6,13 @@
 
 #include <array>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include "base/env.h"
+#include "base/own_folders.h"
 #include "runtime/transport/ucx/module.h"
 
 namespace casync::runtime {
@@ -18,23 +20,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path folder_of_this_code() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&make_ucx), &info) == 0 || info.dli_fname == nullptr) return {};
-  std::error_code ignored;
-  return fs::canonical(info.dli_fname, ignored).parent_path();
-}
-
-// The folders that have the module: the user's, this library's own (a wheel), lib next to bin, and the build tree's.
-std::vector<fs::path> candidates() {
+// The folders that may have the module: the user's, those of an installation, and the build tree's.
+std::vector<fs::path> places() {
   std::vector<fs::path> found;
-  const auto consider = [&](const fs::path& folder) {
-    std::error_code ignored;
-    if (fs::exists(folder / kUcxModuleFile, ignored)) found.push_back(folder / kUcxModuleFile);
-  };
-  if (const auto folder = env_text("CASYNC_LIB_DIR")) consider(*folder);
-  const fs::path here = folder_of_this_code();
-  for (const char* relative : {".", "../lib", "../../lib"}) consider((here / relative).lexically_normal());
+  if (const auto folder = env_text("CASYNC_LIB_DIR")) found.emplace_back(*folder);
+  for (const fs::path& folder : library_folders()) found.push_back(folder);
+  for (const fs::path& folder : own_folders()) found.push_back((folder / "../../lib").lexically_normal());
   return found;
 }
 
@@ -64,12 +55,20 @@ class SignalHandlers {
 };
 
 Result<UcxModule> load_module() {
-  const std::vector<fs::path> paths = candidates();
-  if (paths.empty()) {
-    return unavailable(fmt::format("{} was not found beside {}: install casync whole, or set CASYNC_LIB_DIR",
-                                   kUcxModuleFile, folder_of_this_code().string()));
+  std::string tried;
+  fs::path path;
+  for (const fs::path& place : places()) {
+    std::error_code ignored;
+    if (fs::exists(place / kUcxModuleFile, ignored)) {
+      path = place / kUcxModuleFile;
+      break;
+    }
+    tried += (tried.empty() ? "" : ", ") + place.string();
   }
-  const fs::path& path = paths.front();
+  if (path.empty()) {
+    return unavailable(
+        fmt::format("{} is not in {}: install casync whole, or set CASYNC_LIB_DIR", kUcxModuleFile, tried));
+  }
   // Never closed: UCX keeps a thread and its own state until the process ends.
   void* const module = [&] {
     const SignalHandlers kept;

@@ -4,7 +4,8 @@
     python tests/bench/all_reduce/run.py --command build/release/bin/casync
 
 The ways take turns, round after round, so that other load on the machine affects all of them; every way is in place,
-from the call to the result on rank 0. Needs torch, and peer_mpi next to the command (built where Open MPI is there).
+from the call to the result on rank 0. A wrong sum ends the program. Needs torch, and for Open MPI peer_mpi next to the
+command, which is built where Open MPI is there: without it these ways are left out.
 """
 
 import argparse
@@ -47,7 +48,11 @@ def gloo(size, iterations):
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
     ranks = [rank(0), rank(1)]
-    outputs = [process.communicate(timeout=300)[0] for process in ranks]
+    try:
+        outputs = [process.communicate(timeout=300)[0] for process in ranks]
+    finally:
+        for process in ranks:
+            process.kill()
     if any(process.returncode for process in ranks):
         raise SystemExit("Gloo failed")
     result = times(outputs[0])
@@ -80,9 +85,8 @@ def main():
     parser.add_argument("--only", nargs="+", metavar="WAY", help="these ways and no others")
     options = parser.parse_args()
     program = pathlib.Path(options.command).parent / "peer_mpi"
-    for tool in (options.command, program, "mpirun"):
-        if shutil.which(tool) is None:
-            raise SystemExit(f"{tool} was not found: run tools/setup and build the preset release")
+    if shutil.which(options.command) is None:
+        raise SystemExit(f"{options.command} was not found: run tools/setup and build the preset release")
     ways = {
         "gloo": gloo,
         "openmpi tcp": mpi(program, "tcp"),
@@ -92,6 +96,13 @@ def main():
         "all_gather tcp": casync(options.command, "ucx:tcp", "all_gather"),
         "all_gather shm": casync(options.command, "ucx:shm", "all_gather"),
     }
+    missing = [str(tool) for tool in (program, "mpirun") if shutil.which(tool) is None]
+    if missing:
+        print(f"# Open MPI left out: {' and '.join(missing)} not found (tools/setup installs Open MPI)")
+        ways = {name: way for name, way in ways.items() if not name.startswith("openmpi")}
+    unknown = set(options.only or []) - set(ways)
+    if unknown:
+        raise SystemExit(f"--only: {', '.join(sorted(unknown))} is none of {', '.join(ways)}")
     ways = {name: way for name, way in ways.items() if not options.only or name in options.only}
     print(f"# two ranks, us: the least, and the median of {options.rounds} rounds' medians")
     print(f"# load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores")

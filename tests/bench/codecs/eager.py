@@ -3,6 +3,8 @@
 """Compares each codec's time to encode with that of the same algorithm in PyTorch expressions, on one core, by turns.
 
     PYTHONPATH=build/release/python taskset -c 1 .venv/torch/bin/python tests/bench/codecs/eager.py
+
+A payload that does not stand for the elements ends the program.
 """
 
 import argparse
@@ -46,6 +48,18 @@ class Ours:
         if self._states:
             self._states.reverse()
 
+    def check(self):
+        """Ends the program if the last payload does not fit: with feedback it and the residual add up to the elements, else it
+        has their direction."""
+        decoded = torch.from_numpy(self._codec.decode(self._payload[: self._size.value].numpy().tobytes(), self._x.numel()))
+        if self._states and len(self._states[0]) == self._x.numel():
+            after, before = self._states
+            right = torch.allclose(decoded + after, self._x + before, rtol=1e-4, atol=1e-8)
+        else:
+            right = torch.dot(decoded, self._x) > 0.05 * decoded.norm() * self._x.norm()
+        if not right:
+            raise SystemExit(f"{self._codec.name}: the payload does not stand for the elements")
+
 
 class Eager:
     def __init__(self, name, x):
@@ -75,6 +89,7 @@ def main():
     for name in options.codecs:
         ours, eager = Ours(name, x), Eager(name, x)
         times = [(seconds(ours), seconds(eager)) for _ in range(options.rounds + 1)][1:]  # the first takes the memory
+        ours.check()
         shown = [f"{1e3 * statistics.median(t):.1f} ({1e3 * min(t):.1f})" for t in zip(*times)]
         ratio = statistics.median(t[1] for t in times) / statistics.median(t[0] for t in times)
         print(f"| `{name}` | {shown[0]} | {shown[1]} | {ratio:.1f} |", flush=True)

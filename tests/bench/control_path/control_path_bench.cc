@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures what a step costs besides moving bytes and computing: two ranks in this process, a thread each.
+// Measures what a step costs besides moving bytes and computing: two ranks in this process, a thread each. Exit code 1:
+// a step failed, or a result is not the mean of the ranks' gradients.
 //
 //   control_path_bench [TRANSPORT]        ucx:tcp unless said otherwise; loopback and ucx:shm as well
 //   control_path_bench TRANSPORT small    only many small gradients next to one of their bytes, on four ranks
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -38,7 +40,8 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// Gradients of float32 and their submissions.
+/// Gradients of float32 and their submissions. All elements of a rank are its number, from 1 on; steps make them the
+/// mean.
 class Model {
  public:
   /// `flat`: one after the other in one memory, instead of each in its own.
@@ -46,7 +49,8 @@ class Model {
                       bool flat = false) {
     const auto count = static_cast<std::size_t>(gradients);
     submissions_.clear();
-    data_.assign(flat ? 1 : count, std::vector<float>(flat ? elements * count : elements, 1));
+    const auto own = static_cast<float>(session.rank() + 1);
+    data_.assign(flat ? 1 : count, std::vector<float>(flat ? elements * count : elements, own));
     for (int i = 0; i < gradients; ++i) {
       const Result<GradientId> id =
           session.declare({prefix + std::to_string(i), DType::kFloat32, {static_cast<std::int64_t>(elements)}, 0});
@@ -61,6 +65,18 @@ class Model {
     if (const auto handles = session.submit(submissions_); !handles) return handles.status().text();
     const Result<StepResult> done = session.step();
     return done ? "" : done.status().text();
+  }
+  /// Call after a step.
+  std::string check(const Session& session) const {
+    const float mean = 0.5f * static_cast<float>(session.ranks() + 1);
+    for (const std::vector<float>& values : data_) {
+      for (const float value : values) {
+        if (!(std::abs(value - mean) <= 0.01f * mean)) {
+          return "an element is " + std::to_string(value) + ", expected the mean " + std::to_string(mean);
+        }
+      }
+    }
+    return "";
   }
 
  private:
@@ -101,11 +117,12 @@ std::string submit_to_first_byte(const std::string& transport) {
           if (context.rank == 1) submitted.push_back(unix_microseconds());
           failed = model.step(session);
         }
-        return failed;
+        return failed.empty() ? model.check(session) : failed;
       },
       transport);
   if (!failure.empty()) return failure;
   std::vector<double> delays = first_sends(traces.path() + "/rank1.trace.json");
+  if (delays.empty()) return "the trace of rank 1 has no message\n";
   for (std::size_t i = 0; i < delays.size(); ++i) delays[i] -= submitted[i];
   std::sort(delays.begin(), delays.end());
   std::printf("from submit to the first byte handed to the network: median %.1f us, 99 %% below %.1f us\n",
@@ -126,10 +143,12 @@ std::string time_per_task(const std::string& transport) {
         const double cpu = cpu_seconds();
         for (int i = 0; failed.empty() && i < kSteps; ++i) failed = model.step(session);
         const SessionStats after = session.stats();
+        const double cpu_after = cpu_seconds();
+        if (failed.empty()) failed = model.check(session);
         if (!failed.empty() || context.rank != 0) return failed;
         const auto tasks = static_cast<double>(after.tasks - before.tasks);
         std::printf("processor time per task: %.2f us, all threads of both ranks over all their tasks\n",
-                    1e6 * (cpu_seconds() - cpu) / (tasks * kRanks));
+                    1e6 * (cpu_after - cpu) / (tasks * kRanks));
         std::printf("per step of 256 gradients: %.0f tasks, %.1f messages, %.2f allocations\n", tasks / kSteps,
                     static_cast<double>(after.messages_sent - before.messages_sent) / kSteps,
                     static_cast<double>(after.allocations - before.allocations) / kSteps);
@@ -155,7 +174,8 @@ std::string cpu_while_waiting(const std::string& transport) {
           std::printf("processor time of a rank that waits: %.2f %% of a core\n",
                       100 * (cpu_seconds() - cpu) / kPause / kRanks);
         }
-        return model.step(session);
+        failed = model.step(session);
+        return failed.empty() ? model.check(session) : failed;
       },
       transport);
 }
@@ -257,6 +277,8 @@ std::string many_small_gradients(const std::string& transport, const std::string
       std::printf("  %.2f / %.2f ms; processor %.2f / %.2f ms\n", of_small.median, of_large.median, of_small.processor,
                   of_large.processor);
     }
+    if (failed.empty()) failed = small.check(session);
+    if (failed.empty()) failed = large.check(session);
     if (!failed.empty() || context.rank != 0) return failed;
     std::sort(ratios.begin(), ratios.end());
     std::sort(processor_ratios.begin(), processor_ratios.end());
@@ -278,6 +300,7 @@ std::string steps_of(const std::string& transport, const std::string& codec, For
     StepTimes warm, times;
     if (failed.empty()) failed = time_steps(session, model, 25, warm);
     if (failed.empty()) failed = time_steps(session, model, kSteps, times);
+    if (failed.empty()) failed = model.check(session);
     if (!failed.empty() || context.rank != 0) return failed;
     std::printf("%s, %s: processor time of 1 KiB on a rank: %.0f ns; steps: least %.2f, median %.2f ms\n",
                 codec.c_str(), name_of(form), 1e6 * times.processor / (kFour * kGradients), times.least, times.median);

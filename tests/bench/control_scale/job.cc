@@ -41,9 +41,11 @@ std::vector<Claim> claims_of(const Job& job) {
 
 /// Waits until so many names were agreed.
 Status wait_for(const std::atomic<int>& agreed, int names, const Group& group) {
-  for (const auto deadline = after(kPatience); agreed < names && group.failure().is_ok();) {
+  const auto deadline = after(kPatience);
+  // Waits for a change of the number that was looked at: it may have changed for the last time since.
+  for (int seen = agreed; seen < names && group.failure().is_ok(); seen = agreed) {
     if (Clock::now() > deadline) return timeout_error("the ranks do not agree");
-    agreed.wait(agreed);
+    agreed.wait(seen);
   }
   return group.failure();
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank that trains one model with several ways of synchronizing in turns, in one process: JSON of their steps.
+"""One rank that trains one model with several ways of synchronizing in turns, in one process: JSON of their steps. Exit
+code 1: a way does not give the ranks their mean.
 
     turns.py small plain casync-int8 casync-plan=plan.txtpb
 
@@ -10,6 +11,7 @@ by 6 to 20 % where two cores carry all ranks. Ways that alternate within one pro
 import argparse
 import json
 import statistics
+import sys
 import time
 
 import models
@@ -84,12 +86,15 @@ def main():
     dist.init_process_group("gloo")
     ways = [Way(options.model, how) for how in options.ways]
     measure(ways, options.turns, options.seconds)
+    faults = [f"{how}: {why}" for how, way in zip(options.ways, ways) if (why := worker.fault(way.ddp, way.loss_of, how))]
     dist.barrier()
     print("RESULT " + json.dumps({how: way.medians for how, way in zip(options.ways, ways)}), flush=True)
     for way in ways:
         if way.state:
             way.state.close()
     dist.destroy_process_group()
+    if faults:
+        sys.exit("; ".join(faults))
 
 
 if __name__ == "__main__":

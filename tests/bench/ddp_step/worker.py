@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of one case: trains a model with one way of synchronizing and prints what a step took, as JSON."""
+"""One rank of one case: trains a model with one way of synchronizing and prints what a step took, as JSON. Exit code 1: the
+ranks' gradients are not one mean."""
 
 import argparse
 import json
 import statistics
+import sys
 import time
 
 import models
@@ -71,6 +73,33 @@ def step_times(ddp, loss_of, seconds):
     return times
 
 
+def gradients(ddp):
+    return torch.cat([p.grad.reshape(-1) for p in ddp.parameters()])
+
+
+def fault(ddp, loss_of, how):
+    """Makes a step whose ranks have different gradients, multiples of one. Returns the reason for which they have not the
+    mean afterwards, or "": also of a way that exchanges nothing, or by a plan, which may leave the ranks with different ones.
+    """
+    if how in ("no-op", "casync") or "=" in how:
+        return ""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    ddp.zero_grad()
+    with ddp.no_sync():
+        loss_of(ddp).backward()
+    mean = gradients(ddp)
+    ddp.zero_grad()
+    (loss_of(ddp) * (2 * (rank + 1) / (ranks + 1))).backward()
+    found = gradients(ddp)
+    first = found.clone()
+    dist.broadcast(first, 0)
+    if not torch.equal(found, first):
+        return "the ranks have different gradients"
+    # A codec of few bits and the residual of earlier steps leave the direction.
+    along = torch.dot(found, mean) / (found.norm() * mean.norm())
+    return "" if along > 0.1 else f"the gradients are not their mean: the cosine is {along:.3f}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("model", choices=models.NAMES)
@@ -102,10 +131,13 @@ def main():
         "rank_bytes": bytes_per_step,
         "link_bytes": (network.sent_bytes() - sent) / len(times),
     }
+    why = fault(ddp, loss_of, options.how)
     print("RESULT " + json.dumps(result), flush=True)
     if state:
         state.close()
     dist.destroy_process_group()
+    if why:
+        sys.exit(f"{options.how}: {why}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of the table of losses: trains the demo's model from scratch once per line on standard input, `ROW OPTIMIZER
-SEED` by numbers, and prints what came out as JSON lines from rank 0."""
+"""One rank of the table of losses: trains the demo's model from scratch once for each argument, and prints the results as
+JSON lines on rank 0."""
 
 import argparse
 import json

@@ -102,6 +102,10 @@ def measure_all(casync, options):
                     for row in measure(casync, folder, link, ranks, model, options.seconds):
                         print(json.dumps(row), file=sys.stderr, flush=True)
                         rows.append(row)
+                keep(rows)  # beside their profile, which is new already
+
+
+def keep(rows):
     kept = [row for row in known() if not any(same(row, new) for new in rows)]
     RESULTS.write_text("".join(json.dumps(row) + "\n" for row in kept + rows))
 

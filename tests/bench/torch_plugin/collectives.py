@@ -8,7 +8,8 @@ processes.
 
 Needs the package on PYTHONPATH. `--link`: each rank is a host of its own on a switch, with so much each way; needs root.
 Otherwise all ranks share this machine. `KiB`: of the tensor that is broadcast or reduced, and of the output of an all-gather.
-`maximum` and `sum` are all-reduces, `scatter` a reduce-scatter with SUM; all of float32.
+`maximum` and `sum` are all-reduces, `scatter` a reduce-scatter with SUM; all of float32. The first turns, which are not
+measured, check the results.
 """
 
 import argparse
@@ -27,6 +28,7 @@ import results  # noqa: E402
 
 PORT = 29485
 KINDS = ("barrier", "broadcast", "all_gather", "maximum", "sum", "scatter")
+WARM_UP = 2  # turns
 
 
 def rank_main(options):
@@ -59,6 +61,16 @@ def rank_main(options):
             dist.barrier(group=group)
         return time.monotonic() - begin
 
+    def is_right(kind, tensor, output):
+        each = tensor.numel() // size
+        if kind == "all_gather":
+            found, wanted = output.view(size, each), torch.arange(float(size)).view(size, 1)
+        elif kind == "scatter":
+            found, wanted = output[:each], size * (size - 1) / 2
+        else:
+            found, wanted = tensor, size * (size - 1) / 2 if kind == "sum" else size - 1.0
+        return kind == "barrier" or bool(((found - wanted).abs() <= 0.01 * size).all())
+
     for kind, kib in [(kind, kib) for kind in options.kinds for kib in (options.kib if kind != "barrier" else [0])]:
         if kind == "maximum" and 1024 * kib * size > REDUCED:
             continue  # Gloo's, in both groups
@@ -66,18 +78,22 @@ def rank_main(options):
         tensor = torch.full((elements,), float(rank))
         output = torch.empty(elements)
         seconds = {way: [] for way in ways}
-        for _ in range(options.turns + 2):
+        for turn in range(options.turns + WARM_UP):
             for way, group in ways.items():
                 tensor.fill_(float(rank))  # else sums grow
+                if turn < WARM_UP:
+                    output.fill_(-1.0)
                 dist.barrier()
                 seconds[way].append(timed(kind, group, tensor, output))
+                if turn < WARM_UP and not is_right(kind, tensor, output):
+                    raise SystemExit(f"{way}: {kind} of {kib:g} KiB is wrong on rank {rank}")
         # A collective is over when the last rank has it.
         store.set(f"{kind} {kib} {rank}", json.dumps(seconds))
         if rank == 0:
             every = [json.loads(store.get(f"{kind} {kib} {each}")) for each in range(size)]
             result = {"kind": kind, "kib": kib}
             for way in ways:
-                last = [max(each) for each in zip(*(one[way] for one in every))][2:]
+                last = [max(each) for each in zip(*(one[way] for one in every))][WARM_UP:]
                 result[way] = [statistics.median(last), min(last)]
             results.give(result)
         dist.barrier()

@@ -4,6 +4,8 @@
 
     tests/bench/torch_plugin/run.py [BUILD] [overlap] [cost] [ways]
 
+A wrong mean, and a rank that fails, end the program.
+
 overlap  eight layers whose gradients become ready 50 ms apart, 50 ms of wire each: a step; the ideal pipeline is 450 ms
 cost     microseconds that Python adds to a gradient of 4 KiB: hook, submission and wait, against one call of C for all
 ways     a step of an MLP with 12.6 MB of gradients, not paced and on a slow link: DDP with the hook, DistributedOptimizer,
@@ -23,6 +25,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LAYERS, LAYER_S = 8, 0.05
 ROUNDS = 4
+OVERLAP_STEPS, RATE = 7, 1e-6
 ELEMENTS = 1_562_500  # 6.25 MB: 50 ms at 1 Gb/s, once to the owner or from it, half of it each way twice
 
 
@@ -40,12 +43,16 @@ def launch(build, ranks, arguments, **environment):
                     env={**variables, **place, **environment}, stdout=subprocess.PIPE, text=True, cwd=folder,
                 )  # fmt: skip
             )
-        outputs = [process.communicate()[0] for process in processes]
+        try:
+            outputs = [process.communicate(timeout=600)[0] for process in processes]
+        finally:
+            for process in processes:
+                process.kill()
         assert all(process.returncode == 0 for process in processes), outputs
         return json.loads(outputs[0].splitlines()[-1])
 
 
-def sleeping_layers(torch):
+def sleeping_layers(torch, gradient_of_all):
     class Sleep(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, weight):
@@ -55,7 +62,7 @@ def sleeping_layers(torch):
         @staticmethod
         def backward(ctx, gradient):
             time.sleep(LAYER_S)
-            return gradient, torch.ones(ctx.elements)
+            return gradient, torch.full((ctx.elements,), gradient_of_all)
 
     class Layer(torch.nn.Module):
         def __init__(self):
@@ -75,7 +82,7 @@ def steps(way, net, batch, count, codec):
 
     import casync.torch
 
-    optimizer = torch.optim.SGD(net.parameters(), lr=1e-6)
+    optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
     run = net
     if way == "hook":
         run = DistributedDataParallel(net, bucket_cap_mb=1)
@@ -104,7 +111,12 @@ def rank_overlap(way):
 
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo")
-    seconds = steps(way, sleeping_layers(torch), torch.zeros(1, requires_grad=True), 7, "none")
+    rank, ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    net = sleeping_layers(torch, 1.0 + rank)
+    seconds = steps(way, net, torch.zeros(1, requires_grad=True), OVERLAP_STEPS, "none")
+    wanted = -RATE * OVERLAP_STEPS * (ranks + 1) / 2  # of weights that were 0, with the mean of 1, 2, ...
+    if not all(((weight - wanted).abs() <= 0.01 * abs(wanted)).all() for weight in net.parameters()):
+        raise SystemExit(f"{way}: a gradient is not the mean of the ranks'")
     return {"median": statistics.median(seconds), "least": min(seconds)}
 
 
@@ -149,9 +161,13 @@ def rank_cost(_):
         hooked.append(time.perf_counter() - begin)
         optimizer.casync._synchronized = False
         begin = time.perf_counter()
-        library.casync_session_submit(session.address, count, numbers, addresses, sizes, handles)
-        library.casync_session_step(session.address, ctypes.byref(finite), None, 0)
+        submitted = library.casync_session_submit(session.address, count, numbers, addresses, sizes, handles)
+        ended = library.casync_session_step(session.address, ctypes.byref(finite), None, 0)
         plain.append(time.perf_counter() - begin)
+        if submitted != 0 or ended != 0:
+            raise SystemExit(library.casync_last_error().decode())
+    if not all((gradient == 1).all() for gradient in gradients):
+        raise SystemExit("a gradient of one rank is not its own mean")
     micro = 1e6 / count
     return {"plugin_us": min(hooked) * micro, "runtime_us": min(plain) * micro,
             "plugin_median_us": statistics.median(hooked) * micro}  # fmt: skip

@@ -2,6 +2,7 @@
 #include "tools/casync/planning/unequal.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
