@@ -294,10 +294,8 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, Clock::time_point u
     }
     if (looked.copies) return Status::ok();  // `until` has come
     if (looked.wholes.empty()) return wait_for_news(handles, looked, until, interrupted, lock);
-    if (looked.may_leave || !looked.no_more) {  // or the step goes on
-      if (interrupted.load()) return Status::ok();
-      sleeper.emplace(*this);
-    }
+    const bool is_to_look_again = looked.may_leave || !looked.no_more;  // or the step goes on
+    if (is_to_look_again && !interrupted.load()) sleeper.emplace(*this);
   }
   const std::atomic<bool>& ends = sleeper ? sleeper->looks_again() : interrupted;
   const Status status = session_.wait_any(looked.wholes, std::min(until, looked.first_due), ends, &ended);

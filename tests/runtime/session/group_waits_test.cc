@@ -260,9 +260,16 @@ TEST_CASE("group waits: a wait for any that sleeps looks again when a group has 
   CHECK(it.wait_any_of(both) == "waits");
   it.session.is_done = true;
   CHECK(it.wait_any() == "done");
-  Waiting stopped;
-  CHECK(stopped.wait_any_of(both, true) == "waits");
-  CHECK(stopped.session.asked.empty());
+}
+
+TEST_CASE("group waits: a wait for any that is interrupted tells of all that is done, also next to a group to come") {
+  Waiting it;
+  const Handle both[] = {it.of_a, it.of_alone};
+  it.session.meanwhile = [](const std::atomic<bool>& interrupted) { CHECK(interrupted.load()); };
+  CHECK(it.wait_any_of(both, true) == "waits");
+  CHECK(it.session.asked == std::vector<Handle>{handle_of(0, GradientId(0))});  // the wrapped session's of "alone"
+  it.session.is_done = true;
+  CHECK(it.wait_any_of(both, true) == "done");
 }
 
 TEST_CASE("group waits: a submission that a wait for any gives up is void, and its memory the program's") {
