@@ -3,7 +3,10 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdint>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -57,6 +60,28 @@ TEST_CASE("result waits: a wait for any ends with none at the moment that its ca
   CHECK(done.empty());
   session.openings.agreed({{"gradient weight"}, true});
   CHECK(waits.wait(handle, 60, Waiter::kProgram).text() == "OK");
+  CHECK(session.group->told().causes.empty());
+}
+
+TEST_CASE("result waits: a state that is loaded forgets handles, also on a thread that waits for one") {
+  HeldWaits it(8323);
+  test::HeldSession& session = it.session;
+  const GradientId id = session.declare("weight");
+  session.claim();
+  session.openings.agreed({{"gradient weight"}, true});
+  const Handle handle = session.submit(id);
+  REQUIRE(it.waits.wait(handle, 60, Waiter::kProgram).text() == "OK");
+  session.tables.gradients.run(static_cast<std::size_t>(id))->go_to(0);  // as the load of an earlier state does
+  std::string said;
+  std::thread program([&] { said = it.waits.wait(handle, -1, Waiter::kProgram).text(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it waits, most likely
+  {
+    const std::lock_guard lock(session.tables.mutex);
+    it.waits.forget();
+  }
+  program.join();
+  CHECK(said == "InvalidArgument: no submission gave the handle 0");
+  CHECK_FALSE(it.waits.done(handle));
   CHECK(session.group->told().causes.empty());
 }
 
