@@ -33,7 +33,7 @@ void sizes(TransportRig& rig) {
 
 void pieces_of_another_size(TransportRig& rig) {
   runtime::TransportOptions options;
-  options.piece_bytes = rig.rank == 0 ? 64_KiB : 4_KiB;
+  options.piece_bytes = rig.rank == 0 ? 64_KiB : 100;  // shorter than any piece may be
   options.checksum = rig.rank == 0;
   TransportProbe probe(rig, options);
   if (!probe.is_open()) return;
@@ -120,6 +120,19 @@ void fused(TransportRig& rig) {
   finish(rig, probe);
 }
 
+void fused_in_several(TransportRig& rig) {
+  TransportProbe probe(rig);
+  if (!probe.is_open()) return;
+  std::vector<SentMessage*> together;
+  for (std::uint32_t i = 0; i < 5; ++i) together.push_back(&probe.make(other(rig), i, 30'000));  // two in 64 KiB
+  probe.send_together(other(rig), together);
+  rig.expect(probe.until([&] { return probe.received_count() == 5 && probe.all_sent(); }), "all arrive");
+  const runtime::TransportStats stats = probe.transport().stats();
+  rig.expect(stats.messages_sent == 3, "as few wire messages leave as fit");
+  rig.expect(stats.messages_received == 3, "and as few arrive");
+  finish(rig, probe);
+}
+
 // The sender breaks its promise and writes into a payload under way: what the network or bad memory would do.
 void damaged_on_the_way(TransportRig& rig) {
   TransportProbe probe(rig);
@@ -169,6 +182,7 @@ constexpr TransportScenario kScenarios[] = {
     {"a message waits until it is wanted", 2, arrives_before_it_is_wanted},
     {"messages that wait let others pass", 2, waiting_messages_let_others_pass},
     {"small messages travel together", 2, fused},
+    {"messages that do not fit into one travel in as few as they do", 2, fused_in_several},
     {"who is settled may leave at once", 3, leaves_as_soon_as_it_is_settled},
     {"a payload damaged on the way is DataLoss", 2, damaged_on_the_way, true},
 };
