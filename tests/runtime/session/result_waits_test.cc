@@ -85,6 +85,27 @@ TEST_CASE("result waits: a state that is loaded forgets handles, also on a threa
   CHECK(session.group->told().causes.empty());
 }
 
+TEST_CASE("result waits: a result that is there is told of after the job's failure, too") {
+  HeldWaits it(8324);
+  test::HeldSession& session = it.session;
+  const GradientId weight = session.declare("weight"), bias = session.declare("bias");
+  session.claim();
+  session.openings.agreed({{"gradient weight"}, true});
+  const Handle there = session.submit(weight), held = session.submit(bias);
+  REQUIRE(it.waits.wait(there, 60, Waiter::kProgram).text() == "OK");
+  session.parts.executor->failures().fail(data_loss("a cause"));
+  const Handle both[] = {held, there};
+  const std::atomic<bool> never{false};
+  std::vector<Handle> done;
+  CHECK(it.waits.wait_any(both, Clock::time_point::max(), never, &done).text() == "OK");
+  CHECK(done == std::vector<Handle>{there});
+  CHECK(it.waits.wait(there, 60, Waiter::kProgram).text() == "OK");
+  CHECK(it.waits.done(there));
+  done.clear();
+  CHECK(it.waits.wait_any({&held, 1}, Clock::time_point::max(), never, &done).text() == "DataLoss: a cause");
+  CHECK(done.empty());
+}
+
 TEST_CASE("result waits: a program is exposed to a gradient from its step's beginning, not while ranks agree on it") {
   HeldWaits it(8322);
   test::HeldSession& session = it.session;
