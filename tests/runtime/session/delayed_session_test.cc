@@ -111,7 +111,10 @@ TEST_CASE("delayed session: a state that another thread takes while steps end ha
   std::atomic<bool> over = false;
   std::string wrong;
   std::thread taker([&] {
-    while (!over && wrong.empty()) wrong = take();
+    while (!over && wrong.empty()) {
+      wrong = take();
+      std::this_thread::yield();
+    }
   });
   Status failed;
   for (std::uint32_t step = 0; step < kSteps && failed.is_ok(); ++step) {
