@@ -19,20 +19,16 @@ Comparisons::Comparisons(const ExecutorOptions& options, Transport& transport, R
       events_(events),
       failures_(failures) {}
 
-void Comparisons::want(std::uint32_t steps) {
+void Comparisons::want(std::uint64_t number, std::uint32_t steps) {
   if (DeviceRounds* const rounds = computing_.rounds(); rounds != nullptr) {
     static_cast<void>(requests_.post([rounds] { rounds->forget_step(); }));
   }
-  if (wanted_.exchange(true)) return;
+  if (wanted_.exchange(number) >= number) return;
   // The first comparison needs no notice: no rank goes on without it.
-  const std::uint64_t next = count() + 1;
-  if (next > 1) static_cast<void>(requests_.post([this, next, steps] { send_notices(next, steps); }));
+  if (number > 1) static_cast<void>(requests_.post([this, number, steps] { send_notices(number, steps); }));
 }
 
-void Comparisons::end() {
-  count_.fetch_add(1);
-  wanted_.store(false);
-}
+void Comparisons::end() { count_.fetch_add(1); }
 
 void Comparisons::send_notices(std::uint64_t number, std::uint32_t steps) {
   for (Rank peer = 0; peer < options_.ranks; ++peer) {

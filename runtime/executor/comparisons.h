@@ -25,16 +25,16 @@ class Comparisons {
   Comparisons(const ExecutorOptions& options, Transport& transport, Requests& requests, const RunTable& runs,
               const Computing& computing, const ExecutorEvents& events, Failures& failures);
 
-  /// This rank's gradients, which had completed all steps below `steps`, have just been set to another step: until the
-  /// next end() messages are put off, and the peers are told. A peer that needs more of the steps that were is told
-  /// that this cannot be. Any thread, while nothing is under way.
-  void want(std::uint32_t steps);
+  /// This rank's gradients, which had completed all steps below `steps`, have just been set to another step: until
+  /// there have been `number` comparisons messages are put off, and the peers are told. A peer that needs more of the
+  /// steps that were is told that this cannot be. Any thread, while nothing is under way.
+  void want(std::uint64_t number, std::uint32_t steps);
   /// All ranks have compared. Any thread.
   void end();
   /// The number of comparisons so far. Any thread.
   std::uint64_t count() const { return count_.load(); }
-  /// True from want() to end(). Any thread.
-  bool is_wanted() const { return wanted_.load(); }
+  /// True from want() to the last end() that it needs. Any thread.
+  bool is_wanted() const { return wanted_.load() > count_.load(); }
 
   /// A peer says that it waits for a comparison.
   void take_notice(Rank from, const Message& message);
@@ -52,7 +52,7 @@ class Comparisons {
   const Computing& computing_;
   const ExecutorEvents& events_;
   Failures& failures_;
-  std::atomic<bool> wanted_{false};  ///< by this rank
+  std::atomic<std::uint64_t> wanted_{0};  ///< so many, by this rank
   std::atomic<std::uint64_t> count_{0};
   Rank waiting_ = -1;               ///< the last peer to wait for one,
   std::uint64_t waiting_for_ = 0;   ///< which: over once count() is as many,

@@ -20,13 +20,15 @@ constexpr std::chrono::microseconds kPollTime{100};
 
 }  // namespace
 
-Status StepWaits::wait(GradientRun& run, std::uint32_t step, Clock::time_point deadline) {
+Status StepWaits::wait(GradientRun& run, std::uint32_t step, Clock::time_point deadline,
+                       const std::function<bool()>& is_forgotten) {
   const auto completed = [&] { return run.step.completed() > step; };
   if (completed()) return Status::ok();
   for (const auto until = std::min(deadline, Clock::now() + kPollTime); !completed() && Clock::now() < until;) {
     std::this_thread::yield();
   }
-  const std::optional<Status> over = waiters_.wait_until(completed, deadline);
+  const auto is_over = [&] { return completed() || is_forgotten(); };
+  const std::optional<Status> over = waiters_.wait_until(is_over, deadline);
   if (completed()) return Status::ok();
   if (over) return *over;
   const auto lacks = requests_.ask<std::string>([this, &run] { return missing_.of(run); }, kAnswerTime);

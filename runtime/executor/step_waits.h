@@ -23,8 +23,11 @@ class StepWaits {
   StepWaits(Waiters& waiters, Requests& requests, const MissingWork& missing)
       : waiters_(waiters), requests_(requests), missing_(missing) {}
 
-  /// Waits until `run` has completed `step`. Timeout says what is missing.
-  Status wait(GradientRun& run, std::uint32_t step, Clock::time_point deadline);
+  /// Waits until `run` has completed `step`, or until `is_forgotten` returns true, which is asked after nudge() and as
+  /// in wait_until(). Timeout says what is missing.
+  Status wait(
+      GradientRun& run, std::uint32_t step, Clock::time_point deadline,
+      const std::function<bool()>& is_forgotten = [] { return false; });
   struct Awaited {
     GradientRun* run = nullptr;  ///< null: never completes
     std::uint32_t step = 0;

@@ -113,8 +113,9 @@ bool Completions::close(Clock::time_point deadline) {
   std::unique_lock lock(mutex_);
   if (!thread_ || !thread_->joinable()) return true;
   if (!changed_->wait_until(lock, deadline, [&] { return ended_; })) return false;
-  lock.unlock();  // the thread lets go of it last
-  thread_->join();
+  std::thread ended = std::move(*thread_);  // one call joins it
+  lock.unlock();                            // the thread lets go of it last
+  if (ended.joinable()) ended.join();
   return true;
 }
 

@@ -23,8 +23,8 @@ namespace casync::runtime {
 using Completion = std::function<void(Handle handle, const Status& status)>;
 
 /// Calls each submission's completion exactly once, on a thread of its own that starts with the first one. Completions
-/// are called in the order in which gradients are done. A completion may use the session and add(), but must not wait
-/// for other completions.
+/// are called as gradients are done, and those of gradients that are found done together in the order of add(). A
+/// completion may use the session and add(), but must not wait for other completions.
 ///
 /// Threads: any. In a forked child nothing is called and the destructor only lets go.
 /// Errors:  an exception on the thread, such as a lack of memory, ends the job; completions are called all the same.

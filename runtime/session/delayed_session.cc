@@ -87,12 +87,13 @@ Status DelayedSession::note_exposed(Handle handle, double seconds) {
 Result<StepResult> DelayedSession::step() {
   if (forked()) return session_->step();
   std::lock_guard one_at_a_time(step_mutex_);
-  CASYNC_RETURN_IF_ERROR(reductions_.start());
   std::unique_lock lock(lock_.mutex);
+  if (!closed_) CASYNC_RETURN_IF_ERROR(reductions_.start());
   // The thread that reduces ends it: the wrapped session's time limit ends each of that thread's waits.
-  lock_.changed->wait(lock, [&] { return steps_.may_end() || failure_.is_noted(); });
-  if (!steps_.may_end()) return failure_.tell_noted();
-  CASYNC_RETURN_IF_ERROR(waits_.hand_over_all(lock));
+  lock_.changed->wait(lock, [&] { return steps_.may_end() || failure_.is_noted() || closed_; });
+  if (!steps_.may_end() && failure_.is_noted()) return failure_.tell_noted();
+  if (!closed_) CASYNC_RETURN_IF_ERROR(waits_.hand_over_all(lock));
+  if (closed_) return aborted("the session was closed");  // also meanwhile: no thread would reduce the step
   StepResult result = steps_.end();
   lock_.changed->notify_all();
   return result;
@@ -108,8 +109,8 @@ SessionStats DelayedSession::stats() const {
 
 Result<SessionState> DelayedSession::state() const {
   if (forked()) return session_->state();
-  CASYNC_RETURN_IF_ERROR(reductions_.settle());
-  std::lock_guard lock(lock_.mutex);
+  std::unique_lock lock(lock_.mutex);
+  CASYNC_RETURN_IF_ERROR(reductions_.settle(lock));
   if (gradients_.under_way(steps_.number()) > 0) {
     return invalid_argument("a step is under way: end it, then take the state");
   }
@@ -123,8 +124,8 @@ Result<SessionState> DelayedSession::state() const {
 Status DelayedSession::load_state(const SessionState& state) {
   if (forked()) return session_->load_state(state);
   std::lock_guard one_at_a_time(step_mutex_);
-  CASYNC_RETURN_IF_ERROR(reductions_.settle());
-  std::lock_guard lock(lock_.mutex);
+  std::unique_lock lock(lock_.mutex);
+  CASYNC_RETURN_IF_ERROR(reductions_.settle(lock));
   if (gradients_.under_way(steps_.number()) > 0) {
     return invalid_argument("a step is under way: end it, then load a state");
   }
@@ -145,8 +146,8 @@ Status DelayedSession::close() {
     if (std::exchange(closed_, true)) return Status::ok();
     reductions_.close();
   }
-  std::lock_guard one_at_a_time(step_mutex_);
   reductions_.join();  // the others wait for this rank's part: it reduces what has ended
+  std::lock_guard one_at_a_time(step_mutex_);
   Status closed = session_->close();
   std::unique_lock lock(lock_.mutex);
   waits_.wait_for_copies(lock);  // of the last submissions

@@ -169,22 +169,24 @@ Status GroupWaits::wait_for(Handle handle, double timeout_s, Waiter waiter) {
     whole = gradient.inner(handle);
   }
   const double left = timeout_s < 0 ? timeout_s : std::max(0.0, Seconds(deadline - Clock::now()).count());
-  CASYNC_RETURN_IF_ERROR(session_.wait(whole, left, waiter));
+  const Status status = session_.wait(whole, left, waiter);
   std::unique_lock lock(lock_.mutex);
+  if (!status && table_.of(handle)) return status;
   return take_result(handle, own ? deadline : Clock::time_point::max(), lock);
 }
 
 /// Hands over a result that is there, and returns once it is in the member's memory. A device that has not copied it
-/// within the session's limit from then on ends the job. `lock` is held.
+/// within the session's limit from then on ends the job. InvalidArgument: a state that was loaded meanwhile has
+/// forgotten the handle. `lock` is held.
 Status GroupWaits::take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock) {
   const GroupedGradient gradient = table_.at(GradientId(index_of(handle)));
   SentGroup& group = *gradient.group;
-  // Or step() has, meanwhile, and what is there now is the next step's.
-  if (!group.is_handed_over(gradient.place, step_of(handle))) {
-    if (Status status = hand_over(gradient, handle); !status) return end_with(session_, status);
-  }
-  const Clock::time_point last = group.handed_over_at(gradient.place) + limit();
-  while (true) {
+  while (table_.of(handle)) {
+    // Or step() has, meanwhile, and what is there now is the next step's.
+    if (!group.is_handed_over(gradient.place, step_of(handle))) {
+      if (Status status = hand_over(gradient, handle); !status) return end_with(session_, status);
+    }
+    const Clock::time_point last = group.handed_over_at(gradient.place) + limit();
     const Result<bool> there = group.has_result(gradient.place, step_of(handle));
     if (!there) return end_with(session_, there.status());
     if (*there) return Status::ok();
@@ -193,6 +195,7 @@ Status GroupWaits::take_result(Handle handle, Clock::time_point deadline, std::u
     if (now >= deadline) return on_its_way(spec_of(gradient), handle);
     SessionLock::pause(lock);
   }
+  return unknown(handle);
 }
 
 bool GroupWaits::done(Handle handle) const {
@@ -294,10 +297,8 @@ Status GroupWaits::wait_any(std::span<const Handle> handles, Clock::time_point u
     }
     if (looked.copies) return Status::ok();  // `until` has come
     if (looked.wholes.empty()) return wait_for_news(handles, looked, until, interrupted, lock);
-    if (looked.may_leave || !looked.no_more) {  // or the step goes on
-      if (interrupted.load()) return Status::ok();
-      sleeper.emplace(*this);
-    }
+    const bool is_to_look_again = looked.may_leave || !looked.no_more;  // or the step goes on
+    if (is_to_look_again && !interrupted.load()) sleeper.emplace(*this);
   }
   const std::atomic<bool>& ends = sleeper ? sleeper->looks_again() : interrupted;
   const Status status = session_.wait_any(looked.wholes, std::min(until, looked.first_due), ends, &ended);

@@ -17,8 +17,7 @@ Status LateReductions::start() {
   return Status::ok();
 }
 
-Status LateReductions::settle() const {
-  std::unique_lock lock(lock_.mutex);
+Status LateReductions::settle(std::unique_lock<std::mutex>& lock) const {
   // The thread ends it: the wrapped session's time limit ends each of that thread's waits.
   lock_.changed->wait(lock, [&] { return steps_.are_all_reduced() || failure_.is_noted(); });
   return steps_.are_all_reduced() ? Status::ok() : failure_.tell_noted();

@@ -23,10 +23,12 @@ class LateReductions {
   LateReductions(Session& session, SessionLock& lock, LateSteps& steps, LateGradients& gradients, LateFailure& failure)
       : session_(session), lock_(lock), steps_(steps), gradients_(gradients), failure_(failure) {}
 
-  /// Starts the thread, unless it has been. One caller at a time. Unavailable: the system has no thread left.
+  /// Starts the thread, unless it has been. One caller at a time, ahead of close(). Unavailable: the system has no
+  /// thread left.
   Status start();
-  /// Waits until all ended steps are reduced and committed, or until the failure, which it returns. Takes the lock.
-  Status settle() const;
+  /// Waits until all ended steps are reduced and committed, or until the failure, which it returns. `lock`, the
+  /// session's, is held: until the caller lets go of it, no other step ends.
+  Status settle(std::unique_lock<std::mutex>& lock) const;
   /// The program ends no more steps. Under the session's lock.
   void close();
   /// Waits until the thread has reduced the steps that have ended, or has failed. After close().

@@ -36,7 +36,9 @@ Status LateWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
     const Result<LateGradient*> gradient = gradients_.of(handle);
     if (!gradient) return gradient.status();
     const LateGradient& own = **gradient;
-    const auto is_there = [&] { return own.is_handed_over(step_of(handle)) || is_reduced(own); };
+    const auto is_there = [&] {
+      return !own.knows(step_of(handle)) || own.is_handed_over(step_of(handle)) || is_reduced(own);
+    };
     const bool in_time =
         lock_.changed->wait_until(lock, deadline, [&] { return is_there() || own.reduction() || failure_.is_noted(); });
     if (is_there()) return take_result(handle, own_limit ? deadline : Clock::time_point::max(), lock);
@@ -49,22 +51,24 @@ Status LateWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
     reduction = own.reduction();
   }
   const double left = timeout_s < 0 ? timeout_s : std::max(0.0, Seconds(deadline - Clock::now()).count());
-  if (Status status = session_.wait(*reduction, left, waiter); !status) {
+  const Status status = session_.wait(*reduction, left, waiter);
+  std::unique_lock lock(lock_.mutex);
+  if (!status && gradients_.of(handle)) {
     return status.code() == StatusCode::kTimeout ? status : failure_.tell(status);  // a wait may be tried again
   }
-  std::unique_lock lock(lock_.mutex);
   return take_result(handle, own_limit ? deadline : Clock::time_point::max(), lock);
 }
 
 /// Hands over a result that is reduced, and returns once it is in the program's memory. A device that has not copied it
-/// within the session's limit from then on ends the job. `lock` is held.
+/// within the session's limit from then on ends the job. InvalidArgument: a state that was loaded meanwhile has
+/// forgotten the handle. `lock` is held.
 Status LateWaits::take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock) {
   LateGradient& own = gradients_.at(GradientId(index_of(handle)));
-  // Or step() has, meanwhile, and what is there now is the next step's.
-  if (!own.is_handed_over(step_of(handle))) {
-    if (Status status = own.hand_over(); !status) return failure_.end_with(status);
-  }
-  while (true) {
+  while (own.knows(step_of(handle))) {
+    // Or step() has, meanwhile, and what is there now is the next step's.
+    if (!own.is_handed_over(step_of(handle))) {
+      if (Status status = own.hand_over(); !status) return failure_.end_with(status);
+    }
     const Result<bool> there = own.has_result(step_of(handle));
     if (!there) return failure_.end_with(there.status());
     if (*there) return Status::ok();
@@ -73,6 +77,7 @@ Status LateWaits::take_result(Handle handle, Clock::time_point deadline, std::un
     if (now >= deadline) return on_its_way(own.spec(), handle);
     SessionLock::pause(lock);
   }
+  return unknown(handle);
 }
 
 /// Under the session's lock.

@@ -23,17 +23,18 @@ void Openings::claim() {
 }
 
 void Openings::end_submissions() {
-  std::vector<std::string> waits_for;
+  std::vector<std::string> waits_for, late;
   std::uint32_t step = 0;
   {
     std::lock_guard lock(tables_.mutex);
     claim();
     step = tables_.step.number();
+    late = late_names_.end(step);  // here, or another thread might load a state in between
     for (const StepStarts::Held& held : starts_.held()) {
       waits_for.push_back(tables_.gradients.claim_name(held.gradient));
     }
   }
-  for (const std::string& name : late_names_.end(step)) parts_.group->lack(name);
+  for (const std::string& name : late) parts_.group->lack(name);
   if (!waits_for.empty()) parts_.group->need(std::move(waits_for), step);
 }
 

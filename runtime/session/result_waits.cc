@@ -59,9 +59,16 @@ void ResultWaits::show_wait(GradientRun& run, std::uint32_t step, Clock::time_po
   }
 }
 
+void ResultWaits::forget() {
+  tables_.submissions.forget();
+  forgotten_.fetch_add(1);
+  parts_.executor->waits().nudge();
+}
+
 Status ResultWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
   const Clock::time_point now = Clock::now();
   Clock::time_point since, last;
+  std::uint64_t forgotten = 0;
   bool recorded = false;
   {
     std::lock_guard lock(tables_.mutex);
@@ -71,16 +78,19 @@ Status ResultWaits::wait(Handle handle, double timeout_s, Waiter waiter) {
     since = tables_.submissions.since(index);
     last = tables_.submissions.waited_since(index, step_of(handle), now) + timeout();
     recorded = waiter == Waiter::kProgram && record_.waits(index);
+    forgotten = forgotten_.load();
   }
+  const auto is_forgotten = [&] { return forgotten_.load() != forgotten; };
   const bool own = timeout_s >= 0 && timeout_s < parts_.options.timeout_s;
   const Clock::time_point until = own ? std::min(last, after(Seconds(timeout_s))) : last;
   const Result<GradientRun*> run = openings_.wait_for_run(handle, until, last);
-  Status status = run ? wait_for(**run, step_of(handle), until, since) : run.status();
+  Status status = run ? wait_for(**run, step_of(handle), until, since, std::cref(is_forgotten)) : run.status();
   if (run && waiter == Waiter::kProgram) waited(**run, step_of(handle), now, Clock::now());
   if (recorded) {
     std::lock_guard lock(tables_.mutex);
     record_.goes_on();
   }
+  if (is_forgotten() && (status.is_ok() || status.code() == StatusCode::kTimeout)) return unknown(handle);
   if (run && status.code() == StatusCode::kTimeout && Clock::now() >= last) return job_end_.end_late(**run, status);
   return status;
 }
@@ -122,9 +132,9 @@ Status ResultWaits::wait_any(std::span<const Handle> handles, Clock::time_point 
   return wait(earliest->handle, -1, Waiter::kHelper);
 }
 
-Status ResultWaits::wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline,
-                             Clock::time_point since) const {
-  Status status = parts_.executor->waits().wait(run, step, deadline);
+Status ResultWaits::wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline, Clock::time_point since,
+                             const std::function<bool()>& is_forgotten) const {
+  Status status = parts_.executor->waits().wait(run, step, deadline, is_forgotten);
   if (status.code() != StatusCode::kTimeout || parts_.executor->failures().failing()) return status;
   return timeout_error(fmt::format("gradient {}, step {}: not done {:.1f} s after it was submitted: {}", run.spec.name,
                                    step, Seconds(Clock::now() - since).count(), status.message()));
@@ -154,7 +164,7 @@ Status ResultWaits::wait_for_step(Clock::time_point until) {
   // Waiting for one gradient first, because its Timeout says what is missing.
   if (last != nullptr) {
     const Clock::time_point now = Clock::now();
-    const Status status = wait_for(*last, step, until, since);
+    const Status status = wait_for(*last, step, until, since, [] { return false; });
     waited(*last, step, now, Clock::now());
     if (status.code() == StatusCode::kTimeout) return job_end_.end_late(*last, status);
     CASYNC_RETURN_IF_ERROR(status);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,9 @@ class ResultWaits {
   Status wait_any(std::span<const Handle> handles, Clock::time_point until, const std::atomic<bool>& interrupted,
                   std::vector<Handle>* done);
   Status note_exposed(Handle handle, double seconds);
+  /// Forgets all handles: a state was loaded. A thread in wait() with one of them gets InvalidArgument. Under the
+  /// session's mutex.
+  void forget();
 
   /// Ends the submissions of the step under way and waits for all of them, and until this rank owes nothing of them to
   /// others. OK when all that had been submitted is complete, also when the job has failed since; the caller looks at
@@ -49,7 +53,8 @@ class ResultWaits {
   };
 
   Result<Earliest> begin(std::span<const Handle> handles, std::vector<StepWaits::Awaited>* awaited);
-  Status wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline, Clock::time_point since) const;
+  Status wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline, Clock::time_point since,
+                  const std::function<bool()>& is_forgotten) const;
   void waited(GradientRun& run, std::uint32_t step, Clock::time_point since, Clock::time_point now) const;
   void show_wait(GradientRun& run, std::uint32_t step, Clock::time_point since, Clock::time_point now) const;
   Clock::duration timeout() const;
@@ -59,6 +64,7 @@ class ResultWaits {
   Openings& openings_;
   SessionRecord& record_;
   JobEnd& job_end_;
+  std::atomic<std::uint64_t> forgotten_{0};  ///< so many times; grows under the session's mutex
 };
 
 }  // namespace casync::runtime

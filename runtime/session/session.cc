@@ -241,7 +241,7 @@ Status SessionImpl::load_state(const SessionState& state) {
   CASYNC_RETURN_IF_ERROR(states_.check(state));
   const std::uint32_t steps_before = tables_.step.number() + (tables_.completed().empty() ? 0 : 1);
   CASYNC_RETURN_IF_ERROR(states_.adopt(state));
-  tables_.submissions.forget();
+  waits_.forget();
   tables_.step.go_to(state.step);
   openings_.go_to(state.step);
   comparisons_.state_loaded(steps_before);

@@ -125,9 +125,10 @@ struct SessionState {
 /// bytes on every rank (with gossip, those of its neighbours; of asynchronous ranks, in portions of their own).
 ///
 /// Threads: any thread may call anything; one thread at a time per call of step(), declare() and load_state().
-/// Errors:  the first failure is final and the same on all ranks; every later call returns it, but for state(), which
-///          still gives the last committed step's. From then on the session does not access the gradients: the call
-///          waits up to timeout_s for tasks that have begun, and the failure says if that was not enough.
+/// Errors:  the first failure is final and the same on all ranks; every later call returns it, but for waits for
+///          gradients that are done, and for state(), which still gives the last committed step's. From then on the
+///          session does not access the gradients: the call waits up to timeout_s for tasks that have begun, and the
+///          failure says if that was not enough.
 /// Stalls:  when nothing has moved for 30 s (or timeout_s / 10, if that is less) although gradients are under way, each
 ///          rank logs a warning with what it lacks and from whom, and again every minute.
 /// Forks:   in a forked child, which has none of its threads, every call returns Unavailable, at once.
@@ -222,7 +223,8 @@ class Session {
   /// residual, and those declared later find theirs. On every rank, or on none: the next submit compares the steps, and
   /// ranks that differ end the job with InvalidArgument. Not while a step is under way (InvalidArgument).
   /// InvalidArgument: names the gradient and what differs (size, codec, ranks); nothing was loaded.
-  /// Handles are forgotten, also on a thread that waits for them: Completions::catch_up() comes first.
+  /// Handles are forgotten: wait() on another thread then returns InvalidArgument for one, and Completions::catch_up()
+  /// comes first.
   virtual Status load_state(const SessionState& state) = 0;
 
   /// Ends the job on all ranks with this reason.

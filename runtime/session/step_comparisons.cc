@@ -17,10 +17,13 @@ Status StepComparisons::compare() {
     claim.facts.emplace_back("step", step);
     claim.facts.emplace_back("a state that was loaded", loaded_ ? "one of step " + step : "none");
     loaded_ = false;
+    is_comparing_ = true;
   }
-  CASYNC_RETURN_IF_ERROR(parts_.group->agree(std::move(claim), parts_.deadline()));
-  parts_.executor->comparisons().end();
-  return Status::ok();
+  const Status agreed = parts_.group->agree(std::move(claim), parts_.deadline());
+  std::lock_guard lock(tables_.mutex);
+  is_comparing_ = false;
+  if (agreed) parts_.executor->comparisons().end();
+  return agreed;
 }
 
 void StepComparisons::peer_compares(std::uint64_t comparisons) {
@@ -31,8 +34,9 @@ void StepComparisons::peer_compares(std::uint64_t comparisons) {
 
 void StepComparisons::state_loaded(std::uint32_t steps_before) {
   loaded_ = true;
-  due_ = parts_.executor->comparisons().count() + 1;
-  parts_.executor->comparisons().want(steps_before);
+  const std::uint64_t next = parts_.executor->comparisons().count() + (is_comparing_ ? 2 : 1);
+  peer_compares(next);  // a peer may wait for it already
+  parts_.executor->comparisons().want(next, steps_before);
 }
 
 }  // namespace casync::runtime

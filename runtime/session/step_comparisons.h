@@ -24,7 +24,8 @@ class StepComparisons {
   Status compare();
   /// A peer waits for so many comparisons.
   void peer_compares(std::uint64_t comparisons);
-  /// The session has gone to another step. `steps_before`: as Comparisons::want. Under the session's mutex.
+  /// The session has gone to another step, which a comparison that is under way has not compared. `steps_before`: as
+  /// Comparisons::want. Under the session's mutex.
   void state_loaded(std::uint32_t steps_before);
 
  private:
@@ -32,7 +33,8 @@ class StepComparisons {
   const SessionTables& tables_;
   std::mutex mutex_;  ///< one at a time compares; taken ahead of the session's
   std::atomic<std::uint64_t> due_{1};
-  bool loaded_ = false;  ///< a state, since the last comparison; under the session's mutex
+  bool loaded_ = false;        ///< a state, since the last comparison began; under the session's mutex, as is:
+  bool is_comparing_ = false;  ///< a comparison is under way
 };
 
 }  // namespace casync::runtime

@@ -154,6 +154,16 @@ void set_piece(FrameHeader& header, ConstView payload, Bytes offset, bool with_c
   header.piece_checksum = with_checksum ? checksum(payload.slice(offset, header.piece_bytes)) : 0;
 }
 
+std::size_t count_fused(std::span<const Outgoing> outgoing, Bytes fusion_bytes) {
+  std::size_t count = 0;
+  for (Bytes room = fusion_bytes; count < outgoing.size(); ++count) {
+    const Bytes bytes = outgoing[count].payload.size;
+    if (bytes > room) break;
+    room -= bytes;
+  }
+  return std::max<std::size_t>(count, 1);
+}
+
 bool FusedReader::next(FrameHeader& header, ConstView& payload) {
   if (rest_.size == 0 || fault_ != FrameFault::kNone) return false;
   FrameHeader read;

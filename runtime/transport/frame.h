@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/units.h"
@@ -56,6 +58,9 @@ FrameFault read_frame_header(ConstView bytes, FrameHeader& out);
 
 /// The piece a header of this stride describes: piece_offset, piece_bytes and checksum filled in.
 void set_piece(FrameHeader& header, ConstView payload, Bytes offset, bool with_checksum);
+
+/// The number of messages, from the first on, that go into one wire message of at most so much payload: at least one.
+std::size_t count_fused(std::span<const Outgoing> outgoing, Bytes fusion_bytes);
 
 /// Walks a fused message: header, payload, header, payload ... Every payload in it is whole.
 class FusedReader {

@@ -2,6 +2,7 @@
 //
 // Scenarios about messages that arrive: sizes, orders, places, fusion, checksums.
 #include <array>
+#include <map>
 #include <random>
 
 #include "tests/conformance/transport_probe.h"
@@ -33,7 +34,7 @@ void sizes(TransportRig& rig) {
 
 void pieces_of_another_size(TransportRig& rig) {
   runtime::TransportOptions options;
-  options.piece_bytes = rig.rank == 0 ? 64_KiB : 4_KiB;
+  options.piece_bytes = rig.rank == 0 ? 64_KiB : 100;  // shorter than any piece may be
   options.checksum = rig.rank == 0;
   TransportProbe probe(rig, options);
   if (!probe.is_open()) return;
@@ -84,6 +85,39 @@ void arrives_before_it_is_wanted(TransportRig& rig) {
   finish(rig, probe);
 }
 
+void waits_for_its_gradient(TransportRig& rig) {
+  TransportProbe probe(rig);
+  if (!probe.is_open()) return;
+  constexpr std::array<Bytes, 3> kSizes = {0, 1000, 3_MiB};
+  constexpr std::uint64_t kLate = 2;  // the gradient that is wanted last
+  std::uint64_t wanted = 0;
+  std::map<std::uint64_t, std::size_t> asked;  // by gradient
+  probe.answer = [&](Rank from, const Message& message) {
+    ++asked[message.key.gradient];
+    return message.key.gradient == wanted ? probe.place_in_memory(from, message) : Placement::later();
+  };
+  for (std::uint32_t i = 0; i < 2 * kSizes.size(); ++i) {
+    SentMessage& message = probe.make(other(rig), i, kSizes[i / 2]);
+    message.outgoing.message.key.gradient = 1 + i % 2;
+    probe.send_together(other(rig), {&message});
+  }
+  rig.expect(probe.until([&] { return asked[1] >= kSizes.size() && asked[kLate] >= kSizes.size(); }),
+             "all are put off");
+  probe.run_for(0.05);
+  wanted = 1;
+  probe.transport().retry_held(1);
+  rig.expect(asked[1] == kSizes.size(), "nobody is asked from inside retry_held()");
+  rig.expect(probe.until([&] { return probe.received_count() == kSizes.size(); }), "those of a gradient arrive");
+  rig.expect(asked[kLate] == kSizes.size(), "and nobody is asked about another one's");
+  wanted = kLate;
+  probe.transport().retry_held(kLate);
+  rig.expect(probe.until([&] { return probe.received_count() == 2 * kSizes.size(); }), "the others arrive, too");
+  for (auto& [key, one] : probe.received_) rig.expect(one.holds_the_pattern(other(rig)), "each one whole");
+  rig.expect(probe.until([&] { return probe.all_sent(); }), "all is sent in time");
+  probe.meet();
+  probe.transport().close(after(Seconds(5)));
+}
+
 // A message that a peer has put off must not block those that it waits for: that would be a deadlock.
 void waiting_messages_let_others_pass(TransportRig& rig) {
   TransportProbe probe(rig);
@@ -125,6 +159,19 @@ void fused(TransportRig& rig) {
   rig.expect(stats.messages_received == 1, "on the other side, too");
   rig.expect(stats.payload_bytes_sent == 2470 && stats.payload_bytes_received == 2470, "payload bytes are counted");
   rig.expect(stats.wire_bytes_sent > 2470 && stats.wire_bytes_received > 2470, "wire bytes are counted");
+  finish(rig, probe);
+}
+
+void fused_in_several(TransportRig& rig) {
+  TransportProbe probe(rig);
+  if (!probe.is_open()) return;
+  std::vector<SentMessage*> together;
+  for (std::uint32_t i = 0; i < 5; ++i) together.push_back(&probe.make(other(rig), i, 30'000));  // two in 64 KiB
+  probe.send_together(other(rig), together);
+  rig.expect(probe.until([&] { return probe.received_count() == 5 && probe.all_sent(); }), "all arrive");
+  const runtime::TransportStats stats = probe.transport().stats();
+  rig.expect(stats.messages_sent == 3, "as few wire messages leave as fit");
+  rig.expect(stats.messages_received == 3, "and as few arrive");
   finish(rig, probe);
 }
 
@@ -175,8 +222,10 @@ constexpr TransportScenario kScenarios[] = {
     {"each side cuts payloads as it likes", 2, pieces_of_another_size},
     {"many messages between three ranks arrive in any order", 3, many_messages},
     {"a message waits until it is wanted", 2, arrives_before_it_is_wanted},
+    {"a message waits until its gradient is asked about again", 2, waits_for_its_gradient},
     {"messages that wait let others pass", 2, waiting_messages_let_others_pass},
     {"small messages travel together", 2, fused},
+    {"messages that do not fit into one travel in as few as they do", 2, fused_in_several},
     {"who is settled may leave at once", 3, leaves_as_soon_as_it_is_settled},
     {"a payload damaged on the way is DataLoss", 2, damaged_on_the_way, true},
 };

@@ -122,6 +122,30 @@ void says_goodbye(TransportRig& rig) {
   probe.transport().close(after(Seconds(1)));
 }
 
+// A peer that has left or failed confirms nothing any more, and nobody waits for it.
+void expect_settled(TransportRig& rig, TransportProbe& probe) {
+  probe.transport().settle();
+  rig.expect(probe.until([&] { return probe.transport().settled(); }, kAtOnce), "it is settled at once");
+  rig.expect(probe.transport().unsettled().empty(), "and lacks nobody");
+}
+
+void settles_without_one_that_left(TransportRig& rig) {
+  TransportProbe probe(rig);
+  if (!probe.is_open()) return;
+  greet(rig, probe);
+  if (rig.rank == 1) {
+    probe.transport().close(after(Seconds(0.1)));
+    probe.destroy();
+    rig.all_gather("");
+    return;
+  }
+  all_gather_while_moving(rig, probe.transport(), "");
+  probe.run_for(0.1);  // the goodbye arrives
+  expect_settled(rig, probe);
+  rig.expect(probe.failed_.empty(), "no peer has failed");
+  probe.transport().close(after(Seconds(1)));
+}
+
 // The other rank hears the goodbye, goes on for a while, and leaves without one of its own.
 void hears_a_goodbye(TransportRig& rig) {
   TransportProbe probe(rig);
@@ -149,6 +173,7 @@ void dies(TransportRig& rig) {
   rig.expect(status.code() == StatusCode::kPeerFailure, "as PeerFailure: " + status.text());
   rig.expect(status.message().find("rank 1") != std::string::npos, "that names it: " + status.text());
   expect_later_sends_fail(rig, probe, 1);
+  expect_settled(rig, probe);
   probe.transport().close(after(Seconds(1)));
 }
 
@@ -234,6 +259,7 @@ constexpr TransportScenario kScenarios[] = {
     {"close ends what is under way, each once", 2, closes_with_sends_under_way},
     {"a peer closes in the middle of a message", 2, closes_in_the_middle_of_a_message},
     {"a peer that said goodbye has not failed", 2, says_goodbye},
+    {"nobody waits for the word of a peer that has left", 2, settles_without_one_that_left},
     {"a peer that heard a goodbye may leave without one", 2, hears_a_goodbye},
     {"a peer that dies has failed", 2, dies},
     {"a peer killed under load takes nobody else with it", 3, is_killed, true, 2},

@@ -21,7 +21,7 @@ class RoleEvents {
   virtual ~RoleEvents() = default;
   /// All ranks are here: who they are, by rank. Once.
   virtual void joined(std::vector<Identity> roster) = 0;
-  /// The job is over, and why. Once; nothing but left() follows.
+  /// The job is over, and why. Once; answers and goodbyes that are on their way may follow.
   virtual void failed(const Status& cause) = 0;
   /// The answer to the one call that waits.
   virtual void gathered(Result<std::vector<BlobRef>> blobs) = 0;

@@ -27,7 +27,9 @@ class Loopback final : public Transport, private PieceSource {
         mailbox_(hub_->mailbox(options.rank)),
         inbox_(options.rank, options.ranks, options.epoch, *this),
         peers_(options.ranks, inbox_),
-        random_(loopback_.shuffle_seed) {}
+        random_(loopback_.shuffle_seed) {
+    options_.piece_bytes = std::max(options_.piece_bytes, kMinPieceBytes);
+  }
 
   ~Loopback() override { hub_->leave(options_.rank, closed_); }
 
@@ -57,6 +59,7 @@ class Loopback final : public Transport, private PieceSource {
   void drop_held(HeldPiece piece) override;
   void refused(Rank from, Status reason) override { peers_.fail_later(from, std::move(reason)); }
 
+  void send_as_one(Rank to, std::span<const Outgoing> outgoing);
   FrameHeader header_for(const Message& message) const;
   static void append(Parcel& parcel, Bytes& at, FrameHeader& header, ConstView payload, Bytes offset, bool checksum);
   void put(Rank to, Parcel parcel);
@@ -115,6 +118,15 @@ void Loopback::append(Parcel& parcel, Bytes& at, FrameHeader& header, ConstView 
 
 void Loopback::send(Rank to, std::span<const Outgoing> outgoing) {
   if (!peers_.may_send(to, outgoing)) return;
+  for (std::span<const Outgoing> rest = outgoing; !rest.empty();) {
+    const std::size_t count = count_fused(rest, options_.fusion_bytes);
+    send_as_one(to, rest.first(count));
+    rest = rest.subspan(count);
+  }
+  for (const Outgoing& out : outgoing) peers_.sent_later(out.cookie, Status::ok());
+}
+
+void Loopback::send_as_one(Rank to, std::span<const Outgoing> outgoing) {
   ++stats_.messages_sent;
   Bytes total = 0;
   for (const Outgoing& out : outgoing) total += kFrameHeaderBytes + out.payload.size;
@@ -140,7 +152,6 @@ void Loopback::send(Rank to, std::span<const Outgoing> outgoing) {
     }
     put(to, std::move(parcel));
   }
-  for (const Outgoing& out : outgoing) peers_.sent_later(out.cookie, Status::ok());
 }
 
 void Loopback::put(Rank to, Parcel parcel) {

@@ -28,13 +28,7 @@ void OutFrames::write_header(FrameHeader& header, ConstView payload, Bytes offse
 }
 
 std::size_t OutFrames::count_fused(std::span<const Outgoing> outgoing) const {
-  std::size_t count = 0;
-  for (Bytes room = fusion_bytes_; count < outgoing.size(); ++count) {
-    const Bytes bytes = outgoing[count].payload.size;
-    if (bytes > room) break;
-    room -= bytes;
-  }
-  return std::max<std::size_t>(count, 1);
+  return runtime::count_fused(outgoing, fusion_bytes_);
 }
 
 void OutFrames::write_fused(std::span<const Outgoing> outgoing, std::vector<std::byte>& bytes) const {

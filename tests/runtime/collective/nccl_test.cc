@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/device/cuda/cuda_stream.h"
 #include "tests/compll/cuda/emulated/driver.h"
 #include "tests/conformance/round_conformance.h"
 #include "tests/runtime/session/gpu.h"
@@ -60,6 +61,51 @@ Status open_alone(NcclOptions options, double seconds) {
 TEST_CASE("nccl: conforms") {
   static_cast<void>(api());
   check_round_transport(network());
+}
+
+TEST_CASE("nccl: the library in its place takes no call that the true one would refuse") {
+  const NcclApi& nccl = api();
+  const auto device = open_device();
+  const auto stream = std::move(device->make_stream(false)).value();
+  const auto& on = static_cast<const runtime::CudaStream&>(*stream);
+  const auto memory = std::move(device->allocate(16, runtime::Memory::kDevice)).value();
+  void* const at = reinterpret_cast<void*>(memory->device().address());
+  NcclApi::Handle communicator = nullptr;
+  const auto reduce = [&](int type, int operation) {
+    return nccl.all_reduce(at, at, 4, type, operation, communicator, on.handle());
+  };
+  const auto end_of_call = [&] {
+    NcclApi::Code code = NcclApi::kInProgress;
+    while (nccl.async_error(communicator, &code) == 0 && code == NcclApi::kInProgress) std::this_thread::yield();
+    return code;
+  };
+  const Status called = on.calls()("cuCtxPushCurrent", [&](const runtime::CudaCalls::Api&) {
+    NcclApi::UniqueId id;
+    NcclApi::Config config;
+    config.blocking = 0;
+    CHECK(nccl.unique_id(&id) == 0);
+    fake_nccl::hold_inits(true);
+    CHECK(nccl.init_rank(&communicator, 1, id, 0, &config) == NcclApi::kInProgress);
+    CHECK(nccl.destroy(communicator) == NcclApi::kInvalidArgument);
+    fake_nccl::hold_inits(false);
+    CHECK(end_of_call() == 0);
+    CHECK(reduce(NcclApi::kFloat32, 1) == NcclApi::kInvalidArgument);  // ncclProd
+    CHECK(reduce(0, NcclApi::kSum) == NcclApi::kInvalidArgument);      // ncclInt8
+    for (const int type : {NcclApi::kUint8, NcclApi::kFloat32}) {
+      for (const int operation : {NcclApi::kSum, NcclApi::kMost}) {
+        CHECK(reduce(type, operation) == NcclApi::kInProgress);
+        CHECK(end_of_call() == 0);
+      }
+    }
+    CHECK(nccl.finalize(communicator) == NcclApi::kInProgress);
+    CHECK(end_of_call() == 0);
+    CHECK(reduce(NcclApi::kFloat32, NcclApi::kSum) == NcclApi::kInvalidArgument);
+    CHECK(nccl.finalize(communicator) == NcclApi::kInvalidArgument);
+    CHECK(nccl.destroy(communicator) == 0);
+    return runtime::CudaCalls::Api::Code{0};
+  });
+  CHECK(called.text() == "OK");
+  fake_nccl::reset();
 }
 
 TEST_CASE("nccl: the copy that the process has loaded is opened, by its name alone") {

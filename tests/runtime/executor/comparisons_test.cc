@@ -12,7 +12,7 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 TEST_CASE("comparisons: the first one is not told, a later one once, and messages are put off until its end") {
   auto ranks = test::make_ranks(2, 720);
   Comparisons& own = ranks[0]->parts.comparisons;
-  own.want(0);
+  own.want(1, 0);
   CHECK(own.is_wanted());
   ranks[0]->take_requests();
   test::run_all(ranks);
@@ -21,13 +21,21 @@ TEST_CASE("comparisons: the first one is not told, a later one once, and message
   CHECK_FALSE(own.is_wanted());
   CHECK(own.count() == 1);
 
-  ranks[1]->parts.comparisons.want(0);
+  ranks[1]->parts.comparisons.want(1, 0);
   ranks[1]->parts.comparisons.end();
-  own.want(7);
-  own.want(8);  // it is wanted already
+  own.want(2, 7);
+  own.want(2, 8);  // it is wanted already
   ranks[0]->take_requests();
   test::run_all(ranks);
   CHECK(ranks[1]->compared == std::vector<std::uint64_t>{2});
+  own.want(3, 9);  // while that one is under way
+  ranks[0]->take_requests();
+  test::run_all(ranks);
+  CHECK(ranks[1]->compared == std::vector<std::uint64_t>{2, 3});
+  own.end();
+  CHECK(own.is_wanted());
+  own.end();
+  CHECK_FALSE(own.is_wanted());
 }
 
 TEST_CASE("comparisons: a rank that needs more of a peer's former steps ends the job, until the comparison is over") {

@@ -116,7 +116,7 @@ TEST_CASE("messages: none gets a place while a comparison is wanted or after a f
   const auto takes = [&](const Message& message) {
     return one.parts.messages.place(1, message).kind == Placement::Kind::kHere;
   };
-  one.parts.comparisons.want(0);
+  one.parts.comparisons.want(1, 0);
   CHECK_FALSE(takes(right));
   CHECK(takes(word));
   one.parts.comparisons.end();

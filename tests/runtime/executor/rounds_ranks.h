@@ -21,16 +21,19 @@
 
 namespace casync::test {
 
-/// A transport that keeps the call under way, which join() carries out.
+/// A transport that keeps the call under way, which join() carries out. A call while the last one is not in the stream
+/// is a mistake, and so is one after the end.
 class HeldRounds final : public runtime::RoundTransport {
  public:
   Status exchange(std::span<const runtime::RoundPiece> to_send, std::span<const runtime::RoundPiece> to_recv) override {
+    begin();
     sends.assign(to_send.begin(), to_send.end());
     recvs.assign(to_recv.begin(), to_recv.end());
     reduced = {};
     return answer;
   }
   Status all_reduce(runtime::DeviceView memory, runtime::Reduction reduction) override {
+    begin();
     sends.clear();
     recvs.clear();
     reduced = memory;
@@ -53,6 +56,9 @@ class HeldRounds final : public runtime::RoundTransport {
   bool is_in_stream = true;  ///< the answer to poll()
   bool ends_by_abort = true;
   bool is_closed = false, is_aborted = false;
+
+ private:
+  void begin() const { CASYNC_CHECK(is_in_stream && !is_closed && !is_aborted); }
 };
 
 /// One rank's gradients in a bucket of their own, on a device that is the host.

@@ -62,6 +62,17 @@ TEST_CASE("step waits: one of several steps is enough, or a nudge") {
   CHECK(wait(Clock::now()) == "OK");
 }
 
+TEST_CASE("step waits: a wait for a step that is forgotten ends with the nudge that says so") {
+  Silent silent(793);
+  std::atomic<bool> is_forgotten = false;
+  std::thread other([&] {
+    is_forgotten = true;
+    silent.waits.nudge();
+  });
+  CHECK(silent.waits.wait(silent.run, 0, after(Seconds(60)), [&] { return is_forgotten.load(); }).text() == "OK");
+  other.join();
+}
+
 TEST_CASE("step waits: all of them end with the failure, once work has stopped") {
   Silent silent(792);
   silent.one.failures.fail(data_loss("a cause"));

@@ -213,6 +213,19 @@ TEST_CASE("completions: one that does not return ends the waits for it at their 
   CHECK(complaints == "");
 }
 
+TEST_CASE("completions: threads that close at once all hear of the end") {
+  WaitingSession session;
+  Completions completions(session);
+  REQUIRE(completions.prepare(1).is_ok());
+  completions.add(Handle{}, [](Handle, const Status&) {});
+  const auto close = [&] { return completions.close(after(Seconds(20))); };
+  std::future<bool> one = std::async(std::launch::async, close), other = std::async(std::launch::async, close);
+  session.let_go();
+  CHECK(one.get());
+  CHECK(other.get());
+  CHECK(completions.close(after(Seconds(0))));
+}
+
 TEST_CASE("completions: drain() waits for those that were added, and not for later ones") {
   FirstDone session;
   Completions completions(session);

@@ -36,6 +36,7 @@ class Noting final : public LoneSession {
   }
   Status wait(Handle handle, double, Waiter) override {
     asked.push_back(handle);
+    if (in_wait) in_wait();
     return Status::ok();
   }
   bool done(Handle) const override { return is_done; }
@@ -58,6 +59,7 @@ class Noting final : public LoneSession {
   std::vector<Handle> asked;
   Clock::time_point asked_until;                                        ///< by the last wait for any
   std::function<void(const std::atomic<bool>& interrupted)> meanwhile;  ///< while somebody sleeps in wait_any()
+  std::function<void()> in_wait;                                        ///< the same in wait()
   bool is_done = false;
   Status failed;
   std::string aborted_with;

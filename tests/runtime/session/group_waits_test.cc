@@ -118,6 +118,26 @@ TEST_CASE("group waits: once the group has left its result is waited for, and th
   CHECK_FALSE(it.waits.done(it.of_b));
 }
 
+TEST_CASE("group waits: a state that is loaded forgets a handle, also on a thread that waits for it") {
+  Waiting it;
+  const auto submit = [&](std::uint32_t step) {
+    it.Table::submit(0, it.a, step);
+    it.Table::submit(2, it.b, step);
+  };
+  it.table.forget();
+  submit(5);
+  it.session.in_wait = [&] {
+    it.table.forget();
+    submit(3);  // after the load
+    it.a = {9, 9};
+  };
+  const Handle of_a = handle_of(5, GradientId(0));
+  CHECK(it.waits.wait(of_a, -1, Waiter::kProgram).text() ==
+        "InvalidArgument: no submission gave the handle " + std::to_string(static_cast<std::uint64_t>(of_a)));
+  CHECK(it.session.asked == std::vector<Handle>{handle_of(5, GradientId(1))});  // the group's
+  CHECK(it.a == Values{9, 9});
+}
+
 TEST_CASE("group waits: a question for a result that is there hands it over") {
   Waiting it;
   it.session.is_done = true;
@@ -260,9 +280,16 @@ TEST_CASE("group waits: a wait for any that sleeps looks again when a group has 
   CHECK(it.wait_any_of(both) == "waits");
   it.session.is_done = true;
   CHECK(it.wait_any() == "done");
-  Waiting stopped;
-  CHECK(stopped.wait_any_of(both, true) == "waits");
-  CHECK(stopped.session.asked.empty());
+}
+
+TEST_CASE("group waits: a wait for any that is interrupted tells of all that is done, also next to a group to come") {
+  Waiting it;
+  const Handle both[] = {it.of_a, it.of_alone};
+  it.session.meanwhile = [](const std::atomic<bool>& interrupted) { CHECK(interrupted.load()); };
+  CHECK(it.wait_any_of(both, true) == "waits");
+  CHECK(it.session.asked == std::vector<Handle>{handle_of(0, GradientId(0))});  // the wrapped session's of "alone"
+  it.session.is_done = true;
+  CHECK(it.wait_any_of(both, true) == "done");
 }
 
 TEST_CASE("group waits: a submission that a wait for any gives up is void, and its memory the program's") {

@@ -53,6 +53,12 @@ struct Reducing {
     }
     reductions.join();
   }
+  Status settle() {
+    std::unique_lock held(lock.mutex);
+    const Status settled = reductions.settle(held);
+    CHECK(held.owns_lock());
+    return settled;
+  }
   void end_step() {
     std::lock_guard guard(lock.mutex);
     values = Values(2, static_cast<float>(steps.number() + 1));
@@ -78,7 +84,7 @@ TEST_CASE("late reductions: each step that has ended is submitted and ended in t
   for (int i = 0; i < 3; ++i) {
     REQUIRE(it.reductions.start());
     it.end_step();
-    REQUIRE(it.reductions.settle());
+    REQUIRE(it.settle());
   }
   CHECK(it.session.steps == 3);
   CHECK(it.steps.begun() == 3);
@@ -101,7 +107,7 @@ TEST_CASE("late reductions: a failure ends them, and is the program's once it ha
   REQUIRE(it.reductions.start());
   it.end_step();
   it.end_step();
-  CHECK(it.reductions.settle().text() == "Unavailable: the link is down");
+  CHECK(it.settle().text() == "Unavailable: the link is down");
   CHECK(it.steps.begun() == 2);
   CHECK(it.steps.reduced() == 1);
   CHECK(it.failure.is_told());
@@ -113,7 +119,7 @@ TEST_CASE("late reductions: an exception is a failure that ends the job") {
   REQUIRE(it.reductions.start());
   it.end_step();
   const std::string reason = "a late reduction could not begin: no memory for it";
-  CHECK(it.reductions.settle().text() == "Unavailable: " + reason);
+  CHECK(it.settle().text() == "Unavailable: " + reason);
   CHECK(it.session.aborted_with == reason);
 }
 

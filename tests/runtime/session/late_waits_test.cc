@@ -5,6 +5,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <functional>
+#include <string>
+
 #include "runtime/session/handles.h"
 #include "tests/runtime/session/hanging_device.h"
 #include "tests/runtime/session/late_cases.h"
@@ -22,6 +25,7 @@ class Asked final : public LoneSession {
  public:
   Status wait(Handle handle, double, Waiter) override {
     waits.push_back(handle);
+    if (in_wait) in_wait();
     return answer;
   }
   bool done(Handle) const override { return is_done; }
@@ -41,6 +45,7 @@ class Asked final : public LoneSession {
   std::vector<Handle> waits;
   Clock::time_point asked_until;
   std::vector<std::pair<Handle, double>> exposed;
+  std::function<void()> in_wait;  ///< while somebody is in wait()
   bool is_done = false;
   Status answer;
 };
@@ -157,6 +162,24 @@ TEST_CASE("late waits: a reduction that has begun is waited for in the session, 
   CHECK(it.session.waits == std::vector<Handle>{kReduction, kReduction});
   CHECK(it.values == Values{5, 5});
   CHECK(it.waits.done(it.handle));
+}
+
+TEST_CASE("late waits: a state that is loaded forgets a handle, also on a thread that waits for it") {
+  for (const bool refused : {false, true}) {
+    CAPTURE(refused);
+    Waiting it;
+    it.begin();
+    it.session.in_wait = [&] {
+      REQUIRE(it.gradients.table.forget());
+      REQUIRE(it.gradients.table.at(GradientId(0)).take({GradientId(0), view_of(it.values)}, 0));
+    };
+    if (refused) it.session.answer = invalid_argument("no submission gave the handle 77");
+    CHECK(it.waits.wait(it.handle, -1, Waiter::kProgram).text() ==
+          "InvalidArgument: no submission gave the handle " + std::to_string(static_cast<std::uint64_t>(it.handle)));
+    CHECK(it.session.waits == std::vector<Handle>{kReduction});
+    CHECK_FALSE(it.failure.is_told());
+    CHECK(it.values == Values{2, 2});
+  }
 }
 
 TEST_CASE("late waits: the session's failure is told to the program") {

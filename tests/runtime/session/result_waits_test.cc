@@ -3,7 +3,10 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdint>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -58,6 +61,49 @@ TEST_CASE("result waits: a wait for any ends with none at the moment that its ca
   session.openings.agreed({{"gradient weight"}, true});
   CHECK(waits.wait(handle, 60, Waiter::kProgram).text() == "OK");
   CHECK(session.group->told().causes.empty());
+}
+
+TEST_CASE("result waits: a state that is loaded forgets handles, also on a thread that waits for one") {
+  HeldWaits it(8323);
+  test::HeldSession& session = it.session;
+  const GradientId id = session.declare("weight");
+  session.claim();
+  session.openings.agreed({{"gradient weight"}, true});
+  const Handle handle = session.submit(id);
+  REQUIRE(it.waits.wait(handle, 60, Waiter::kProgram).text() == "OK");
+  session.tables.gradients.run(static_cast<std::size_t>(id))->go_to(0);  // as the load of an earlier state does
+  std::string said;
+  std::thread program([&] { said = it.waits.wait(handle, -1, Waiter::kProgram).text(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it waits, most likely
+  {
+    const std::lock_guard lock(session.tables.mutex);
+    it.waits.forget();
+  }
+  program.join();
+  CHECK(said == "InvalidArgument: no submission gave the handle 0");
+  CHECK_FALSE(it.waits.done(handle));
+  CHECK(session.group->told().causes.empty());
+}
+
+TEST_CASE("result waits: a result that is there is told of after the job's failure, too") {
+  HeldWaits it(8324);
+  test::HeldSession& session = it.session;
+  const GradientId weight = session.declare("weight"), bias = session.declare("bias");
+  session.claim();
+  session.openings.agreed({{"gradient weight"}, true});
+  const Handle there = session.submit(weight), held = session.submit(bias);
+  REQUIRE(it.waits.wait(there, 60, Waiter::kProgram).text() == "OK");
+  session.parts.executor->failures().fail(data_loss("a cause"));
+  const Handle both[] = {held, there};
+  const std::atomic<bool> never{false};
+  std::vector<Handle> done;
+  CHECK(it.waits.wait_any(both, Clock::time_point::max(), never, &done).text() == "OK");
+  CHECK(done == std::vector<Handle>{there});
+  CHECK(it.waits.wait(there, 60, Waiter::kProgram).text() == "OK");
+  CHECK(it.waits.done(there));
+  done.clear();
+  CHECK(it.waits.wait_any({&held, 1}, Clock::time_point::max(), never, &done).text() == "DataLoss: a cause");
+  CHECK(done.empty());
 }
 
 TEST_CASE("result waits: a program is exposed to a gradient from its step's beginning, not while ranks agree on it") {

@@ -170,6 +170,30 @@ TEST_CASE("session state: one rank that goes back alone is refused on all, long 
   }
 }
 
+TEST_CASE("session state: a load while another thread compares steps is compared, too") {
+  const std::string all = run_ranks(kLoadingRanks, [](RankContext& context) -> std::string {
+    context.options.timeout_s = 20;
+    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> id = declare(**session, "weight", 100);
+    std::vector<float> values(100, 1.0f);
+    if (context.rank == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));  // until the other one waits for it
+      return reduce(**session, *id, values);
+    }
+    std::string told;
+    std::thread submitter([&] { told = reduce(**session, *id, values); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    SessionState state;
+    state.step = 9;
+    state.ranks = kLoadingRanks;
+    static_cast<void>((*session)->load_state(state));  // or a step is under way
+    submitter.join();
+    return told;
+  });
+  CHECK_THAT(all, !Catch::Contains("Timeout"));
+}
+
 TEST_CASE("session state: a state that does not fit is refused, and none of it is loaded") {
   const std::string complaints = with_sessions(1, codec("int4"), [&](Session& session, RankContext&) -> std::string {
     const GradientId ids[] = {*declare(session, "a", 500), *declare(session, "b", 500)};

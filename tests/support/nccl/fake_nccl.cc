@@ -41,7 +41,7 @@ struct Communicator {
   int rank = 0;
   DriverApi::Handle context = nullptr;
   Code state = NcclApi::kInProgress;
-  bool aborted = false, ended = false;
+  bool finalized = false, aborted = false, ended = false;
   int inside = 0;  ///< launches that run
   int queued = 0;  ///< launches that have not ended
   std::deque<Launch> launches;
@@ -197,6 +197,13 @@ Code check(const char* function, const Communicator& mine, const Operation& oper
   if (const Code code = begin(function); code != 0) return code;
   if (mine.ended) return wrong(NcclApi::kInvalidArgument, "the communicator has ended");
   if (mine.state != 0) return wrong(NcclApi::kInvalidArgument, "the communicator is not ready");
+  if (mine.finalized) return wrong(NcclApi::kInvalidArgument, "the communicator has been finalized");
+  if (operation.type != NcclApi::kUint8 && operation.type != NcclApi::kFloat32) {
+    return wrong(NcclApi::kInvalidArgument, "a type that nothing here calls with");
+  }
+  if (operation.reduction != NcclApi::kSum && operation.reduction != NcclApi::kMost) {
+    return wrong(NcclApi::kInvalidArgument, "an operator that nothing here calls with");
+  }
   if (current_context() != mine.context) return wrong(NcclApi::kUnhandledCudaError, "its device is not current");
   const bool to_peer = operation.kind != Operation::Kind::kAllReduce;
   const bool has_peer = operation.peer >= 0 && operation.peer < mine.meeting->ranks();
@@ -253,7 +260,10 @@ Code finalize(NcclApi::Handle handle) {
   const std::lock_guard lock(all.mutex);
   if (const Code code = begin("ncclCommFinalize"); code != 0) return code;
   auto& mine = *static_cast<Communicator*>(handle);
-  if (mine.state != 0) return wrong(NcclApi::kInvalidArgument, "the communicator is not ready");
+  if (mine.state != 0 || mine.finalized) {
+    return wrong(NcclApi::kInvalidArgument, "the communicator is not ready, or has been finalized");
+  }
+  mine.finalized = true;
   mine.state = NcclApi::kInProgress;
   if (mine.launcher.joinable()) mine.launcher.join();
   mine.launcher = std::thread([&mine] {
@@ -271,6 +281,9 @@ Code end(const char* function, NcclApi::Handle handle, bool abort) {
   if (const Code code = begin(function); code != 0) return code;
   auto& mine = *static_cast<Communicator*>(handle);
   if (mine.ended) return wrong(NcclApi::kInvalidArgument, "the communicator has ended");
+  if (!abort && mine.state == NcclApi::kInProgress) {
+    return wrong(NcclApi::kInvalidArgument, "the previous call has not come to its end");
+  }
   mine.ended = true;
   mine.aborted = mine.aborted || abort;
   all.changed.notify_all();

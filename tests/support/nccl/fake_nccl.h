@@ -11,8 +11,8 @@ namespace casync::test::fake_nccl {
 /// A library in NCCL's place: ranks are threads of this process, and their devices an emulated driver's. Messages and
 /// all-reduces run in the streams they are called with, in their order, and match as NCCL's do: the k-th send of one
 /// rank to another is the k-th recv there. Ranks that differ in order, size or peer wait for each other until they
-/// abort. Stricter than the true one: a call without the device's context, and one on a communicator whose last call
-/// has not come to its end, are errors.
+/// abort. Stricter than the true one: a call without the device's context, one on a communicator whose last call has
+/// not come to its end or that has been finalized, and a type or an operator that NcclApi does not name, are errors.
 
 /// The driver whose streams and memory are meant. Called ahead of anything else.
 void use(const compll::DriverApi& driver);

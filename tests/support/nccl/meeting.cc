@@ -22,16 +22,25 @@ bool alike(const Operation& a, const Operation& b) {
   return a.count == b.count && a.type == b.type && a.reduction == b.reduction;
 }
 
-template <class T, class Add>
-void reduce(std::span<Operation* const> all, Add add) {
+template <class T, class Join>
+void reduce(std::span<Operation* const> all, Join join) {
   std::vector<T> result(all[0]->count);
   for (std::size_t i = 0; i < result.size(); ++i) {
     const std::size_t first = i / kChunk + 1;
     const auto value = [&](std::size_t k) { return static_cast<const T*>(all[(first + k) % all.size()]->from)[i]; };
     result[i] = value(0);
-    for (std::size_t k = 1; k < all.size(); ++k) result[i] = add(result[i], value(k));
+    for (std::size_t k = 1; k < all.size(); ++k) result[i] = join(result[i], value(k));
   }
   for (Operation* one : all) std::memcpy(one->to, result.data(), result.size() * sizeof(T));
+}
+
+template <class T>
+void reduce(std::span<Operation* const> all) {
+  if (all[0]->reduction == NcclApi::kSum) {
+    reduce<T>(all, [](T a, T b) { return static_cast<T>(a + b); });
+  } else {
+    reduce<T>(all, [](T a, T b) { return std::max(a, b); });
+  }
 }
 
 }  // namespace
@@ -85,9 +94,9 @@ void Meeting::match_reductions() {
     for (const auto& one : reductions_) all.push_back(one.front());
     if (!std::all_of(all.begin(), all.end(), [&](const Operation* one) { return alike(*one, *all[0]); })) return;
     if (all[0]->type == NcclApi::kFloat32) {
-      reduce<float>(all, [](float a, float b) { return a + b; });
+      reduce<float>(all);
     } else {
-      reduce<unsigned char>(all, [](unsigned char a, unsigned char b) { return std::max(a, b); });
+      reduce<unsigned char>(all);
     }
     for (Operation* one : all) one->done = true;
     for (auto& one : reductions_) one.pop_front();

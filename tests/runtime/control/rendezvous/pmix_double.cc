@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A libpmix.so.2 of the tests: one process, a map, and answers from another thread. PMIX_DOUBLE_RANK is its rank;
-// PMIX_DOUBLE_SILENT is the call that never returns ("init", "commit") or whose first answer is lost ("first get").
+// A libpmix.so.2 of the tests: one process, a map, and answers from another thread. As the true one, it refuses calls
+// while PMIx_Finalize() has been called as often as PMIx_Init(). PMIX_DOUBLE_RANK is its rank; PMIX_DOUBLE_SILENT is
+// the call that never returns ("init", "commit") or whose first answer is lost ("first get").
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -27,10 +28,13 @@ struct Value {
 };
 using GetCallback = void (*)(int, Value*, void*);
 
-constexpr int kNotFound = -46, kNoServer = -25;
+constexpr int kNotFound = -46, kNotOpen = -31, kBadParameter = -27, kNoServer = -25;
+constexpr std::uint8_t kGlobal = 3;
+constexpr std::uint16_t kString = 3;
 
 std::mutex mutex;
 std::map<std::string, std::string> waiting, committed;
+int opened = 0;  // calls of PMIx_Init() that no PMIx_Finalize() has ended
 
 bool is_silent(const char* call) {
   const char* const silent = std::getenv("PMIX_DOUBLE_SILENT");
@@ -51,13 +55,22 @@ __attribute__((visibility("default"))) int PMIx_Init(Process* self, void*, std::
   if (rank == nullptr) return kNoServer;
   std::strcpy(self->space, "double");
   self->rank = static_cast<std::uint32_t>(std::atoi(rank));
+  const std::lock_guard lock(mutex);
+  ++opened;
   return 0;
 }
 
-__attribute__((visibility("default"))) int PMIx_Finalize(const void*, std::size_t) { return 0; }
-
-__attribute__((visibility("default"))) int PMIx_Put(std::uint8_t, const char* key, Value* value) {
+__attribute__((visibility("default"))) int PMIx_Finalize(const void*, std::size_t) {
   const std::lock_guard lock(mutex);
+  if (opened == 0) return kNotOpen;
+  --opened;
+  return 0;
+}
+
+__attribute__((visibility("default"))) int PMIx_Put(std::uint8_t scope, const char* key, Value* value) {
+  const std::lock_guard lock(mutex);
+  if (opened == 0) return kNotOpen;
+  if (scope != kGlobal || value->type != kString) return kBadParameter;
   waiting[key] = value->text;
   return 0;
 }
@@ -65,12 +78,17 @@ __attribute__((visibility("default"))) int PMIx_Put(std::uint8_t, const char* ke
 __attribute__((visibility("default"))) int PMIx_Commit() {
   if (is_silent("commit")) never_return();
   const std::lock_guard lock(mutex);
-  committed.insert(waiting.begin(), waiting.end());
+  if (opened == 0) return kNotOpen;
+  for (const auto& [key, text] : waiting) committed[key] = text;
   return 0;
 }
 
 __attribute__((visibility("default"))) int PMIx_Get_nb(const Process* from, const char* name, const void*, std::size_t,
                                                        GetCallback call, void* context) {
+  {
+    const std::lock_guard lock(mutex);
+    if (opened == 0) return kNotOpen;
+  }
   if (from->rank != 0) return kNotFound;
   static bool asked = false;
   if (is_silent("first get") && !std::exchange(asked, true)) return 0;
@@ -83,7 +101,7 @@ __attribute__((visibility("default"))) int PMIx_Get_nb(const Process* from, cons
       if (known) text = committed[key];
     }
     Value value{};
-    value.type = 3;
+    value.type = kString;
     value.text = text.data();
     call(known ? 0 : kNotFound, known ? &value : nullptr, context);
   }).detach();
