@@ -27,6 +27,9 @@ Topology place(int ranks, int nodes);
 /// "BERT-large on 128 ranks, 16 nodes: V100", and without the names that the files do not give.
 std::string text_of_setting(const Training& training, const Topology& topology, const Profile& profile);
 
+/// Scattered gradients as a program pads them for so many ranks: the model may have been recorded on others.
+Training with_equal_shards(Training training, int ranks);
+
 /// The plan's decision for a gradient as a session carries it out: with codec `none` where its codec exchanges and does
 /// not take the gradient. Errors as rounds_of().
 Result<Decision> decision_of_session(const Plan& plan, const GradientSpec& spec, int ranks, const Profile& profile);
