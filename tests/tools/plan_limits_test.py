@@ -254,6 +254,10 @@ def test_local_sgd_is_refused_beside_a_warm_up_that_compresses():
         claim("rules.txtpb: gradient `large.weight`: warm_up_from beside --local-sgd" in refused.stderr, "named",
               refused.stderr)
         claim(not os.path.exists(files.plan), "and is not written")
+        for gradient in ([], ["large.weight"]):
+            refused = casync("explain", *files.inputs, "-n", 4, "--plan", rules, "--local-sgd", 8, *gradient)
+            ends_with(3, refused, "explain")
+            claim("gradient large.weight: warm_up_from beside local_sgd" in refused.stderr, "named", refused.stderr)
         for options in ([], ["--staleness", 1]):
             ends_with(0, casync("plan", *files.inputs, "-n", 4, "--plan", rules, *options, "-o", files.plan), f"plan {options}")
             ends_with(0, casync("plan", "--check", files.plan, "--model", files.model), "plan --check")
