@@ -261,6 +261,18 @@ TEST_CASE("one rank: a rank alone does what its graph says, with every strategy"
   }
 }
 
+TEST_CASE("one rank: two ranks exchange a whole gradient that is not compressed in one hop, unless it is in a bundle") {
+  const Elements bundled = kBundledGradientBytes / sizeof(float);
+  for (const Elements elements : {bundled, bundled + 1, 4 * bundled}) {
+    const Scenario ps = one_gradient(2, elements, decision(StrategyKind::kPs, 1), awkward());
+    const Scenario gathered = one_gradient(2, elements, decision(StrategyKind::kAllGather, 1), awkward());
+    const double one = one_rank_seconds(ps);
+    CAPTURE(elements, one);
+    CHECK((one == one_rank_seconds(gathered)) == (elements > bundled));
+    if (elements > bundled) CHECK(one == Approx(simulated(ps).step_s).epsilon(0.01));
+  }
+}
+
 TEST_CASE("one rank: ranks that one cannot stand for are refused") {
   const auto refused = [](const Scenario& scenario, const SimulationOptions& options) {
     return simulate_one_rank(scenario, options).status().message();
