@@ -74,4 +74,18 @@ TEST_CASE("planner: a codec of rounds is for the others where one gradient is sc
   CHECK(std::any_of(made->step.decisions.begin(), made->step.decisions.end(), is_low));
 }
 
+TEST_CASE("planner: a codec of rounds is left out where servers are dedicated, unless somebody fixes it") {
+  PlanRequest request = with_low(4, test::awkward());
+  Limits limits;
+  limits.offers = {0, 1, 2};
+  limits.strategy = StrategyKind::kPs;
+  limits.servers = Servers{1, true};
+  request.limits = test::all_alike(request, limits);
+  const Result<PlanReport> made = find_plan(request);
+  REQUIRE(made.status().text() == "OK");
+  CHECK(std::none_of(made->step.decisions.begin(), made->step.decisions.end(), is_low));
+  request.limits[0].codec = CodecChoice{"low", {}};
+  CHECK(find_plan(request).status().text().starts_with("PlanError: gradient layer0: codec `low` has exchanges"));
+}
+
 }  // namespace casync
