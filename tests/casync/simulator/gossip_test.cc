@@ -169,6 +169,9 @@ TEST_CASE("gossip: gradients that a session refuses are refused by name") {
   scenario = gossiping(4, Neighbours::kRing, "byte");
   scenario.decisions[0].second_hop = {"half", {}};
   CHECK(refusal(scenario).find("gradient g: gossip has one hop, and second_hop `half` is not `byte`") == 0);
+  scenario = gossiping(4, Neighbours::kPairs);
+  scenario.decisions[0].second_hop = {"half", {}};
+  CHECK(refusal(scenario).find("gradient g: gossip has one hop, and second_hop `half` is not `none`") == 0);
   CHECK(refusal(gossiping(4, Neighbours::kRing, "vote")).find("gradient g: codec `vote` needs what all ranks") == 0);
   scenario = gossiping(4, Neighbours::kRing);
   scenario.decisions[0].servers = {1, true};
