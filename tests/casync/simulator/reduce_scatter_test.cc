@@ -71,6 +71,26 @@ TEST_CASE("simulator: every rank owns its shard, whatever the plan's partitions 
   CHECK(owners[2] == 0);  // which owns less: half of `a`, as rank 1, and not `b`
 }
 
+TEST_CASE("simulator: a scattered gradient that is small enough for a bundle is in none, as in a session") {
+  for (const int ranks : {1, 4}) {
+    Profile profile = crowded();
+    profile.bundled_task_s = profile.task_s / 8;
+    Scenario scenario =
+        scattered(one_gradient(ranks, kBundledGradientBytes / 4, decision(StrategyKind::kPs, 1), profile));
+    scenario.fusion_bytes = 64_KiB;
+    const auto one_rank_s = [&] {
+      const Result<Simulation> one = simulate_one_rank(scenario, {});
+      REQUIRE(one.status().text() == "OK");
+      return one->step_s;
+    };
+    const double tasks_s = simulated(scenario).parts.tasks_s, one = one_rank_s();
+    scenario.profile.bundled_task_s.reset();
+    CAPTURE(ranks);
+    CHECK(simulated(scenario).parts.tasks_s == tasks_s);
+    CHECK(one_rank_s() == one);
+  }
+}
+
 TEST_CASE("simulator: one rank stands for all that scatter, nearly") {
   for (const char* codec : {"none", "byte", "result"}) {
     for (const int ranks : {4, 8, 16}) {
