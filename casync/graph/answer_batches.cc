@@ -2,6 +2,7 @@
 #include "casync/graph/answer_batches.h"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -15,6 +16,7 @@ AnswerBatches::AnswerBatches(const Asynchronous& rule, const std::vector<bool>& 
   is_synchronous_ = rule.bound == 0u || rule.first >= contributors;
   taken_.reserve(seats_.size());
   answered_.reserve(seats_.size());
+  counts_.reserve(seats_.size());
 }
 
 void AnswerBatches::contribute(Rank rank, std::uint32_t step) {
@@ -35,25 +37,36 @@ Rank AnswerBatches::slowest() const {
   return static_cast<Rank>(std::min_element(seats_.begin(), seats_.end(), less) - seats_.begin());
 }
 
-/// `least`: the steps to which the slowest rank has contributed.
-bool AnswerBatches::is_due(const Seat& seat, std::uint32_t least) const {
+/// The steps to which as many ranks as the rule's `first` have contributed.
+std::uint32_t AnswerBatches::of_first_ranks() const {
+  if (rule_.first <= 1) return kEver;
+  counts_.clear();
+  for (const Seat& one : seats_) {
+    if (one.contributes) counts_.push_back(one.contributed);
+  }
+  if (rule_.first > counts_.size()) return 0;
+  const auto last = counts_.begin() + static_cast<std::ptrdiff_t>(rule_.first - 1);
+  std::nth_element(counts_.begin(), last, counts_.end(), std::greater<>());
+  return *last;
+}
+
+/// `least`: the steps to which the slowest rank has contributed. `of_first`: of_first_ranks(), which looks at all ranks
+/// once and not for each that waits.
+bool AnswerBatches::is_due(const Seat& seat, std::uint32_t least, std::uint32_t of_first) const {
   if (!seat.waits) return false;
   if (!seat.contributes) return least > seat.step;
   if (rule_.bound && std::uint64_t{least} + *rule_.bound <= seat.step) return false;
-  if (rule_.first <= 1) return true;
-  const auto there = std::count_if(seats_.begin(), seats_.end(),
-                                   [&](const Seat& one) { return one.contributes && one.contributed > seat.step; });
-  return static_cast<std::uint64_t>(there) >= rule_.first;
+  return of_first > seat.step;
 }
 
 bool AnswerBatches::begin() {
   if (under_way_) return false;
   taken_.clear();
   answered_.clear();
-  const std::uint32_t least = contributed(slowest());
+  const std::uint32_t least = contributed(slowest()), of_first = of_first_ranks();
   std::uint32_t latest = 0;  // step that is answered
   for (std::size_t i = 0; i < seats_.size(); ++i) {
-    if (seats_[i].leaving || !is_due(seats_[i], least)) continue;
+    if (seats_[i].leaving || !is_due(seats_[i], least, of_first)) continue;
     answered_.push_back(static_cast<Rank>(i));
     latest = std::max(latest, seats_[i].step);
   }
@@ -86,8 +99,9 @@ void AnswerBatches::go_to(std::uint32_t step) {
 
 std::optional<AnswerBatches::Wait> AnswerBatches::wait_of(Rank rank) const {
   const Seat& one = seat(rank);
+  if (!one.waits || one.leaving) return std::nullopt;
   const Rank slow = slowest();
-  if (!one.waits || one.leaving || is_due(one, contributed(slow))) return std::nullopt;
+  if (is_due(one, contributed(slow), of_first_ranks())) return std::nullopt;
   return Wait{rank, one.step, slow, contributed(slow)};
 }
 

@@ -75,11 +75,13 @@ class AnswerBatches {
   Seat& seat(Rank rank) { return seats_[static_cast<std::size_t>(rank)]; }
   const Seat& seat(Rank rank) const { return seats_[static_cast<std::size_t>(rank)]; }
   Rank slowest() const;
-  bool is_due(const Seat& seat, std::uint32_t least) const;
+  std::uint32_t of_first_ranks() const;
+  bool is_due(const Seat& seat, std::uint32_t least, std::uint32_t of_first) const;
 
   const Asynchronous rule_;
-  bool is_synchronous_ = false;  ///< every answer waits for all ranks
-  std::vector<Seat> seats_;      ///< by rank
+  bool is_synchronous_ = false;                ///< every answer waits for all ranks
+  std::vector<Seat> seats_;                    ///< by rank
+  mutable std::vector<std::uint32_t> counts_;  ///< of_first_ranks() sorts here
   bool under_way_ = false;
   std::vector<Rank> taken_, answered_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -15,17 +16,20 @@ using Node = std::vector<Rank>;
 /// The nodes, in the order of their first ranks. `node_of` has an entry per rank, or none: all are on one node then.
 inline std::vector<Node> nodes_of(std::span<const int> node_of, int ranks) {
   std::vector<Node> nodes;
-  std::vector<int> names;
+  std::map<int, std::size_t> places;  // by name
   for (Rank rank = 0; rank < ranks; ++rank) {
     const int name = node_of.empty() ? 0 : node_of[static_cast<std::size_t>(rank)];
-    const auto known = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-    if (known == names.size()) {
-      names.push_back(name);
-      nodes.emplace_back();
-    }
-    nodes[known].push_back(rank);
+    const auto [place, fresh] = places.emplace(name, nodes.size());
+    if (fresh) nodes.emplace_back();
+    nodes[place->second].push_back(rank);
   }
   return nodes;
+}
+
+/// The node of a rank, which is in one of them.
+inline const Node& node_with(std::span<const Node> nodes, Rank rank) {
+  return *std::find_if(nodes.begin(), nodes.end(),
+                       [&](const Node& node) { return std::binary_search(node.begin(), node.end(), rank); });
 }
 
 /// The number of ranks of the largest node; at least 1.

@@ -31,13 +31,13 @@ Status check_gossip(const Scenario& scenario, const Decision& decision, DType dt
   const Result<CodecFacts> facts = scenario.facts_of(decision.codec);
   if (!facts) return facts.status();
   const std::string codec = "codec `" + facts->name + "`";
-  if (scenario.mode.neighbours == Neighbours::kPairs) {
-    return plan_error("gossip in pairs averages parameters as they are, and " + codec +
-                      " loses a part of each: use codec `none`, or neighbours: ring");
-  }
   if (!(decision.second_hop == decision.codec)) {
     return plan_error("gossip has one hop, and second_hop `" + text_of(decision.second_hop) + "` is not `" +
                       text_of(decision.codec) + "`: leave second_hop out");
+  }
+  if (scenario.mode.neighbours == Neighbours::kPairs) {
+    return plan_error("gossip in pairs averages parameters as they are, and " + codec +
+                      " loses a part of each: use codec `none`, or neighbours: ring");
   }
   if (facts->rounds || facts->traits.coded_terms || facts->traits.has_result) {
     return plan_error(codec + " needs what all ranks have sent, and gossip sends differences to copies, which decode " +

@@ -22,6 +22,12 @@ void add_stages(OutlineWriter& out, StrategyKind strategy, bool coded_terms) {
   }
 }
 
+/// The strategy whose graphs the gradient has: graph_maker_of().
+StrategyKind strategy_of_graph(const Decision& decision, Elements elements, int ranks) {
+  const bool gathers = graph_maker_of(decision, elements, ranks) == strategy_of(StrategyKind::kAllGather).graph;
+  return gathers ? StrategyKind::kAllGather : decision.strategy;
+}
+
 /// Mean number of messages each way between nodes, over the roots.
 double double_tree_crossing(int ranks, int nodes) {
   const int each = ranks / nodes;
@@ -119,7 +125,7 @@ Outline outline(const Decision& decision, Elements elements, const AlikeRanks& r
   if (scattered) {
     reduce_scatter_outline(out, scattered_traits(traits).coded_terms);
   } else {
-    add_stages(out, decision.strategy, traits.coded_terms);
+    add_stages(out, strategy_of_graph(decision, elements, ranks.ranks), traits.coded_terms);
   }
   return std::move(out).finish();
 }

@@ -15,11 +15,11 @@ Status too_many_tasks(const std::string& how_many) {
 Result<std::vector<TaskGraph>> rank_graphs(const Scenario& scenario, int ranks, const Decision& decision,
                                            Elements elements, std::size_t first_owner, std::uint64_t& tasks,
                                            MakesGraph graph) {
-  const auto traits_of = [&](const CodecChoice& choice) -> Result<CodecTraits> {
-    const Result<CodecFacts> facts = scenario.facts_of(choice);
-    if (!facts) return facts.status();
-    return graph == &reduce_scatter_graph ? scattered_traits(facts->traits) : facts->traits;
-  };
+  // Asked once, and not for each rank: a codec may have to be made to tell.
+  const Result<CodecFacts> facts = scenario.facts_of(decision.codec);
+  if (!facts) return facts.status();
+  const CodecTraits traits = graph == &reduce_scatter_graph ? scattered_traits(facts->traits) : facts->traits;
+  const auto traits_of = [&](const CodecChoice&) -> Result<CodecTraits> { return traits; };
   if (graph == nullptr) graph = graph_maker_of(decision, elements, scenario.topology.ranks);
   std::vector<TaskGraph> graphs;
   for (Rank rank = 0; rank < ranks; ++rank) {

@@ -38,8 +38,8 @@ std::vector<RankPace> RankSteps::paces() const {
   for (const OfRank& one : ranks_) {
     const std::size_t all = one.ends.size(), half = all / 2;
     const double from = half > 0 ? one.ends[half - 1] : 0;
-    paces.push_back({(one.ends.back() - from) / static_cast<double>(all - half), static_cast<int>(all), one.most_ahead,
-                     one.sum_ahead / static_cast<double>(all)});
+    paces.push_back({(one.ends.back() - from) / static_cast<double>(all - half), static_cast<std::int64_t>(all),
+                     one.most_ahead, one.sum_ahead / static_cast<double>(all)});
   }
   return paces;
 }

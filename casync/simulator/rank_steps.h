@@ -11,9 +11,10 @@ namespace casync {
 /// The pace of one rank among ranks that do not step together.
 struct RankPace {
   double step_s = 0;  ///< of one of its steps, mean over the later half of them
-  int steps = 0;      ///< that it has ended
+  // Counts of steps: a plan may exchange once in 10^9 of them.
+  std::int64_t steps = 0;  ///< that it has ended
   // Steps to which it has contributed at the end of a step, less those of the slowest rank that contributes.
-  int most_ahead = 0;
+  std::int64_t most_ahead = 0;
   double mean_ahead = 0;
 };
 

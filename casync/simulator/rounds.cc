@@ -167,7 +167,8 @@ Result<Outline> outline_of(Decision decision, const GradientSpec& spec, const Al
   if (!*rounds) {
     const Result<HopCosts> costs = hop_costs(decision, spec.dtype, profile, facts_of);
     if (!costs) return costs.status();
-    const double task_s = task_seconds(profile, decision, spec.dtype, spec.elements());
+    const double task_s =
+        spec.scattered ? profile.task_s : task_seconds(profile, decision, spec.dtype, spec.elements());
     return outline(decision, spec.elements(), ranks, profile, *costs, task_s, spec.scattered);
   }
   std::vector<Outline> exchanges;

@@ -39,7 +39,8 @@ std::vector<std::size_t> owners_of(const Scenario& scenario) {
   std::vector<OwnedGradient> owned;
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
     const GradientSpec& spec = scenario.training.gradients[g].spec;
-    const Decision& decision = scenario.decisions[g];
+    Decision decision = scenario.decisions[g];
+    if (spec.scattered) scatter(scenario.topology.ranks, decision);
     owned.push_back({spec.name, spec.elements(), decision.partitions, decision.servers.count});
   }
   return first_owners(owned, scenario.topology);

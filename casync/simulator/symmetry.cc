@@ -80,18 +80,19 @@ Result<Symmetry> symmetry_of(const Scenario& scenario, const SimulationOptions& 
 }
 
 Result<double> tasks_at_most(const Scenario& scenario, const Symmetry& symmetry) {
-  const double ranks = symmetry.ranks;
+  const double ranks = symmetry.ranks, nodes = scenario.topology.nodes();
   double tasks = 0;
   CASYNC_RETURN_IF_ERROR(for_each_exchange(scenario, [&](const Decision& decision, Elements elements, bool) {
     const double partitions = std::min<double>(std::max(decision.partitions, 1), static_cast<double>(elements));
     // A rank exchanges with all, or it encodes, sends, receives and decodes, and another receives from it and sends
     // to it. A codec that exchanges has a turn ahead and one after. Codes that travel side by side are
-    // at most all, coming and going.
+    // at most all, coming and going. Nodes that gather have a rank each that exchanges with those of all others.
     const auto facts = scenario.facts_of(decision.codec);
     const Strategy& strategy = strategy_of(decision.strategy);
     const bool side_by_side = facts && facts->traits.coded_terms && strategy.relays;
     const bool all = side_by_side || strategy.alike == Strategy::Alike::kAlways;
-    tasks += symmetry.period * (2 + partitions * (all ? 2 * ranks + 1 : 6));
+    const double among_nodes = strategy.levels && !strategy.second_hop ? 2 * nodes * nodes / ranks : 0;
+    tasks += symmetry.period * (2 + partitions * (all ? 2 * ranks + 1 : 6 + among_nodes));
   }));
   return tasks;
 }

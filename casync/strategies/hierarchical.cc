@@ -21,7 +21,7 @@ using Contributions = std::vector<std::optional<BufferId>>;
 // One partition on this rank.
 class HierarchicalLeg {
  public:
-  HierarchicalLeg(TaskGraph::Builder& graph, const Exchange& exchange, std::span<const Node> nodes,
+  HierarchicalLeg(TaskGraph::Builder& graph, const Exchange& exchange, std::span<const Node> nodes, const Node& node,
                   std::uint32_t partition, const Slice& slice)
       : graph_(graph),
         nodes_(nodes),
@@ -32,13 +32,10 @@ class HierarchicalLeg {
         from_delegate_(coded_terms_ ? most_ranks(nodes) + 2 : kFromDelegate),
         place_(exchange.first_owner + partition),
         partition_(partition),
-        slice_(slice) {
-    for (const Node& node : nodes) {
-      if (std::find(node.begin(), node.end(), self_) != node.end()) node_ = &node;
-    }
-    delegate_ = delegate(*node_, place_);
-    owner_ = delegate(nodes[owner_node(nodes, place_)], place_);
-  }
+        slice_(slice),
+        node_(&node),
+        delegate_(delegate(node, place_)),
+        owner_(delegate(nodes[owner_node(nodes, place_)], place_)) {}
 
   void add() {
     if (self_ == owner_) {
@@ -176,9 +173,9 @@ class HierarchicalLeg {
   std::size_t place_;
   std::uint32_t partition_;
   Slice slice_;
-  const Node* node_ = nullptr;  ///< this rank's
-  Rank delegate_ = 0;           ///< of this rank's node
-  Rank owner_ = 0;
+  const Node* node_;  ///< this rank's
+  Rank delegate_;     ///< of this rank's node
+  Rank owner_;
 };
 
 }  // namespace
@@ -190,10 +187,11 @@ class HierarchicalLeg {
 /// send the codes of their node on side by side, and the owner merges all in rank order.
 TaskGraph hierarchical_graph(const Exchange& exchange) {
   const std::vector<Node> nodes = nodes_of(exchange.node_of, exchange.ranks);
+  const Node& node = node_with(nodes, exchange.self);
   TaskGraph::Builder graph;
   for (std::size_t p = 0; p < exchange.partitions; ++p) {
     const Slice slice = partition_slice(exchange.elements, exchange.partitions, p);
-    if (slice.count > 0) HierarchicalLeg(graph, exchange, nodes, static_cast<std::uint32_t>(p), slice).add();
+    if (slice.count > 0) HierarchicalLeg(graph, exchange, nodes, node, static_cast<std::uint32_t>(p), slice).add();
   }
   return std::move(graph).build();
 }

@@ -19,7 +19,7 @@ constexpr std::uint32_t between_hop(std::size_t i) { return static_cast<std::uin
 class HierarchicalGatherLeg {
  public:
   HierarchicalGatherLeg(TaskGraph::Builder& graph, const Exchange& exchange, std::span<const Node> nodes,
-                        std::uint32_t partition, const Slice& slice)
+                        const Node& node, std::uint32_t partition, const Slice& slice)
       : graph_(graph),
         nodes_(nodes),
         ranks_(exchange.ranks),
@@ -29,11 +29,8 @@ class HierarchicalGatherLeg {
         from_delegate_(between_hop(coded_terms_ ? most_ranks(nodes) : 1)),
         place_(exchange.first_owner + partition),
         partition_(partition),
-        slice_(slice) {
-    for (const Node& node : nodes) {
-      if (std::find(node.begin(), node.end(), self_) != node.end()) node_ = &node;
-    }
-  }
+        slice_(slice),
+        node_(&node) {}
 
   void add() {
     if (self_ == delegate(*node_, place_)) {
@@ -145,9 +142,9 @@ class HierarchicalGatherLeg {
   std::size_t place_;
   std::uint32_t partition_;
   Slice slice_;
-  const Node* node_ = nullptr;  ///< this rank's
-  TaskId merge_{};              ///< the latest
-  std::vector<TaskId> sent_;    ///< between nodes
+  const Node* node_;          ///< this rank's
+  TaskId merge_{};            ///< the latest
+  std::vector<TaskId> sent_;  ///< between nodes
 };
 
 }  // namespace
@@ -163,10 +160,12 @@ class HierarchicalGatherLeg {
 /// votes travel inside a node as the code that they make.
 TaskGraph hierarchical_all_gather_graph(const Exchange& exchange) {
   const std::vector<Node> nodes = nodes_of(exchange.node_of, exchange.ranks);
+  const Node& node = node_with(nodes, exchange.self);
   TaskGraph::Builder graph;
   for (std::size_t p = 0; p < exchange.partitions; ++p) {
     const Slice slice = partition_slice(exchange.elements, exchange.partitions, p);
-    if (slice.count > 0) HierarchicalGatherLeg(graph, exchange, nodes, static_cast<std::uint32_t>(p), slice).add();
+    if (slice.count > 0)
+      HierarchicalGatherLeg(graph, exchange, nodes, node, static_cast<std::uint32_t>(p), slice).add();
   }
   return std::move(graph).build();
 }

@@ -218,14 +218,14 @@ Status check_difference_gossip(const Declared& declared) {
   const CodecChoice& choice = declared.decision.codec;
   const std::string name = "codec `" + text_of(choice) + "`";
   const std::string use = ": use codec `none`, or local_sgd, whose differences any codec carries";
+  if (!(declared.decision.second_hop == choice)) {
+    return plan_error("gossip has one hop, and second_hop `" + text_of(declared.decision.second_hop) + "` is not `" +
+                      text_of(choice) + "`: leave second_hop out");
+  }
   if (declared.neighbours == Neighbours::kPairs) {
     return plan_error("gossip in pairs averages parameters as they are, and " + name +
                       " loses a part of each: it would take a copy of every other rank's parameters on each rank" +
                       use + ", or neighbours: ring");
-  }
-  if (!(declared.decision.second_hop == choice)) {
-    return plan_error("gossip has one hop, and second_hop `" + text_of(declared.decision.second_hop) + "` is not `" +
-                      text_of(choice) + "`: leave second_hop out");
   }
   if (compll::has_rounds(choice.name)) {
     return plan_error(name + " adds up over all ranks within a step, and gossip has no sum of all ranks" + use);

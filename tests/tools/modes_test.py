@@ -172,4 +172,29 @@ def test_a_scattered_gradient_is_for_steps_that_all_ranks_exchange_in():
             claim("--allow-modes" not in planned.stdout + planned.stderr, "no mode is proposed", planned.stderr)
 
 
+def test_shards_count_as_padded_for_the_simulated_ranks():
+    with temporary_folder() as folder:
+        files = Files(folder)
+
+        def described(elements):
+            with open(files.model, "w") as file:
+                file.write("version: 1\nbackward_seconds: 0.01\nforward_seconds: 0.005\n"
+                           f'gradient {{ name: "shard" shape: [{elements}] scattered: true '
+                           "ready_seconds: 0.01 need_seconds: 0 }\n")
+
+        plan, steps = write(folder, "version: 1\n"), []
+        for elements in (100_000, 100_002):  # recorded on 4 ranks, and on 3
+            described(elements)
+            simulated = casync("simulate", *files.inputs, "-n", 3, "--plan", plan, "--json")
+            ends_with(0, simulated, f"simulate {elements} elements")
+            steps.append(json.loads(simulated.stdout)["step_ms"])
+            explain = ["explain", *files.inputs, "--plan", plan]
+            for command in (["plan", "--check", plan, "--model", files.model], ["plan", *files.inputs], explain,
+                            [*explain, "shard"]):
+                ends_with(0, casync(*command, "-n", 3), command)
+        claim(steps[0] == steps[1], "as many elements", steps)
+        described(99_999)
+        ends_with(0, casync("plan", "--check", plan, "--model", files.model), "recorded on 3 ranks, of any job")
+
+
 run_all(globals())

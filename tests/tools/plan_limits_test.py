@@ -89,6 +89,8 @@ def test_servers_of_a_plan_are_checked_planned_priced_and_explained():
         claim("plan.txtpb: gradient `first.weight`: 2 dedicated servers in a group of 2 ranks, expected 1 to 1" in many.stderr,
               "which", many.stderr)
 
+        ends_with(0, casync("plan", "--check", files.plan, "--model", files.model), "of a job that may have three ranks")
+
         made = casync("plan", *files.inputs, "-n", 4, "--goal", "step", "--plan", files.plan, "--json")
         ends_with(0, made, "plan")
         for name, decision in decisions_of(made).items():
@@ -115,6 +117,17 @@ def test_servers_of_a_plan_are_checked_planned_priced_and_explained():
         refused = casync("plan", "--check", files.plan)
         ends_with(3, refused, "a ring has no servers")
         claim("plan.txtpb:2:26: servers beside strategy ring, expected strategy ps" in refused.stderr, "place", refused.stderr)
+
+
+def test_a_plan_that_names_nodes_is_checked_for_any_number_of_ranks():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        with open(files.plan, "w") as file:
+            file.write("version: 1\nworld { nodes: 4 }\n")
+        ends_with(0, casync("plan", "--check", files.plan, "--model", files.model), "of a job that may have four ranks")
+        fewer = casync("plan", "--check", files.plan, "--model", files.model, "-n", 2)
+        ends_with(0, fewer, "on another cluster")
+        claim("the plan was made for 4 nodes, and this group has 2" in fewer.stdout, "a remark", fewer.stdout)
 
 
 def decisions_of(made):
@@ -241,6 +254,10 @@ def test_local_sgd_is_refused_beside_a_warm_up_that_compresses():
         claim("rules.txtpb: gradient `large.weight`: warm_up_from beside --local-sgd" in refused.stderr, "named",
               refused.stderr)
         claim(not os.path.exists(files.plan), "and is not written")
+        for gradient in ([], ["large.weight"]):
+            refused = casync("explain", *files.inputs, "-n", 4, "--plan", rules, "--local-sgd", 8, *gradient)
+            ends_with(3, refused, "explain")
+            claim("gradient large.weight: warm_up_from beside local_sgd" in refused.stderr, "named", refused.stderr)
         for options in ([], ["--staleness", 1]):
             ends_with(0, casync("plan", *files.inputs, "-n", 4, "--plan", rules, *options, "-o", files.plan), f"plan {options}")
             ends_with(0, casync("plan", "--check", files.plan, "--model", files.model), "plan --check")

@@ -24,14 +24,15 @@ struct Group {
 
 constexpr Bytes kLeastStated = 16_KiB, kMostStated = 64_MiB;
 
-/// The decision's fields as a choice, without the number of partitions.
-Choice choice_of(const Decision& decision, const GradientSpec& spec) {
+/// The decision's fields as a choice, without the number of partitions. No step is compressed up to `from_step`, that
+/// of the plan's mode, whatever a choice says.
+Choice choice_of(const Decision& decision, const GradientSpec& spec, std::uint32_t from_step) {
   Choice choice;
   choice.codec = decision.codec;
   if (!(decision.second_hop == decision.codec)) choice.second_hop = decision.second_hop;
   choice.strategy = decision.strategy;
   if (decision.priority != spec.priority) choice.priority = decision.priority;
-  if (decision.warm_up_steps > 0) choice.warm_up_steps = decision.warm_up_steps;
+  if (decision.warm_up_steps > from_step) choice.warm_up_steps = decision.warm_up_steps;
   choice.warm_up_from = decision.warm_up_from;
   if (decision.servers.count > 0) choice.servers = decision.servers;
   if (decision.residual_memory != ResidualMemory::kTwoBuffers) choice.residual_memory = decision.residual_memory;
@@ -245,7 +246,7 @@ Plan compacted(const Plan& plan, std::span<const GradientSpec> gradients, int ra
   std::map<std::string, Group> alike;
   for (std::size_t g = 0; g < gradients.size(); ++g) {
     decisions.push_back(decide(plan, gradients[g], ranks, bits_of));
-    const Choice choice = choice_of(decisions.back(), gradients[g]);
+    const Choice choice = choice_of(decisions.back(), gradients[g], plan.mode.from_step);
     Group& group = alike[key_of(choice)];
     group.choice = choice;
     group.gradients.insert(g);

@@ -92,7 +92,8 @@ Result<const Option*> Evaluator::option(std::size_t at, const Decision& decision
     if (!made) return Status(made.status().code(), "gradient " + spec.name + ": " + made.status().message());
     costs = costs_.emplace(way, std::move(*made)).first;
   }
-  const double task_s = task_seconds(request_.profile, own, spec.dtype, spec.elements());
+  const double task_s =
+      spec.scattered ? request_.profile.task_s : task_seconds(request_.profile, own, spec.dtype, spec.elements());
   Outline made = outline(own, spec.elements(), ranks_, request_.profile, costs->second, task_s, spec.scattered);
   return options_.emplace(key, std::make_unique<Option>(Option{decision, std::move(made), more_steps(at, decision)}))
       .first->second.get();

@@ -169,9 +169,10 @@ Result<MergedGradients> merged_gradients(const PlanRequest& request, StrategyKin
   MergedGradients merged;
   merged.order.resize(training.gradients.size());
   std::iota(merged.order.begin(), merged.order.end(), std::size_t{0});
-  std::stable_sort(merged.order.begin(), merged.order.end(), [&](std::size_t a, std::size_t b) {
-    return training.gradients[a].ready_s < training.gradients[b].ready_s;
-  });
+  // The training's own order, also in a mode where all are ready at once: grouped() has it.
+  const auto& own_order = request.training.gradients;
+  std::stable_sort(merged.order.begin(), merged.order.end(),
+                   [&](std::size_t a, std::size_t b) { return own_order[a].ready_s < own_order[b].ready_s; });
   std::vector<ReadyMessage> messages;
   const TrainedGradient* before = nullptr;
   for (const std::size_t g : merged.order) {

@@ -162,6 +162,7 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
     if (takes_too_many_steps(request, limits, way)) continue;
     // Nothing of a scattered gradient comes back, and it has no exchanges.
     if (spec.scattered && !limits.second_hop && (way.rounds || !(way.first == way.second)) && !limits.codec) continue;
+    if (way.rounds && servers.dedicated && !limits.codec) continue;  // they would compute between exchanges
     if (way.rounds && !limits.codec) {
       const Result<bool> any = exchanges(evaluator, way, spec);
       if (!any) return any.status();

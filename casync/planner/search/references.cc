@@ -91,9 +91,9 @@ class Writer {
   std::vector<PlannedStep> take() { return std::move(made_); }
 
  private:
-  /// The decision, or the nearest one that the request's limits allow.
+  /// The decision, or the nearest one that the request's limits allow, and that a scattered gradient can have.
   Result<Decision> within_limits(std::size_t at, Decision decision) {
-    if (request_.limits.empty()) return decision;
+    if (request_.limits.empty() && !request_.training.gradients[at].spec.scattered) return decision;
     const auto [known, fresh] = options_.try_emplace(evaluator_.kind_of(at));
     if (fresh) {
       Result<std::vector<const Option*>> options = all_options(evaluator_, at);
@@ -105,7 +105,7 @@ class Writer {
 
   Evaluator& evaluator_;
   const PlanRequest& request_;
-  std::map<std::string, std::vector<const Option*>> options_;  ///< by kind of gradient, where there are limits
+  std::map<std::string, std::vector<const Option*>> options_;  ///< by kind of gradient, of those with limits
   std::vector<PlannedStep> made_;
 };
 

@@ -22,9 +22,10 @@ void double_tree_outline(OutlineWriter& out, bool coded_terms) {
   const double merge = costs.merge_s(children, Hop::kFirst, true, Hop::kFirst);
   double busy = (leaves * costs.encode_s() + (ranks - leaves - 1) * merge) / ranks;
   double chain = costs.encode_s() + std::max(0, levels - 1) * merge;
-  if (ranks == 1) busy = chain = 0;
   if (coded_terms) busy = chain = costs.encode_s();
-  out.codec(Kind::kEncode, shape.of_round, busy, std::max(0.0, chain - shape.of_round * busy / shape.lumps));
+  if (coded_terms || ranks > 1) {
+    out.codec(Kind::kEncode, shape.of_round, busy, std::max(0.0, chain - shape.of_round * busy / shape.lumps));
+  }
   const auto way = [&](bool between, double messages, int steps, Bytes bytes) {
     if (messages <= 0) return;
     Stage& sent = out.send(between, shape.of_round * messages / ranks, bytes, 0, 1);

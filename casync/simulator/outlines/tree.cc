@@ -22,7 +22,9 @@ void tree_outline(OutlineWriter& out, bool coded_terms) {
     busy += merge * std::ldexp(1.0, -(i + 1));
     chain += merge;
   }
-  out.codec(Kind::kEncode, shape.of_round, busy, std::max(0.0, chain - shape.of_round * busy / shape.lumps));
+  if (coded_terms || shape.ranks > 1) {
+    out.codec(Kind::kEncode, shape.of_round, busy, std::max(0.0, chain - shape.of_round * busy / shape.lumps));
+  }
   const auto way = [&](bool between, double messages, int steps, Bytes bytes) {
     if (messages <= 0) return;
     Stage& sent = out.send(between, shape.of_round * messages / shape.ranks, bytes, 0, 1);

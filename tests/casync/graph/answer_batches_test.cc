@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The owner's side where ranks do not step together: who is answered when.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <random>
 
 #include "casync/graph/answer_batches.h"
 
@@ -115,6 +117,61 @@ TEST_CASE("answer batches: a dedicated server is answered once all others are th
   batches.end(1);
   batches.contribute(2, 1);
   CHECK(batches.begin());  // all others have ended
+}
+
+TEST_CASE("answer batches: the ranks that are answered are those of the rule's words, whatever came before") {
+  constexpr std::size_t kRanks = 6, kServer = 1;
+  std::mt19937 random(5);
+  for (const Asynchronous& rule :
+       {Asynchronous{.bound = 2}, Asynchronous{.bound = std::nullopt, .first = 3}, Asynchronous{.bound = 1, .first = 2},
+        Asynchronous{.bound = 3, .first = 4}, Asynchronous{.bound = std::nullopt, .first = 5}}) {
+    std::vector<bool> contributes(kRanks, true), waits(kRanks), leaving(kRanks);
+    contributes[kServer] = false;
+    std::vector<std::uint32_t> contributed(kRanks);
+    AnswerBatches batches(rule, contributes);
+    const auto is_due = [&](std::size_t rank) {
+      if (!waits[rank] || leaving[rank]) return false;
+      const std::uint32_t step = contributed[rank] - 1;
+      std::uint32_t least = AnswerBatches::kEver, there = 0;
+      for (std::size_t i = 0; i < kRanks; ++i) {
+        if (!contributes[i]) continue;
+        least = std::min(least, contributed[i]);
+        there += contributed[i] > step ? 1 : 0;
+      }
+      if (rank == kServer) return least > step;
+      return (!rule.bound || least + *rule.bound > step) && there >= rule.first;
+    };
+    std::size_t answered = 0, waited = 0;
+    for (int event = 0; event < 3000; ++event) {
+      const std::size_t rank = random() % kRanks;
+      if (leaving[rank] && random() % 2 == 0) {
+        batches.left(static_cast<Rank>(rank));
+        leaving[rank] = false;
+      } else if (!waits[rank]) {
+        batches.contribute(static_cast<Rank>(rank), contributed[rank]++);
+        waits[rank] = true;
+      }
+      std::vector<Rank> due;
+      for (std::size_t i = 0; i < kRanks; ++i) {
+        if (is_due(i)) due.push_back(static_cast<Rank>(i));
+        const bool is_late = waits[i] && !leaving[i] && !is_due(i);
+        CHECK(batches.wait_of(static_cast<Rank>(i)).has_value() == is_late);
+        waited += is_late ? 1 : 0;
+      }
+      CAPTURE(event, rule.first);
+      REQUIRE(batches.begin() == !due.empty());
+      if (due.empty()) continue;
+      REQUIRE(all(batches.answered()) == due);
+      batches.finish();
+      for (const Rank one : due) {
+        waits[static_cast<std::size_t>(one)] = false;
+        leaving[static_cast<std::size_t>(one)] = true;
+      }
+      answered += due.size();
+    }
+    CHECK(answered > 100);
+    CHECK(waited > 100);
+  }
 }
 
 // The order of additions decides the last bits of a sum.

@@ -252,7 +252,14 @@ TEST_CASE(
 TEST_CASE("nodes: in the order of their first ranks, whatever they are called") {
   CHECK(nodes_of({}, 3) == std::vector<Node>{{0, 1, 2}});
   const std::vector<int> names{7, 7, 2, 7, 5, 2};
-  CHECK(nodes_of(names, 6) == std::vector<Node>{{0, 1, 3}, {2, 5}, {4}});
+  const std::vector<Node> nodes = nodes_of(names, 6);
+  CHECK(nodes == std::vector<Node>{{0, 1, 3}, {2, 5}, {4}});
+  for (Rank rank = 0; rank < 6; ++rank) {
+    const Node& node = node_with(nodes, rank);
+    CAPTURE(rank);
+    CHECK(std::count(node.begin(), node.end(), rank) == 1);
+    CHECK(names[static_cast<std::size_t>(node.front())] == names[static_cast<std::size_t>(rank)]);
+  }
 }
 
 TEST_CASE(

@@ -148,6 +148,23 @@ TEST_CASE("compacted plan: the default's partitions, warm-up, priority and memor
   }
 }
 
+TEST_CASE("compacted plan: the steps ahead of local SGD are said once, by the mode") {
+  const std::vector<GradientSpec> gradients = transformer_gradients(6);
+  Plan plan = usual_plan(gradients);
+  plan.mode.every = 8;
+  plan.mode.from_step = 1000;
+  plan.gradients[0].choice.warm_up_steps = 2000;
+  plan.gradients[1].choice.warm_up_steps = 500;  // which the mode makes 1000
+  const Plan made = compacted(plan, gradients, kRanks, bits_of);
+  check_same(plan, made, gradients);
+  const std::string text = plan_text(made);
+  INFO(text);
+  CHECK(text.find("from_step: 1000") != std::string::npos);
+  CHECK(text.find("warm_up_steps: 2000") != std::string::npos);
+  CHECK(text.find("warm_up_steps: 1000") == std::string::npos);
+  CHECK(text.find("warm_up_steps: 500") == std::string::npos);
+}
+
 TEST_CASE("compacted plan: the short one decides as the plan does") {
   std::mt19937 random(5);
   const CodecChoice codecs[] = {{}, {"int4", {}}, {"int8", {{"block", 64}}}, {"topk", {{"ratio", 0.01}}}};

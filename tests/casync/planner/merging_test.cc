@@ -188,20 +188,23 @@ TEST_CASE("credit: a link with a long way asks for more than one partition, one 
 }
 
 TEST_CASE("methods: the plan of each says what was simulated") {
+  const SyncMode mode = GENERATE(SyncMode{}, SyncMode{.every = 4}, SyncMode{.staleness = 1});
   for (PlanRequest one :
        {request(4, 1, slow_network()), request(3, 3, awkward()), transformer(4, 2, slow_network(), 60)}) {
+    one.mode = mode;
     one.training.gradients[1].spec.name = "group 1";  // the name that a group would have had
     if (one.topology.ranks == 4) one.training.gradients[2].spec.dtype = DType::kBFloat16;
     const Result<std::vector<PublishedMethod>> methods = published_methods(one);
     REQUIRE(methods.status().text() == "OK");
     REQUIRE(methods->size() >= 4);
     for (const PublishedMethod& method : *methods) {
-      CAPTURE(method.name, one.topology.ranks);
+      CAPTURE(method.name, one.topology.ranks, mode.every, mode.staleness);
+      CHECK(method.plan.mode == mode);
       const Result<GroupedTraining> whole = grouped(method.plan, one.training);
       REQUIRE(whole.status().text() == "OK");
       CHECK(whole->absent.empty());
       CHECK(faults_of_groups(method.plan).empty());
-      Scenario scenario{one.topology, one.profile, whole->training, {}, method.plan.fusion_bytes, {}, one.facts_of};
+      Scenario scenario{one.topology, one.profile, whole->training, {}, method.plan.fusion_bytes, mode, one.facts_of};
       scenario.credit_bytes = method.plan.credit_bytes;
       for (const TrainedGradient& gradient : whole->training.gradients) {
         scenario.decisions.push_back(in_own_type(

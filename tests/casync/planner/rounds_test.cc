@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plans that may use a codec which exchanges within a step.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "casync/planner/search/options.h"
@@ -59,6 +60,32 @@ TEST_CASE("planner: on a slow network matrices go by the codec of rounds, vector
   CHECK(matrices > 0);
   CHECK(made->compared.size() >= 12);
   for (const PlanReport::Compared& reference : made->compared) CHECK(made->simulation.step_s <= reference.step_s);
+}
+
+TEST_CASE("planner: a codec of rounds is for the others where one gradient is scattered") {
+  Profile slow = test::awkward();
+  for (Curve::Point& point : slow.between.wire.points) point.seconds *= 30;
+  PlanRequest request = with_low(4, slow);
+  request.training.gradients[0].spec.scattered = true;
+  REQUIRE(request.training.gradients[0].spec.shape.size() == 2);
+  const Result<PlanReport> made = find_plan(request);
+  REQUIRE(made.status().text() == "OK");
+  CHECK(!is_low(made->step.decisions[0]));
+  CHECK(std::any_of(made->step.decisions.begin(), made->step.decisions.end(), is_low));
+}
+
+TEST_CASE("planner: a codec of rounds is left out where servers are dedicated, unless somebody fixes it") {
+  PlanRequest request = with_low(4, test::awkward());
+  Limits limits;
+  limits.offers = {0, 1, 2};
+  limits.strategy = StrategyKind::kPs;
+  limits.servers = Servers{1, true};
+  request.limits = test::all_alike(request, limits);
+  const Result<PlanReport> made = find_plan(request);
+  REQUIRE(made.status().text() == "OK");
+  CHECK(std::none_of(made->step.decisions.begin(), made->step.decisions.end(), is_low));
+  request.limits[0].codec = CodecChoice{"low", {}};
+  CHECK(find_plan(request).status().text().starts_with("PlanError: gradient layer0: codec `low` has exchanges"));
 }
 
 }  // namespace casync

@@ -92,6 +92,13 @@ TEST_CASE("gossip: on a ring a delay spreads by one neighbour an exchange, and i
     CHECK(seldom.ranks[rank].step_s == Approx(made.ranks[rank].step_s).epsilon(1e-3));
     CHECK(seldom.ranks[rank].most_ahead == 3 * made.ranks[rank].most_ahead);  // three steps between two exchanges
   }
+  constexpr std::int64_t kMost = 1'000'000'000;  // that a plan may have
+  scenario.mode.every = static_cast<std::uint32_t>(kMost);
+  for (const RankPace& pace : simulated(scenario).ranks) {
+    CHECK(pace.steps == kMost * simulated_steps(scenario, {}));
+    CHECK(pace.most_ahead % kMost == 0);
+    CHECK((pace.most_ahead >= 0 && pace.most_ahead <= kMost * kRanks / 2));
+  }
 }
 
 TEST_CASE("gossip: pairs are those that a session draws") {
@@ -162,6 +169,9 @@ TEST_CASE("gossip: gradients that a session refuses are refused by name") {
   scenario = gossiping(4, Neighbours::kRing, "byte");
   scenario.decisions[0].second_hop = {"half", {}};
   CHECK(refusal(scenario).find("gradient g: gossip has one hop, and second_hop `half` is not `byte`") == 0);
+  scenario = gossiping(4, Neighbours::kPairs);
+  scenario.decisions[0].second_hop = {"half", {}};
+  CHECK(refusal(scenario).find("gradient g: gossip has one hop, and second_hop `half` is not `none`") == 0);
   CHECK(refusal(gossiping(4, Neighbours::kRing, "vote")).find("gradient g: codec `vote` needs what all ranks") == 0);
   scenario = gossiping(4, Neighbours::kRing);
   scenario.decisions[0].servers = {1, true};

@@ -241,6 +241,38 @@ TEST_CASE("one rank: 4096 ranks with 400 gradients") {
   CHECK(simulation->wire_bytes_per_rank == Approx(400.0 * 2 * 4095 / 4096 * (1 << 20)).epsilon(0.01));
 }
 
+TEST_CASE("one rank: a rank alone does what its graph says, with every strategy") {
+  Profile tasks = crowded();
+  tasks.contention = Contention::of_all(1.4);  // tasks without work have the contention of one kind or another
+  for (const Profile& profile : {awkward(), tasks}) {
+    for (const Strategy& strategy : strategies()) {
+      for (const char* codec : {"none", "byte", "state"}) {
+        const Scenario scenario = compared({decision(strategy.kind, 1, codec), ""}, 1, 1, 1, 1, profile);
+        const Simulation alone = simulated(scenario);
+        const Result<Simulation> one = simulate_one_rank(scenario, {});
+        REQUIRE(one.status().text() == "OK");
+        CAPTURE(strategy.name, codec, profile.task_s);
+        CHECK(one->step_s == Approx(alone.step_s).epsilon(1e-9));
+        for (double StepParts::*part : {&StepParts::encode_s, &StepParts::merge_s, &StepParts::decode_s}) {
+          CHECK(one->parts.*part == Approx(alone.parts.*part).epsilon(1e-9).margin(1e-15));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("one rank: two ranks exchange a whole gradient that is not compressed in one hop, unless it is in a bundle") {
+  const Elements bundled = kBundledGradientBytes / sizeof(float);
+  for (const Elements elements : {bundled, bundled + 1, 4 * bundled}) {
+    const Scenario ps = one_gradient(2, elements, decision(StrategyKind::kPs, 1), awkward());
+    const Scenario gathered = one_gradient(2, elements, decision(StrategyKind::kAllGather, 1), awkward());
+    const double one = one_rank_seconds(ps);
+    CAPTURE(elements, one);
+    CHECK((one == one_rank_seconds(gathered)) == (elements > bundled));
+    if (elements > bundled) CHECK(one == Approx(simulated(ps).step_s).epsilon(0.01));
+  }
+}
+
 TEST_CASE("one rank: ranks that one cannot stand for are refused") {
   const auto refused = [](const Scenario& scenario, const SimulationOptions& options) {
     return simulate_one_rank(scenario, options).status().message();

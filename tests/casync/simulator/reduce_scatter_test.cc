@@ -55,6 +55,42 @@ TEST_CASE("simulator: owners of shards encode their own elements, too, where a r
   CHECK(near(encoding_s("result"), 2 * encoding_s("byte")));
 }
 
+TEST_CASE("simulator: every rank owns its shard, whatever the plan's partitions are, and others take turns") {
+  Scenario scenario = one_gradient(2, 1000, decision(StrategyKind::kPs, 1), ideal(kByte));
+  scenario.training.gradients[0].spec = {"a", DType::kFloat32, {1000}};
+  scenario.training.gradients[0].spec.scattered = true;
+  for (const char* name : {"b", "c"}) {
+    scenario.training.gradients.push_back({{name, DType::kFloat32, {100}}, 0, 0});
+    scenario.decisions.push_back(decision(StrategyKind::kPs, 1));
+  }
+  std::vector<Rank> owners(3, -1);
+  for (const SimulatedSpan& span : simulated(scenario, {.spans = true}).spans) {
+    if (span.kind == SimulatedKind::kMerge) owners[span.gradient] = span.rank;
+  }
+  CHECK(owners[1] == 1);  // it is the next one's turn
+  CHECK(owners[2] == 0);  // which owns less: half of `a`, as rank 1, and not `b`
+}
+
+TEST_CASE("simulator: a scattered gradient that is small enough for a bundle is in none, as in a session") {
+  for (const int ranks : {1, 4}) {
+    Profile profile = crowded();
+    profile.bundled_task_s = profile.task_s / 8;
+    Scenario scenario =
+        scattered(one_gradient(ranks, kBundledGradientBytes / 4, decision(StrategyKind::kPs, 1), profile));
+    scenario.fusion_bytes = 64_KiB;
+    const auto one_rank_s = [&] {
+      const Result<Simulation> one = simulate_one_rank(scenario, {});
+      REQUIRE(one.status().text() == "OK");
+      return one->step_s;
+    };
+    const double tasks_s = simulated(scenario).parts.tasks_s, one = one_rank_s();
+    scenario.profile.bundled_task_s.reset();
+    CAPTURE(ranks);
+    CHECK(simulated(scenario).parts.tasks_s == tasks_s);
+    CHECK(one_rank_s() == one);
+  }
+}
+
 TEST_CASE("simulator: one rank stands for all that scatter, nearly") {
   for (const char* codec : {"none", "byte", "result"}) {
     for (const int ranks : {4, 8, 16}) {

@@ -142,6 +142,18 @@ TEST_CASE("rounds: exchanges in a codec have its bytes, of vectors, too, where t
   }
 }
 
+TEST_CASE("rounds: a matrix that is small enough for a bundle is in none, as in a session") {
+  Profile profile = crowded();
+  profile.bundled_task_s = profile.task_s / 8;
+  Scenario scenario = matrix(3, 64, 64, StrategyKind::kPs, 1, profile);
+  REQUIRE(scenario.training.gradients[0].spec.bytes() == kBundledGradientBytes);
+  scenario.fusion_bytes = 64_KiB;
+  const double tasks_s = simulated(scenario).parts.tasks_s, one = one_rank_seconds(scenario);
+  scenario.profile.bundled_task_s.reset();
+  CHECK(simulated(scenario).parts.tasks_s == tasks_s);
+  CHECK(one_rank_seconds(scenario) == one);
+}
+
 TEST_CASE("rounds: a codec of rounds on one hop only is refused") {
   Scenario scenario = matrix(2, 96, 200, StrategyKind::kPs, 1, awkward());
   scenario.decisions[0].second_hop = {"byte", {}};

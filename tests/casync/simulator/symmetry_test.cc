@@ -246,10 +246,14 @@ TEST_CASE("symmetry: alike ranks are found") {
 
 TEST_CASE("symmetry: the tasks to be simulated are no more than were counted") {
   std::vector<Way> all = ways();
-  all.push_back({{{"none", {}}, {"none", {}}, StrategyKind::kTree, 1, 0}, 1, "tree"});
   all.push_back({{{"byte", {}}, {"half", {}}, StrategyKind::kHierarchical, 1, 0}, 1, "hierarchical"});
+  for (const Strategy& strategy : strategies()) {
+    for (const char* codec : {"none", "byte", "state", "vote"}) {
+      all.push_back({decision(strategy.kind, 1, codec), 1, std::string(strategy.name) + " " + codec});
+    }
+  }
   for (const Way& way : all) {
-    for (const int ranks : {1, 2, 3, 8}) {
+    for (const int ranks : {1, 2, 3, 8, 12}) {
       for (const int per_node : {1, 2}) {
         const Scenario scenario = equal(way, ranks, per_node, awkward());
         const Symmetry every{ranks, ranks};
@@ -281,6 +285,13 @@ TEST_CASE("symmetry: exactly where that is affordable, by one rank nearly where 
   CHECK(within(kAffordableTasks, unlike, {.jitter = 0.1}).step_s > simulated(unlike).step_s);
   const std::string differ = "one rank cannot stand for all: ranks are to differ, or spans of all are asked for";
   CHECK(simulate_within(100, unlike, {.jitter = 0.1}).status().message() == differ);
+}
+
+TEST_CASE("symmetry: one rank stands for many nodes that gather, which have more tasks than can be simulated") {
+  Scenario scenario = several(1024, 1, decision(StrategyKind::kHierarchicalAllGather, 1, "byte"), awkward(), 100);
+  const Result<Simulation> simulation = simulate_within(kAffordableTasks, scenario, {});
+  REQUIRE(simulation.status().text() == "OK");
+  CHECK(simulation->by == SimulatedBy::kOneRank);
 }
 
 TEST_CASE("symmetry: 4096 ranks with 400 gradients, each in a partition for each rank") {

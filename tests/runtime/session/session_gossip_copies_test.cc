@@ -263,8 +263,10 @@ TEST_CASE("gossip of differences: gamma suits the codec unless the plan says it,
       "carries, or neighbours: ring");
   refused(declared(R"(codec { name: "topk" } second_hop { name: "int8" })"),
           "gossip has one hop, and second_hop `int8` is not `topk`: leave second_hop out");
-  refused(declared(R"(codec { name: "none" } second_hop { name: "int8" })"),
-          "gossip has one hop, and second_hop `int8` is not `none`: leave second_hop out");
+  for (const char* neighbours : {"ring", "pairs"}) {
+    refused(declared(R"(codec { name: "none" } second_hop { name: "int8" })", neighbours),
+            "gossip has one hop, and second_hop `int8` is not `none`: leave second_hop out");
+  }
   refused(declared(R"(codec { name: "powersgd" param { key: "rank" value: 1 } })"),
           "codec `powersgd:rank=1` adds up over all ranks within a step");
   refused(declared(R"(codec { name: "signsgd" })"), "codec `signsgd` counts votes");

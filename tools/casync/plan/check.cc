@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/plan/check.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -48,6 +49,19 @@ std::string text_of(const CodecLimits& limits) {
   const char* before = "one of ";
   for (const CodecChoice& choice : limits.allowed) text += std::exchange(before, ", ") + casync::text_of(choice);
   return text + " (" + limits.by + ")";
+}
+
+/// The fewest ranks, from two on, that have all nodes and servers of the plan: it says no number of them.
+int least_ranks(const Plan& plan) {
+  int least = std::max(2, plan.world.nodes.value_or(0));
+  const auto look_at = [&](const Choice& choice) {
+    if (choice.servers) least = std::max(least, choice.servers->count + (choice.servers->dedicated ? 1 : 0));
+  };
+  look_at(plan.defaults);
+  for (const Rule& rule : plan.rules) look_at(rule.choice);
+  for (const Entry& entry : plan.gradients) look_at(entry.choice);
+  for (const GradientGroup& group : plan.groups) look_at(group.choice);
+  return least;
 }
 
 std::string counted(std::size_t count, const char* one, const char* several) {
@@ -171,15 +185,17 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
   const Status codecs = check_codecs(*plan);
   if (!codecs) return named(codecs);
   const bool ranks_are_known = ranks > 0 || plan->world.ranks;
-  if (ranks == 0) ranks = plan->world.ranks.value_or(2);
-  if (nodes == 0) nodes = plan->world.nodes.value_or(ranks);
+  if (ranks == 0) ranks = plan->world.ranks.value_or(least_ranks(*plan));
+  // On a cluster of fewer nodes a plan works, with a remark.
+  if (nodes == 0) nodes = std::min(plan->world.nodes.value_or(ranks), ranks);
   if (const Status placed = check_nodes(ranks, nodes); !placed) return named(placed);
   const bool has_model = !model.empty();
   DecidedModel decided(*plan, path, place(ranks, nodes));
   if (has_model) {
     const Result<Training> training = read_model_input(model);
     if (!training) return training.status();
-    if (const Status taken = decided.take(*training, ranks_are_known); !taken) return named(taken);
+    const Status taken = decided.take(with_equal_shards(*training, ranks), ranks_are_known);
+    if (!taken) return named(taken);
   }
   if (json) {
     print_json(check_json(path, *plan, decided, has_model));

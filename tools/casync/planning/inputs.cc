@@ -30,7 +30,7 @@ constexpr std::uint32_t kMostSteps = 1'000'000'000;  // as plan files have it
 Status take_description(const PlanInputs& inputs, PlanRequest& request) {
   Result<Training> training = read_model_input(inputs.model);
   if (!training) return training.status();
-  request.training = std::move(*training);
+  request.training = with_equal_shards(std::move(*training), inputs.ranks);
   request.topology = place(inputs.ranks, inputs.nodes);
   return Status::ok();
 }

@@ -68,7 +68,8 @@ std::string paces_text(const std::vector<RankPace>& ranks) {
   std::string text = "ranks:      a step of it   steps ahead of the slowest: mean, most\n";
   for (const std::size_t rank : order) {
     const RankPace& pace = ranks[rank];
-    text += formatted("  %5zu  %12.3f ms  %27.1f %5d\n", rank, pace.step_s * 1e3, pace.mean_ahead, pace.most_ahead);
+    text += formatted("  %5zu  %12.3f ms  %27.1f %5lld\n", rank, pace.step_s * 1e3, pace.mean_ahead,
+                      static_cast<long long>(pace.most_ahead));
   }
   return text;
 }

@@ -36,6 +36,15 @@ std::string text_of_setting(const Training& training, const Topology& topology, 
   return (training.name.empty() ? "this model" : training.name) + " on " + text_of_cluster(topology, profile);
 }
 
+Training with_equal_shards(Training training, int ranks) {
+  for (TrainedGradient& gradient : training.gradients) {
+    GradientSpec& spec = gradient.spec;
+    const Elements padded = round_up(spec.elements(), static_cast<Elements>(ranks));
+    if (spec.scattered && padded != spec.elements()) spec.shape = {static_cast<std::int64_t>(padded)};
+  }
+  return training;
+}
+
 Result<Decision> decision_of_session(const Plan& plan, const GradientSpec& spec, int ranks, const Profile& profile) {
   Decision decision = decide(plan, spec, ranks, payload_bits(facts_of)), sent = decision;
   const auto rounds = rounds_of(sent, spec, ranks, profile, facts_of);
@@ -73,6 +82,7 @@ Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
   if (!profile) return profile.status();
   Result<Training> training = read_model_input(files.model);
   if (!training) return training.status();
+  *training = with_equal_shards(std::move(*training), topology.ranks);
   const Result<Plan> plan = files.plan.empty() ? Result<Plan>(Plan{}) : read_plan_input(files.plan);
   if (!plan) return plan.status();
   const auto named = [&](const Status& status) {

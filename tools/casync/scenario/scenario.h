@@ -29,6 +29,9 @@ std::string text_of_cluster(const Topology& topology, const Profile& profile);
 /// "BERT-large on 128 ranks, 16 nodes: V100", and "this model" if the description does not give a name.
 std::string text_of_setting(const Training& training, const Topology& topology, const Profile& profile);
 
+/// Scattered gradients as a program pads them for so many ranks: the model may have been recorded on others.
+Training with_equal_shards(Training training, int ranks);
+
 /// The plan's decision for a gradient as a session carries it out: with codec `none` where its codec exchanges and does
 /// not take the gradient. Errors as rounds_of().
 Result<Decision> decision_of_session(const Plan& plan, const GradientSpec& spec, int ranks, const Profile& profile);

@@ -2,11 +2,9 @@
 #include "tools/casync/scenario/session_check.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "base/units.h"
 #include "casync/planner/decide.h"
 #include "casync/simulator/answering_owners.h"
 #include "casync/simulator/asynchronous_tasks.h"
@@ -76,23 +74,24 @@ Status check_mode(Scenario scenario, bool ranks_are_known) {
   return scenario.mode.is_asynchronous() ? check_asynchronous(scenario, ranks_are_known) : Status::ok();
 }
 
-/// A scattered gradient as a program pads it for so many ranks: the model may have been recorded on others.
-GradientSpec with_equal_shards(GradientSpec gradient, int ranks) {
-  if (gradient.scattered) {
-    gradient.shape = {static_cast<std::int64_t>(round_up(gradient.elements(), static_cast<Elements>(ranks)))};
-  }
-  return gradient;
+/// PlanError, naming the gradient: the plan's reader would refuse the mode, which may be the command line's, beside its
+/// warm-up (check_warm_up in plan_io.cc).
+Status check_warm_up(const Plan& plan, const GradientSpec& spec, int ranks) {
+  const auto unasked = [](const CodecChoice&) { return CodecTraits{}.bits_per_element; };
+  if (!plan.mode.is_local() || !decide(plan, spec, ranks, unasked).warm_up_from) return Status::ok();
+  return plan_error("gradient " + spec.name + ": warm_up_from beside " +
+                    (plan.mode.is_gossip() ? "gossip" : "local_sgd") + ", expected one of the two");
 }
 
-/// Declares the gradients as a session does, but for codecs that are left to the planner. Errors as
+/// Declares the gradients as a session does, but for codecs that are left to the planner. Errors as check_warm_up() and
 /// runtime::declare_gradient.
 Status check_declarations(Plan plan, const Scenario& scenario, bool ranks_are_known) {
   plan.mode = scenario.mode;
   if (!ranks_are_known && plan.mode.asynchronous) plan.mode.asynchronous->first = 1;  // of a job that may have more
   for (const TrainedGradient& gradient : scenario.training.gradients) {
     if (codec_limits(plan, gradient.spec.name).is_open) continue;
-    const GradientSpec spec = with_equal_shards(gradient.spec, scenario.topology.ranks);
-    CASYNC_RETURN_IF_ERROR(runtime::declare_gradient(plan, spec, scenario.topology).status());
+    CASYNC_RETURN_IF_ERROR(check_warm_up(plan, gradient.spec, scenario.topology.ranks));
+    CASYNC_RETURN_IF_ERROR(runtime::declare_gradient(plan, gradient.spec, scenario.topology).status());
   }
   return Status::ok();
 }
