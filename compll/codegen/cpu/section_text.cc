@@ -16,7 +16,7 @@ std::string SectionText::word(std::uint32_t index, const std::string& what) cons
 
 std::string SectionText::load_one(const Value& value, const std::string& index) const {
   const std::string at = "(" + name(value.section) + ", " + index + ")";
-  if (value.type == kFloatType) return "load_one_float" + at;
+  if (value.type.is_float()) return (value.type == kDoubleType ? "load_one_double" : "load_one_float") + at;
   if (value.type == kTritType) return "load_one_trit" + at;
   const std::string kind = value.type.kind == ScalarType::Kind::kInt ? "int" : "uint";
   return "load_one_" + kind + "<" + std::to_string(value.type.bits) + ">" + at;

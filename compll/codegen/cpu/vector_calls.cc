@@ -8,6 +8,17 @@
 #include "compll/ir/vector/cpu/singles.h"
 
 namespace casync::compll {
+namespace {
+
+/// Converts the result of a reduction of sixteen elements at a time: the least and the greatest of nothing is an end of
+/// 32 bits' range, not of the element's own.
+std::string in_own_range(const Term& term, const std::string& found) {
+  const bool is_end = term.reducer == Reducer::kMin || term.reducer == Reducer::kMax;
+  const ScalarType element = term.type().element;
+  return is_end && element.is_integer() ? conversion_text({element.kind, 32}, element, found) : found;
+}
+
+}  // namespace
 
 bool reduces_in_chunks(const Term& term) {
   return term.reducer == Reducer::kSum && term.arguments.front()->type().element.is_float();
@@ -103,15 +114,18 @@ void VectorCalls::write(const cpu_vector::OpenReducer& reducer) {
 void VectorCalls::write(const cpu_vector::Reduced& reduced) {
   const std::string to = name(reduced.value);
   out_.line("const " + type_text(reduced.term->type().element) + " " + to + " = " +
-            (reduces_in_chunks(*reduced.term) ? to + "_chunks.result(" + to + "_open)" : to + "_open.result()") + ";");
+            (reduces_in_chunks(*reduced.term) ? to + "_chunks.result(" + to + "_open)"
+                                              : in_own_range(*reduced.term, to + "_open.result()")) +
+            ";");
 }
 
 void VectorCalls::write(const cpu_vector::Reduce& reduce) {
   const Term& term = *reduce.term;
   const std::string size = VectorNames::size(term.arguments.front()->type()), from = name(reduce.from);
-  const std::string value = cpu_vector::reduces_groups(term)
-                                ? "reduced<" + group_reducer(term) + ", 0>(0, " + size + ", " + from + ")"
-                                : values_.reduction(term, size, from, reduce.function);
+  const std::string value =
+      cpu_vector::reduces_groups(term)
+          ? in_own_range(term, "reduced<" + group_reducer(term) + ", 0>(0, " + size + ", " + from + ")")
+          : values_.reduction(term, size, from, reduce.function);
   out_.line("const " + type_text(term.type().element) + " " + name(reduce.value) + " = " + value + ";");
 }
 

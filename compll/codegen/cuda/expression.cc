@@ -140,7 +140,11 @@ std::string CudaExpression::division(ValueId id) const {
 bool CudaExpression::is_mild(ValueId id, int factors) const {
   const Value& value = graph_[id];
   if (value.kind == Value::Kind::kSpread) return is_mild(value.arguments.front(), factors);
-  if (value.kind == Value::Kind::kConstant) return std::isfinite(value.number) && std::fabs(value.number) < 0x1p30;
+  if (value.kind == Value::Kind::kConstant) {
+    // A double that is computed from constants may be too small for any float: a product with it may be denormal.
+    const double size = std::fabs(value.number);
+    return size == 0 || (size >= 0x1p-149 && size < 0x1p30);
+  }
   if (value.kind != Value::Kind::kCompute || factors == 0) return false;
   const auto each = [&](int of_each) {
     return std::all_of(value.arguments.begin(), value.arguments.end(),

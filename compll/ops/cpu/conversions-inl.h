@@ -157,10 +157,10 @@ HWY_INLINE Float to_float(Double a) {
 #endif
   return r;
 }
-/// A double may be too small for a float, and is no zero then.
+/// A double may be too small for a float, and is no zero then. NaN is no zero either, though Highway's Ne may say so.
 HWY_INLINE Bool to_bool(Double a) {
   for (size_t k = 0; k < kDoubleParts; ++k) {
-    a.v[k] = hn::IfThenElse(hn::Ne(a.v[k], hn::Zero(F64())), hn::Set(F64(), 1.0), hn::Zero(F64()));
+    a.v[k] = hn::IfThenElse(hn::Eq(a.v[k], hn::Zero(F64())), hn::Zero(F64()), hn::Set(F64(), 1.0));
   }
   return to_float(a) != Float(0.0f);
 }

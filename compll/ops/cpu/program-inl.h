@@ -334,6 +334,7 @@ void decode_sums(const GeneratedTile& tile, const std::byte* const* sections, si
 /// Entries of a section that has one for each block, or one for the tensor.
 template <int kBits>
 HWY_INLINE uint32_t load_one_uint(const std::byte* section, size_t index) {
+  static_assert(kBits <= 32);
   uint64_t held = 0;
   [[maybe_unused]] const size_t first = index * kBits / 8, last = (index * kBits + kBits + 7) / 8;
   if constexpr (8 % kBits == 0) {
@@ -350,6 +351,11 @@ HWY_INLINE int32_t load_one_int(const std::byte* section, size_t index) {
   return static_cast<int32_t>(load_one_uint<kBits>(section, index) << (32 - kBits)) >> (32 - kBits);
 }
 HWY_INLINE float load_one_float(const std::byte* section, size_t index) { return load_scale(section, index); }
+HWY_INLINE double load_one_double(const std::byte* section, size_t index) {
+  double value;
+  std::memcpy(&value, section + index * sizeof value, sizeof value);
+  return value;
+}
 
 /// Stores an entry. Entries are stored in their order, so the bits after this one come later.
 template <int kBits>

@@ -328,6 +328,21 @@ TEST_CASE("cuda text: a source line that ends in a backslash does not take the n
   CHECK(made.text->text.find("\\\n") == std::string::npos);
 }
 
+TEST_CASE("cuda text: a product with a constant too small for a float is divided with every check") {
+  const auto divided = [](const std::string& factor) {
+    const Made made = made_from(
+        "x.cll",
+        "void encode(float* g, uint8* compressed) {\nfloat* y = map(g, [&](float x) -> float { return double(x) * " +
+            factor + " / 3; });\ncompressed = concat(y);\n}\n" +
+            "void decode(uint8* compressed, float* g) { extract(compressed, g); }\n");
+    REQUIRE(made.text.status().text() == "OK");
+    return count(made.text->text, "divide_mild(") == 0;
+  };
+  CHECK_FALSE(divided("double(1e-30)"));
+  CHECK(divided("(double(1e-30) * 1e-30)"));
+  CHECK(divided("(double(1e20) * 1e20)"));
+}
+
 TEST_CASE("cuda text: operators that cannot be written are named with their place") {
   CHECK(reason("void encode(float* g, uint8* compressed) {\nfloat* top = block_reduce(g, 24, max);\n"
                "compressed = concat(top, g);\n}\n"

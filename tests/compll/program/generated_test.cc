@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <limits>
 
 #include "compll/codec/generated_codec.h"
 #include "compll/codec/written.h"
+#include "tests/compll/program/pair.h"
 #include "tests/compll/support/compare_info.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/instruction_sets.h"
@@ -19,6 +22,8 @@ namespace casync::compll {
 
 extern "C" const GeneratedCodec* generated_branches();
 extern "C" const GeneratedCodec* generated_conversions();
+extern "C" const GeneratedCodec* generated_doubles();
+extern "C" const GeneratedCodec* generated_narrow_ends();
 extern "C" const GeneratedCodec* generated_narrow_places();
 extern "C" const GeneratedCodec* generated_published();
 extern "C" const GeneratedCodec* generated_several();
@@ -195,6 +200,41 @@ TEST_CASE("generated: conversions of what no integer holds, and codes of all wid
       check_same_on_every_set(*meaning, **generated, laplace(n, 41));
       check_same_on_every_set(*meaning, **generated, std::vector<float>(n, 0.0f));
       check_same_on_every_set(*meaning, **generated, std::vector<float>(n, -0.0f));
+    }
+  }
+}
+
+TEST_CASE("generated: doubles by tiles are sections of one and of blocks, and of those that are counted NaN is none") {
+  REQUIRE(generated_doubles()->encode.tile != nullptr);
+  for (const double block : {16.0, 64.0, 4096.0}) {
+    const Pair pair = pair_of(*generated_doubles(), {{"block", block}});
+    for (const Elements n : {0, 1, 15, 16, 17, 129, 300, 5003}) {
+      INFO("blocks of " << block << ", " << n << " elements");
+      std::vector<float> values = laplace(n, 71);
+      for (Elements i = 5; i < n; i += 9) values[i] = i % 2 == 0 ? 0.0f : -0.0f;
+      check_same_on_every_set(*pair.meaning, *pair.generated, values);
+      for (Elements i = 0; i < n; i += 7) values[i] = std::numeric_limits<float>::quiet_NaN();
+      check_same_on_every_set(*pair.meaning, *pair.generated, values);
+      const auto nonzero = std::count_if(values.begin(), values.end(), [](float x) { return !(x == 0); });
+      for (const std::string& set : instruction_sets("doubles")) {
+        const UseInstructionSet used(set);
+        INFO(set);
+        const std::vector<std::byte> payload = encode(*pair.generated, values).payload;
+        std::uint32_t counted = 0;
+        if (n != 0) std::memcpy(&counted, payload.data() + 16, sizeof counted);
+        CHECK(counted == static_cast<std::uint32_t>(nonzero));
+      }
+    }
+  }
+}
+
+TEST_CASE("generated: the ends of elements of fewer bits, of which there may be none, and trits added at places") {
+  REQUIRE(generated_narrow_ends()->encode.tile == nullptr);
+  const Pair pair = pair_of(*generated_narrow_ends());
+  for (const Elements n : {0, 1, 2, 3, 9, 48, 51, 300, 5003}) {
+    for (const Input& input : inputs(n)) {
+      INFO(n << " elements, " << input.name);
+      check_same_on_every_set(*pair.meaning, *pair.generated, input.values);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "tests/compll/random_programs/operators.h"
 #include "tests/compll/random_programs/routine_text.h"
 #include "tests/compll/random_programs/statements.h"
+#include "tests/compll/random_programs/typed_checks.h"
 
 namespace casync::compll::test {
 namespace {
@@ -18,9 +19,13 @@ class ProgramWriter {
       : choices_(seed),
         of_codings_(seed ^ 0x9e3779b97f4a7c15),
         of_selections_(seed ^ 0xd1b54a32d192ed03),
+        of_types_(seed ^ 0x94d049bb133111eb),
         for_tiles_(choices_.one_in(2)),
         expressions_(choices_, for_tiles_),
-        declared_(random_declarations(choices_, of_codings_, expressions_, for_tiles_)) {
+        declared_(random_declarations(choices_, of_codings_, expressions_, for_tiles_)),
+        is_typed_(of_types_.one_in(2)),
+        sends_double_(is_typed_ && of_types_.one_in(3)),
+        sends_sums_(is_typed_ && of_types_.one_in(3)) {
     if (for_tiles_ || !of_selections_.one_in(3)) return;
     static const std::vector<TypeWord> kTypes = {
         {"float", Kind::kFloat}, {"float", Kind::kFloat}, {"uint", Kind::kUint}, {"int5", Kind::kInt}};
@@ -34,7 +39,7 @@ class ProgramWriter {
     if (choices_.one_in(3)) text += routine("merge");
     text += decode();
     if (choices_.one_in(3)) text += result();
-    return text;
+    return is_typed_ ? text + kTypedParameters + typed_.helpers() : text;
   }
 
  private:
@@ -45,12 +50,13 @@ class ProgramWriter {
     for (const std::string& state : declared_.states) text_.add_array({state, "float", kAll, Kind::kFloat, false});
     if (selected_) select();
     write_statements(choices_.between(1, 7));
+    if (is_typed_) write_typed();
     for (const SectionWord& section : declared_.sections) write_section(section);
     if (selected_) operators_.map("chosen.size", *selected_, "chosen_values");
     write_states();
     std::string sent;
     for (const SectionWord& section : declared_.sections) sent += (sent.empty() ? "" : ", ") + section.sent();
-    text_.line("  compressed = concat(" + sent + selected_sections("chosen.size") + ");\n}");
+    text_.line("  compressed = concat(" + sent + selected_sections("chosen.size") + typed_sections() + ");\n}");
     return text_.take();
   }
 
@@ -60,6 +66,40 @@ class ProgramWriter {
     text_.line(by_place ? "  uint* chosen = filter(range(g.size), [&](uint i) -> bool { return tame(g[i]) > 0.4; });"
                         : "  uint* chosen = where(g, [&](float x) -> bool { return abs(tame(x)) > 0.6; });");
     text_.add_array({"chosen", "uint", "chosen.size", Kind::kUint, true});
+  }
+
+  void write_typed() {
+    typed_.begin();
+    const int count = of_types_.between(1, 3);
+    for (int i = 0; i < count; ++i) typed_.write();
+    text_.line("  uint checked = " + typed_.number() + ";");
+    if (sends_double_) {
+      text_.line("  double widest = reduce(map(" + typed_.floats() +
+                 ", [&](float x) -> double { return double(x) * x; }), sum);");
+    }
+    if (sends_sums_) {
+      text_.line("  double* wide_sums = block_reduce(" + typed_.floats() + ", " + declared_.blocks.front() + ", sum);");
+    }
+  }
+
+  std::string typed_sections() const {
+    if (!is_typed_) return "";
+    return std::string(", checked") + (sends_double_ ? ", widest" : "") + (sends_sums_ ? ", wide_sums" : "");
+  }
+
+  void declare_typed() {
+    if (!is_typed_) return;
+    text_.line("  uint checked;");
+    if (sends_double_) text_.line("  double widest;");
+    if (sends_sums_) text_.line("  double* wide_sums;");
+  }
+
+  /// Returns the gradient that decode gives, with a part of what typed checks have sent.
+  std::string with_typed(const std::string& gradient) const {
+    const std::string sums = "spread(wide_sums, " + declared_.blocks.front() + ")";
+    return "map(" + gradient + (sends_sums_ ? ", " + sums : "") + ", [&](float x" + (sends_sums_ ? ", double s" : "") +
+           ") -> float { return x + checked % 8" + (sends_double_ ? " + tame(widest) * 0.001" : "") +
+           (sends_sums_ ? " + tame(s)" : "") + "; })";
   }
 
   std::string selected_sections(const std::string& count) const {
@@ -88,7 +128,8 @@ class ProgramWriter {
       sent += ", " + section.sent();
     }
     declare_selected();
-    text_.line("  extract(compressed" + sent + selected_sections("chosen_count") + ");");
+    declare_typed();
+    text_.line("  extract(compressed" + sent + selected_sections("chosen_count") + typed_sections() + ");");
     receive_selected();
     for (const SectionWord& section : declared_.sections) {
       if (section.extent.empty()) {
@@ -103,7 +144,7 @@ class ProgramWriter {
     } else if (declared_.is_list) {
       text_.line("  g = scatter(sent_places, sent_values, g.size);");
     } else {
-      write_gradient();
+      write_gradient(is_typed_);
     }
     text_.line("}");
     return text_.take();
@@ -116,7 +157,7 @@ class ProgramWriter {
     for (const std::string& state : declared_.states) text_.add_array({state, "float", kAll, Kind::kFloat, false});
     write_statements(choices_.between(0, 3));
     write_states();
-    write_gradient();
+    write_gradient(false);
     text_.line("}");
     return text_.take();
   }
@@ -159,24 +200,28 @@ class ProgramWriter {
     }
   }
 
-  void write_gradient() {
+  void write_gradient(bool is_typed) {
     if (!declared_.for_tiles && choices_.one_in(3)) {
       const std::string value = operators_.scattered();
       return text_.line("  g = " + value + ";");
     }
     const Array made = operators_.map(kAll, {"float", Kind::kFloat});
-    text_.line("  g = " + made.name + ";");
+    text_.line("  g = " + (is_typed ? with_typed(made.name) : made.name) + ";");
   }
 
-  Choices choices_, of_codings_, of_selections_;
+  Choices choices_, of_codings_, of_selections_, of_types_;
   const bool for_tiles_;
   Expressions expressions_;
   const Declarations declared_;
+  const bool is_typed_;               ///< encode and merge have typed checks, and send their number
+  const bool sends_double_;           ///< and a double
+  const bool sends_sums_;             ///< and a double for each block
   std::optional<TypeWord> selected_;  ///< encode sends places that it selects without a count, and values of this type
   bool sends_count_ = false;          ///< and how many they are
   RoutineText text_{choices_, expressions_, declared_};
   Operators operators_{choices_, expressions_, declared_, text_};
   Statements statements_{choices_, expressions_, declared_, text_, operators_};
+  TypedChecks typed_{of_types_, declared_, text_, false};
 };
 
 }  // namespace

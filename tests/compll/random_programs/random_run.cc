@@ -165,8 +165,10 @@ std::vector<std::pair<std::string, double>> random_parameters(const Program& pro
       const double sizes[] = {16, 64, 48, 7, 100, 4096, 128, 1000};
       const double size = by_tiles ? (seed % 4 == 1 ? 64 : 1024) : sizes[seed / 2 % 8];
       if (each.allows(size)) chosen.push_back({each.name, size});
+    } else if (each.type.is_float()) {
+      chosen.push_back({each.name, -1.5});
     } else {
-      chosen.push_back({each.name, each.name == "k" ? 1 + seed % 40 : -1.5});
+      chosen.push_back({each.name, std::min(each.least + static_cast<double>(seed % 40), each.most)});
     }
   }
   return chosen;

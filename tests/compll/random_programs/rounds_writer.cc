@@ -8,6 +8,7 @@
 #include "tests/compll/random_programs/operators.h"
 #include "tests/compll/random_programs/routine_text.h"
 #include "tests/compll/random_programs/statements.h"
+#include "tests/compll/random_programs/typed_checks.h"
 
 namespace casync::compll::test {
 namespace {
@@ -24,7 +25,11 @@ struct StateWord {
 
 class RoundsWriter {
  public:
-  explicit RoundsWriter(std::uint64_t seed) : choices_(seed ^ 0xa0761d6478bd642f), expressions_(choices_, false) {
+  explicit RoundsWriter(std::uint64_t seed)
+      : choices_(seed ^ 0xa0761d6478bd642f),
+        of_types_(seed ^ 0x94d049bb133111eb),
+        is_typed_(of_types_.one_in(2)),
+        expressions_(choices_, false) {
     declare();
   }
 
@@ -33,9 +38,11 @@ class RoundsWriter {
     text_.line("void synchronize(float* g, float* result) {");
     text_.add_array({"g", "float", kAll, Kind::kFloat, false});
     for (const StateWord& state : states_) text_.add_array({state.name, "float", state.extent, Kind::kFloat, true});
+    if (is_typed_) typed_.begin();
     const int exchanges = choices_.between(1, 4);
     for (int i = 0; i < exchanges; ++i) {
       write_statements(choices_.between(0, 3));
+      if (is_typed_) typed_.write();
       write_exchange();
     }
     write_statements(choices_.between(0, 3));
@@ -44,8 +51,13 @@ class RoundsWriter {
       text_.line("  " + state.name + " = " + value + ";");
     }
     const Array made = operators_.map(kAll, {"float", Kind::kFloat});
-    text_.line("  result = " + made.name + ";\n}");
-    return declared_.text + text_.take();
+    if (!is_typed_) {
+      text_.line("  result = " + made.name + ";\n}");
+      return declared_.text + text_.take();
+    }
+    text_.line("  uint checked = " + typed_.number() + ";");
+    text_.line("  result = map(" + made.name + ", [&](float x) -> float { return x + checked % 8; });\n}");
+    return declared_.text + text_.take() + kTypedParameters + typed_.helpers();
   }
 
  private:
@@ -117,7 +129,8 @@ class RoundsWriter {
     text_.add_array({name, "float", extent, Kind::kFloat, finite});
   }
 
-  Choices choices_;
+  Choices choices_, of_types_;
+  const bool is_typed_;  ///< there are typed checks ahead of exchanges
   Expressions expressions_;
   Declarations declared_;
   std::vector<std::string> counts_ = {"1", "2", "3"};  ///< of vectors
@@ -125,6 +138,7 @@ class RoundsWriter {
   RoutineText text_{choices_, expressions_, declared_};
   Operators operators_{choices_, expressions_, declared_, text_};
   Statements statements_{choices_, expressions_, declared_, text_, operators_};
+  TypedChecks typed_{of_types_, declared_, text_, true};
 };
 
 }  // namespace
