@@ -65,7 +65,11 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
         links = [line for line in text.splitlines() if line.startswith(("between {", "inside {"))]
         claim(len(links) == 2 and all("send_work {" in link and "receive_work {" in link for link in links),
               "what messages take of processors", text)
-        claim(all("announced_bytes: 131072" in link for link in links), "which of them ask first", text)
+        for link in links:  # messages over a slow link leave unasked
+            size, seconds = re.findall(r"point { size: (\S+) seconds: (\S+) }", link.split("send_work")[0])[-1]
+            rate = float(size) / float(seconds)  # of a fitted curve: 600e6 of the measured one is the limit
+            announced = "announced_bytes: 131072" in link
+            claim(announced if rate > 1.2e9 else not announced if rate < 3e8 else True, "which of them ask first", link)
         claim(text.count("# measured inside: processor time of the") == 2 and "ns of the sender's processors" in text,
               "beside what was measured", text)
         both = [float(line.split(" times the processor time")[0].split()[-1])

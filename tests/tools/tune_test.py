@@ -174,7 +174,7 @@ def test_a_process_that_the_program_leaves_behind_ends_with_it():
         program = f"sleep 300 & echo $! > {folder}/$CASYNC_RANK.pid"
         result = casync("tune", "-n", "2", "--timeout", "30", "--profile", PROFILE, "-o", f"{folder}/tuned", "--", "sh",
                         "-c", program, timeout=100)
-        claim("did not end" not in result.stderr and "3 of 6: plan" in result.stderr, "the next phases", result.stderr)
+        claim("did not end" not in result.stderr and "was not written" in result.stderr, "its training was over", result.stderr)
         left = [int((Path(folder) / f"{rank}.pid").read_text()) for rank in range(2)]
         until(lambda: not any(is_alive(pid) for pid in left), 30, "none is left")
 

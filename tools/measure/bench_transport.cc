@@ -56,8 +56,7 @@ class Side final : public runtime::TransportClient {
   /// did.
   void close();
   std::string description() const { return transport_->description(); }
-  /// As Transport::announced_bytes, of messages over a link that is as fast as this one.
-  Bytes announced_bytes() const { return pace_.is_fast() ? transport_->announced_bytes(1 - rank_) : 0; }
+  Bytes announced_bytes() const { return transport_->announced_bytes(1 - rank_); }
 
  private:
   Placement place(Rank, const Message& message) override;
@@ -337,6 +336,7 @@ Result<TransportBench> bench_transport(const TransportBenchOptions& options, con
   TransportBench result;
   CASYNC_RETURN_IF_ERROR(measured.open(options, side));
   result.description = measured.description();
+  result.announced_bytes = measured.announced_bytes();
   for (Bytes bytes : options.sizes) {
     TransportBenchRow row{.bytes = bytes};
     if (options.processor_time) {
@@ -350,7 +350,6 @@ Result<TransportBench> bench_transport(const TransportBenchOptions& options, con
     CASYNC_RETURN_IF_ERROR(measured.exchange(bytes, row.exchange_ms, row.exchange_least_ms, options.seconds_per_size));
     result.rows.push_back(row);
   }
-  result.announced_bytes = measured.announced_bytes();
   measured.close();
   return result;
 }

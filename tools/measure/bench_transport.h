@@ -39,7 +39,7 @@ struct TransportBenchRow {
 
 struct TransportBench {
   std::string description;    ///< the transport's own
-  Bytes announced_bytes = 0;  ///< Transport::announced_bytes; 0 over a slow link (LinkPace::is_fast)
+  Bytes announced_bytes = 0;  ///< Transport::announced_bytes
   std::vector<TransportBenchRow> rows;
 };
 

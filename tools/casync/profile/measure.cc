@@ -8,6 +8,7 @@
 #include "casync/model/codec_choice.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
+#include "runtime/executor/link_pace.h"
 #include "tools/casync/codec_figures/figures.h"
 #include "tools/casync/formatted.h"
 #include "tools/casync/profile/codec_points.h"
@@ -131,12 +132,16 @@ class Measurement {
     bench.seconds_per_size = options_.quick ? 0.04 : 0.4;
     for (Bytes bytes = 256; bytes <= (options_.quick ? 4_MiB : 16_MiB); bytes *= 4) bench.sizes.push_back(bytes);
     std::vector<TransportBenchRow> best;
+    Bytes announced = 0;
     for (int round = 0; round < kLinkRounds; ++round) {
       const Result<TransportBench> measured = measure(bench);
       if (!measured) return measured.status();
       keep_best(measured->rows, best);
-      link.announced_bytes = static_cast<double>(measured->announced_bytes);
+      announced = measured->announced_bytes;
     }
+    // Over a slow link messages leave unasked.
+    const bool is_fast = best.back().bandwidth_gib_s * 0x1p30 >= runtime::LinkPace::kFast;
+    link.announced_bytes = is_fast ? static_cast<double>(announced) : 0;
     std::vector<Curve::Point> port, trip, both;
     for (const TransportBenchRow& row : best) {
       const double seconds = static_cast<double>(row.bytes) / (row.bandwidth_gib_s * 0x1p30);
