@@ -99,16 +99,20 @@ void greet(TransportRig& rig, TransportProbe& probe) {
   probe.meet();
 }
 
+// Rank 1 says goodbye. Returns true there.
+bool has_left(TransportRig& rig, TransportProbe& probe) {
+  if (rig.rank != 1) return false;
+  probe.transport().close(after(Seconds(0.1)));
+  probe.destroy();
+  rig.all_gather("");
+  return true;
+}
+
 void says_goodbye(TransportRig& rig) {
   TransportProbe probe(rig);
   if (!probe.is_open()) return;
   greet(rig, probe);
-  if (rig.rank == 1) {
-    probe.transport().close(after(Seconds(0.1)));
-    probe.destroy();
-    rig.all_gather("");
-    return;
-  }
+  if (has_left(rig, probe)) return;
   probe.run_for(0.2);
   rig.all_gather("");
   probe.run_for(0.1);
@@ -133,12 +137,7 @@ void settles_without_one_that_left(TransportRig& rig) {
   TransportProbe probe(rig);
   if (!probe.is_open()) return;
   greet(rig, probe);
-  if (rig.rank == 1) {
-    probe.transport().close(after(Seconds(0.1)));
-    probe.destroy();
-    rig.all_gather("");
-    return;
-  }
+  if (has_left(rig, probe)) return;
   all_gather_while_moving(rig, probe.transport(), "");
   probe.run_for(0.1);  // the goodbye arrives
   expect_settled(rig, probe);
