@@ -14,10 +14,9 @@ namespace casync::runtime {
 ///
 /// A fast link takes a window of kWindow. On a slow one that would be most of a step, so there it is what the link
 /// carries in kAhead and its own delay. A message larger than that goes alone, until the link should have carried all
-/// but a window of it. Rate and delay follow from what has
-/// been reported as sent. The rate is the median of the last measurements: a peer that takes messages late makes the
-/// link look slow, buffers that fill make it look fast. The delay is the least of them, as in BBR (Cardwell et al.,
-/// ACM Queue 14(5), 2016).
+/// but a window of it. Rate and delay follow from what has been reported as sent. The rate is the median of the last
+/// measurements: a peer that takes messages late makes the link look slow, buffers that fill make it look fast. The
+/// delay is the least of them, as in BBR (Cardwell et al., ACM Queue 14(5), 2016).
 ///
 /// The limit must not become an order between ranks. When nothing has been reported for longer than the last message
 /// should have taken (the peer may be waiting for one that is still to come), the next is handed over.
