@@ -24,7 +24,10 @@ def make(folder, *words):
     shutil.copy(ROOT / "Makefile", folder)
     for path in ("tools/setup", "tools/check_format", ".venv/plain/bin/python"):
         program(folder / path, f'echo "{path} $*"')
-    result = subprocess.run(["make", *words], cwd=folder, text=True, capture_output=True, timeout=60, check=False)
+    # This may run within `make test`, which hands its own settings on.
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    result = subprocess.run(["make", *words], cwd=folder, env=environment, text=True, capture_output=True, timeout=60,
+                            check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout.splitlines()
 
