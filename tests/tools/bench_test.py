@@ -264,7 +264,7 @@ def test_its_timelines_make_a_report():
 
 
 def test_results_of_random_codecs_are_right():
-    # Of their own numbers on each rank, of shared ones, with a result of its own, rotated, sketched.
+    # Codecs with numbers of their own on each rank, with shared ones, with a result, rotated, sketched.
     for codec in ("qsgd", "randomk", "diana", "drive", "sketch"):
         all_reduce("--codec", codec)
     all_reduce("--codec", "qsgd", "--strategy", "ring")

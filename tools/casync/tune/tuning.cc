@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -24,13 +23,13 @@
 #include "tools/casync/tune/folder.h"
 #include "tools/casync/tune/phase.h"
 #include "tools/casync/tune/result.h"
+#include "tools/casync/tune/ways.h"
 
 namespace casync::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kAgain = ".again";
 constexpr const char* kProfileFile = "profile.txtpb";
 constexpr const char* kProfilePart = "profile.part";
 /// File beside the traces of a training that ended well on all ranks: one that failed may leave traces, too.
@@ -54,7 +53,8 @@ bool is_found(const std::string& path) {
 /// The phases of one `casync tune` on one rank.
 class Tuning {
  public:
-  Tuning(const TuneOptions& options, TuneRanks& ranks) : options_(options), ranks_(ranks) {}
+  Tuning(const TuneOptions& options, TuneRanks& ranks)
+      : options_(options), ranks_(ranks), ways_(options.directory, options.codecs) {}
 
   Status run() {
     CASYNC_RETURN_IF_ERROR(prepare());
@@ -71,12 +71,6 @@ class Tuning {
 
  private:
   std::string path(const std::string& name) const { return options_.directory + "/" + name; }
-  /// The same for a program that may change its working directory.
-  std::string whole_path(const std::string& name) const {
-    std::error_code error;
-    const fs::path whole = fs::absolute(path(name), error);
-    return error ? path(name) : whole.string();
-  }
   std::string log_of(const std::string& phase) const {
     return path(phase + ".rank" + std::to_string(ranks_.rank()) + ".log");
   }
@@ -89,11 +83,7 @@ class Tuning {
     if (error) return unavailable(options_.directory + " cannot be made: " + error.message());
     if (ranks_.rank() == 0) CASYNC_RETURN_IF_ERROR(read_inputs());
     CASYNC_RETURN_IF_ERROR(ranks_.meet("inputs"));
-    for (const std::string& codec : options_.codecs) {
-      const Result<std::string> name = file_name_of(codec);
-      CASYNC_RETURN_IF_ERROR(name.status());
-      folders_[codec] = *name;
-    }
+    CASYNC_RETURN_IF_ERROR(ways_.name_folders());
     profile_is_here_ = fs::equivalent(options_.profile, path(kProfileFile), error);
     Result<TuneRecord> record = read_tune_record(options_.directory);
     CASYNC_RETURN_IF_ERROR(record.status());
@@ -128,9 +118,9 @@ class Tuning {
   std::set<std::string> outputs() const {
     std::set<std::string> names = {"record", kProfilePart, "planned.txtpb", "plan.txtpb", "report.html"};
     if (!profile_is_here_) names.insert(kProfileFile);
-    for (const std::string& way : all_ways()) {
-      names.insert(folder_of(way));
-      names.insert(folder_of(way) + kAgain);
+    for (const std::string& way : ways_.all()) {
+      names.insert(ways_.folder_of(way));
+      names.insert(ways_.folder_of(way) + kAgain);
     }
     return names;
   }
@@ -143,7 +133,7 @@ class Tuning {
     json["profile"] = digest_of_file(profile_);
     json["device"] = options_.device;
     if (goal_of(options_) == TuneGoal::kStep) {
-      for (const std::string& codec : options_.codecs) json["codecs"].push_back(folder_of(codec));
+      for (const std::string& codec : options_.codecs) json["codecs"].push_back(ways_.folder_of(codec));
     }
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   }
@@ -171,36 +161,14 @@ class Tuning {
     return *found == "yes";
   }
 
-  /// The environment that makes the program train in this way.
-  std::vector<std::string> variables_of(const std::string& way) const {
-    if (way == kUncompressed) return {"CASYNC_CODEC=none", "CASYNC_RECORD=" + whole_path("record")};
-    if (way == kPlanned) return {"CASYNC_PLAN=" + whole_path("planned.txtpb"), "CASYNC_RECORD=" + whole_path(kPlanned)};
-    return {"CASYNC_CODEC=" + way};
-  }
-
-  /// The name of a way's files.
-  const std::string& folder_of(const std::string& way) const {
-    const auto found = folders_.find(way);
-    return found == folders_.end() ? way : found->second;
-  }
-
-  std::vector<std::string> all_ways() const {
-    std::vector<std::string> ways = {kUncompressed, kPlanned};
-    ways.insert(ways.end(), options_.codecs.begin(), options_.codecs.end());
-    return ways;
-  }
-
   Status train(const std::string& way, const std::string& run = "") {
-    const std::string folder = folder_of(way) + run;
+    const std::string folder = ways_.folder_of(way) + run;
     const std::string phase = "training, " + way + (run.empty() ? "" : " again"), ended = path(folder) + "/" + kEnded;
     const Result<bool> done = is_done(phase, ended);
     CASYNC_RETURN_IF_ERROR(done.status());
     if (*done) return Status::ok();
-    std::vector<std::string> variables = variables_of(way);
-    if (!run.empty()) {
-      std::erase_if(variables, [](const std::string& variable) { return variable.starts_with("CASYNC_RECORD="); });
-    }
-    variables.push_back("CASYNC_TRACE=" + whole_path(folder));
+    if (ranks_.rank() == 0) CASYNC_RETURN_IF_ERROR(remove_leftovers(folder));
+    std::vector<std::string> variables = ways_.variables_of(way, folder, run.empty());
     variables.push_back("CASYNC_STEPS=" + std::to_string(options_.steps));
     CASYNC_RETURN_IF_ERROR(run_phase(
         ranks_,
@@ -210,6 +178,15 @@ class Tuning {
     if (kept) kept = write_output(ended, "");
     if (!kept) ranks_.give_up(kept);
     return kept;
+  }
+
+  /// Removes the files of a refused training, which would be taken for those of one that leaves none.
+  Status remove_leftovers(const std::string& folder) const {
+    std::set<std::string> names = {folder};
+    if (folder == kUncompressed) names.insert("record");  // which its second run does not make
+    const Status removed = remove_names(options_.directory, names);
+    if (!removed) ranks_.give_up(removed);
+    return removed;
   }
 
   /// A training that is no measurement of its way is refused at once, on rank 0, and is none that a later call keeps:
@@ -248,8 +225,8 @@ class Tuning {
     const Result<Training> training = read_model_file(path("record/model.txtpb"));
     CASYNC_RETURN_IF_ERROR(training.status());
     std::vector<TunedWay> ways;
-    for (const std::string& name : all_ways()) {
-      std::vector<std::string> folders = {path(folder_of(name))};
+    for (const std::string& name : ways_.all()) {
+      std::vector<std::string> folders = {path(ways_.folder_of(name))};
       if (std::find(again.begin(), again.end(), name) != again.end()) folders.push_back(folders.front() + kAgain);
       Result<TunedWay> way = measured_way(name, folders, path("planned.txtpb"), *training, ranks_.ranks());
       CASYNC_RETURN_IF_ERROR(way.status());
@@ -328,11 +305,11 @@ class Tuning {
   Status make_choice(std::string& text) {
     Result<std::vector<TunedWay>> ways = measured(again_);
     CASYNC_RETURN_IF_ERROR(ways.status());
-    ways_ = std::move(*ways);
-    const TunedWay& chosen = chosen_way(ways_, goal_of(options_));
+    tuned_ = std::move(*ways);
+    const TunedWay& chosen = chosen_way(tuned_, goal_of(options_));
     chosen_ = chosen.name;
-    gain_ = gain_of(ways_, chosen, goal_of(options_));
-    Result<std::string> plan = plan_text_of(ways_, chosen, goal_of(options_), text_of_file(path("planned.txtpb")));
+    gain_ = gain_of(tuned_, chosen, goal_of(options_));
+    Result<std::string> plan = plan_text_of(tuned_, chosen, goal_of(options_), text_of_file(path("planned.txtpb")));
     CASYNC_RETURN_IF_ERROR(plan.status());
     text = std::move(*plan);
     return Status::ok();
@@ -358,7 +335,7 @@ class Tuning {
     const Result<std::string> own = own_path();
     CASYNC_RETURN_IF_ERROR(own.status());
     std::vector<std::string> program = {
-        *own, "report", path(folder_of(shown)), "--beside", path(kUncompressed), "-o", path("report.html")};
+        *own, "report", path(ways_.folder_of(shown)), "--beside", path(kUncompressed), "-o", path("report.html")};
     bool all = shown == kPlanned;
     for (Rank rank = 0; rank < ranks_.ranks(); ++rank) {
       all = all && is_found(path(kPlanned) + "/rank" + std::to_string(rank) + ".trace.json");
@@ -378,23 +355,23 @@ class Tuning {
     const std::string plan = path("plan.txtpb"), report = path("report.html");
     if (options_.json) {
       const nlohmann::ordered_json result{
-          {"plan", plan}, {"chosen", chosen_}, {"report", report}, {"ways", json_of(ways_)}};
+          {"plan", plan}, {"chosen", chosen_}, {"report", report}, {"ways", json_of(tuned_)}};
       print_json(result);
     } else {
-      std::printf("%s%s\n%s\n", text_of(ways_).c_str(), gain_.c_str(), use_of(plan, report).c_str());
+      std::printf("%s%s\n%s\n", text_of(tuned_).c_str(), gain_.c_str(), use_of(plan, report).c_str());
     }
     return Status::ok();
   }
 
   const TuneOptions& options_;
   TuneRanks& ranks_;
-  std::map<std::string, std::string> folders_;  ///< of each codec's training
-  bool profile_is_here_ = false;                ///< the given profile is the folder's own
+  TuneWays ways_;
+  bool profile_is_here_ = false;  ///< the given profile is the folder's own
   int phase_ = 0;
   std::size_t phases_ = 4 + options_.codecs.size();
   std::vector<std::string> again_;  ///< ways with a second run
   // Empty on ranks other than 0.
-  std::vector<TunedWay> ways_;
+  std::vector<TunedWay> tuned_;
   std::string profile_;  ///< the given one's text
   std::string chosen_, gain_;
 };
