@@ -12,6 +12,7 @@
 #include "runtime/control/join_job.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/session_nccl.h"
+#include "runtime/transport/transport.h"
 
 namespace casync::runtime {
 namespace {
@@ -70,6 +71,12 @@ DescriptorNeed data_need(const Plan& plan, const std::string& transport, int ran
   if (!transport.starts_with("ucx") || ranks == 1) return {};
   const int peers = most_peers(plan, ranks);
   return {kTransportBeside + peers, kTransportBeside + 2 * peers, std::to_string(peers) + " data connections"};
+}
+
+/// All ranks are told the same, once their settings are.
+Status check_transport(const SessionParts& parts) {
+  if (parts.options.open_transport || parts.group->is_one_process()) return Status::ok();
+  return check_joins_processes(parts.options.transport);
 }
 
 Facts settings_of(const SessionParts& parts) {
@@ -137,6 +144,7 @@ Result<std::vector<std::string>> meet_ranks(SessionParts& parts) {
   if (!pulse) return pulse.status();
   parts.dead = pulse->dead;
   CASYNC_RETURN_IF_ERROR(parts.group->agree({"settings", settings_of(parts)}, parts.deadline()));
+  CASYNC_RETURN_IF_ERROR(check_transport(parts));
   CASYNC_RETURN_IF_ERROR(reserve_descriptors(data_need(parts.plan, parts.options.transport, parts.launch.ranks)));
   const Result<Places> places = gather_places(parts);
   if (!places) return places.status();

@@ -138,7 +138,8 @@ class Session {
 
   /// Finds the other ranks, compares versions and plans, connects. Collective. Errors as Group::join,
   /// make_transport, read_plan_file; InvalidArgument: both a plan and a codec, ranks with different plans or kinds of
-  /// devices. Unimplemented: what sessions on a device do not do yet.
+  /// devices, ranks in several processes over a transport that joins threads. Unimplemented: what sessions on a device
+  /// do not do yet.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options);
 
   virtual Rank rank() const = 0;

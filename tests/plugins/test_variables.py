@@ -42,3 +42,10 @@ def test_casync_checksum_0_leaves_out_the_checksums_of_payloads(variables, said)
     for least, most, transport in ranks.values(__file__, "over", 2, env=variables):
         assert least == most == 0.5
         assert said in transport.split(), transport
+
+
+def test_casync_transport_loopback_is_refused_by_ranks_that_are_processes():
+    variables = {"CASYNC_TRANSPORT": "loopback", "CASYNC_TIMEOUT_SEC": "10"}
+    for outcome in ranks.outcomes(__file__, "over", 2, env=variables):
+        assert outcome.error == "InvalidArgument", outcome
+        assert "loopback joins threads of one process; use ucx" in outcome.message, outcome.message

@@ -20,6 +20,7 @@ class ForkGuard final : public Group {
   std::uint64_t epoch() const override { return group_->epoch(); }
   const std::string& host_of(Rank rank) const override { return group_->host_of(rank); }
   int local_ranks() const override { return group_->local_ranks(); }
+  bool is_one_process() const override { return group_->is_one_process(); }
   int pid_of(Rank rank) const override { return group_->pid_of(rank); }
   Result<std::vector<std::string>> all_gather(const std::string& what, const std::string& blob,
                                               Clock::time_point deadline) override {

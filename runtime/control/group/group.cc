@@ -59,6 +59,7 @@ class TcpGroup final : public Group {
     return state_.roster().at(static_cast<std::size_t>(rank)).host;
   }
   int local_ranks() const override { return state_.local_ranks(); }
+  bool is_one_process() const override { return state_.is_one_process(); }
   int pid_of(Rank rank) const override { return state_.roster().at(static_cast<std::size_t>(rank)).pid; }
   Result<std::vector<std::string>> all_gather(const std::string& what, const std::string& blob,
                                               Clock::time_point deadline) override;

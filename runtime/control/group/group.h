@@ -39,6 +39,8 @@ class Group {
   /// The number of ranks, this one included, on this rank's machine, whatever the launcher said: the same boot and the
   /// same PID namespace, so that each container counts as a machine.
   virtual int local_ranks() const = 0;
+  /// Returns true if all ranks are this process: each joined on a thread of it.
+  virtual bool is_one_process() const = 0;
 
   /// Every rank's blob, by rank. Collective: the n-th call of each rank belongs together; `what` names it in
   /// errors and must agree. One caller at a time. Blobs of up to 64 MiB.

@@ -78,6 +78,11 @@ int GroupState::local_ranks() const {
       std::count_if(roster_.begin(), roster_.end(), [&](const Identity& each) { return each.machine == here; }));
 }
 
+bool GroupState::is_one_process() const {
+  const Identity& self = roster_.at(static_cast<std::size_t>(self_));
+  return std::all_of(roster_.begin(), roster_.end(), [&](const Identity& each) { return each.is_process_of(self); });
+}
+
 void GroupState::expect_answer() {
   const std::lock_guard lock(mutex_);
   answer_.reset();

@@ -47,6 +47,8 @@ class GroupState final : public RoleEvents {
   const std::vector<Identity>& roster() const { return roster_; }
   /// The number of ranks on this rank's machine.
   int local_ranks() const;
+  /// Returns true if all ranks are this process.
+  bool is_one_process() const;
 
  private:
   const Rank self_;

@@ -33,6 +33,10 @@ std::string machine_id() {
 
 std::string Identity::text() const { return fmt::format("rank {} ({}, pid {})", rank, host, pid); }
 
+bool Identity::is_process_of(const Identity& other) const {
+  return machine == other.machine && host == other.host && pid == other.pid && started == other.started;
+}
+
 std::string Identity::build() const { return fmt::format("casync {} (protocol {}, {})", version, protocol, abi); }
 
 Identity own_identity(Rank rank, int ranks) {

@@ -27,6 +27,8 @@ struct Identity {
 
   /// "rank 2 (node7, pid 4711)".
   std::string text() const;
+  /// Returns true if both are the same process, as two of its ranks maybe.
+  bool is_process_of(const Identity& other) const;
   /// "casync 0.1.0 (protocol 2, 64-bit little-endian)".
   std::string build() const;
 };

@@ -44,6 +44,7 @@ class HeldGroup final : public Group {
   const std::string& host_of(Rank) const override { return host_; }
   int pid_of(Rank rank) const override { return 100 + rank; }
   int local_ranks() const override { return 1; }
+  bool is_one_process() const override { return false; }
   Result<std::vector<std::string>> all_gather(const std::string&, const std::string&, Clock::time_point) override {
     return unavailable("a held group gathers nothing");
   }

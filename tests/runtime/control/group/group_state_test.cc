@@ -2,6 +2,10 @@
 #include "runtime/control/group/group_state.h"
 
 #include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 using namespace casync;
 using namespace casync::runtime;
@@ -27,6 +31,21 @@ TEST_CASE("group state: a rank counts those on its own machine") {
     state.joined(roster_on(machines));
     CHECK(state.local_ranks() == expected[static_cast<std::size_t>(rank)]);
   }
+}
+
+TEST_CASE("group state: ranks are one process only where machine, host, process id and its start are the same") {
+  const auto is_one = [](const std::function<void(Identity&)>& change) {
+    std::vector<Identity> roster = roster_on({"a", "a", "a"});
+    change(roster[2]);
+    GroupState state(0);
+    state.joined(std::move(roster));
+    return state.is_one_process();
+  };
+  CHECK(is_one([](Identity&) {}));
+  CHECK_FALSE(is_one([](Identity& last) { last.machine = "b"; }));
+  CHECK_FALSE(is_one([](Identity& last) { last.host += "2"; }));
+  CHECK_FALSE(is_one([](Identity& last) { ++last.pid; }));
+  CHECK_FALSE(is_one([](Identity& last) { ++last.started; }));
 }
 
 TEST_CASE("group state: the first failure stands, and each watcher hears it once") {
