@@ -263,10 +263,11 @@ casync_status casync_session_state_set(casync_session* session, const char* name
                                        const float* residual, size_t elements, uint32_t step);
 /* Ends the job on all ranks. `reason` is part of the sentence that they get. */
 casync_status casync_session_abort(casync_session* session, const char* reason);
-/* Waits until the other ranks have what this one has sent, and says goodbye; a second time it does nothing. Rank 0
- * serves the others until they have left, too. After it only casync_session_free is left. CASYNC_ABORTED: gradients
- * were still under way. CASYNC_TIMEOUT: a task or a completion has not ended within the session's time limit. Its
- * thread goes on, and uses the gradients' memory until it ends. */
+/* Waits until the other ranks have what this one has sent, and says goodbye. Rank 0 serves the others until they have
+ * left, too. After it only casync_session_free is left. A second call, on another thread maybe, waits until the first
+ * has said goodbye, and returns its status, but for that of completions. CASYNC_ABORTED: gradients were still under
+ * way. CASYNC_TIMEOUT: a task or a completion has not ended within the session's time limit. Its thread goes on, and
+ * uses the gradients' memory until it ends. */
 casync_status casync_session_close(casync_session* session);
 /* Closes if need be. No other call may be under way; NULL is allowed. While a completion has not returned by the
  * session's time limit, its thread uses the session and the gradients: an error is logged then, and nothing is freed.

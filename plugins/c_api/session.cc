@@ -276,9 +276,8 @@ casync_status casync_session_close(casync_session* session) {
   return guarded([&] {
     CASYNC_RETURN_IF_ERROR(need(session, "session"));
     const bool before = session->closed.exchange(true);
-    if (before) return Status::ok();
-    const Status status = session->session->close();
-    if (session->generation != runtime::fork_generation()) return status;
+    const Status status = session->session->close();  // of two threads one waits for the other's
+    if (before || session->generation != runtime::fork_generation()) return status;
     session->close_deadline = deadline_of(*session);
     const Status told = end_completions(session, session->close_deadline);
     return status ? told : status;

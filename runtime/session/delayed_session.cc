@@ -141,9 +141,14 @@ void DelayedSession::abort(const std::string& reason) { failure_.abort(reason); 
 
 Status DelayedSession::close() {
   if (forked()) return session_->close();
+  return close_.run([this] { return leave(); });
+}
+
+/// Under close_.
+Status DelayedSession::leave() {
   {
     std::lock_guard lock(lock_.mutex);
-    if (std::exchange(closed_, true)) return Status::ok();
+    closed_ = true;
     reductions_.close();
   }
   reductions_.join();  // the others wait for this rank's part: it reduces what has ended

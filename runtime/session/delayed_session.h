@@ -14,6 +14,7 @@
 #include "runtime/session/late_steps.h"
 #include "runtime/session/late_waits.h"
 #include "runtime/session/loaded_results.h"
+#include "runtime/session/single_close.h"
 #include "runtime/session/wrapping_session.h"
 
 namespace casync::runtime {
@@ -55,6 +56,7 @@ class DelayedSession final : public WrappingSession {
 
  private:
   DelayedSession(std::unique_ptr<Session> session, Device& device, std::uint32_t staleness, double timeout_s);
+  Status leave();
 
   std::mutex step_mutex_;  ///< one at a time ends a step, or loads a state; taken ahead of lock_
   bool closed_ = false;    ///< under lock_
@@ -64,6 +66,7 @@ class DelayedSession final : public WrappingSession {
   LateFailure failure_{*session_};
   LateReductions reductions_{*session_, lock_, steps_, gradients_, failure_};
   LateWaits waits_;
+  SingleClose close_;
 };
 
 }  // namespace casync::runtime

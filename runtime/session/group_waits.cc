@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
-#include <utility>
 
 #include "base/log.h"
 #include "runtime/session/handles.h"
@@ -36,7 +35,7 @@ Status not_left(const GroupedGradient& gradient, Handle handle) {
 
 Seconds GroupWaits::log_interval() const { return std::min(kStall, Seconds(timeout_s_ / 10)); }
 
-bool GroupWaits::close() { return !std::exchange(closed_, true); }
+void GroupWaits::close() { closed_ = true; }
 
 bool GroupWaits::wake() {
   for (std::atomic<bool>* const each : sleepers_) *each = true;

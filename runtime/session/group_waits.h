@@ -42,9 +42,9 @@ class GroupWaits {
   Status hand_over_all(std::unique_lock<std::mutex>& lock);
   /// The same once no device copies a result, of those that somebody has looked for.
   Status wait_for_copies(std::unique_lock<std::mutex>& lock);
-  /// Ends waits for groups that have not left, with Aborted; those that have end with the wrapped session. Returns
-  /// false if that has been done. Under the lock.
-  bool close();
+  /// Ends waits for groups that have not left, with Aborted; those that have end with the wrapped session. Under the
+  /// lock.
+  void close();
   /// Lets waits for any look again that have groups which had not left, and sleep in the wrapped session: it has to be
   /// nudged if this returns true. Under the lock.
   bool wake();

@@ -141,6 +141,7 @@ Status GroupedSession::note_exposed(Handle handle, double seconds) {
 
 Status GroupedSession::begin_consensus() {
   if (forked()) return session_->begin_consensus();
+  std::lock_guard one_at_a_time(submit_mutex_);  // both sessions begin it in the same step
   {
     std::lock_guard lock(lock_.mutex);
     CASYNC_RETURN_IF_ERROR(table_.check_whole(step_.number(), ": the step has submissions"));
@@ -226,11 +227,16 @@ void GroupedSession::abort(const std::string& reason) {
 
 Status GroupedSession::close() {
   if (forked()) return session_->close();
+  return close_.run([this] { return leave(); });
+}
+
+/// Under close_.
+Status GroupedSession::leave() {
   const bool goes_on = session_->failure().is_ok();  // else no group leaves any more, whole or not
   Status part, served;
   {
     std::lock_guard lock(lock_.mutex);
-    if (!waits_.close()) return session_->close();
+    waits_.close();
     if (goes_on) part = table_.check_whole(step_.number(), "");
     // The others wait for the groups of this rank, too.
     if (goes_on && step_.is_asynchronous()) served = table_.close_declared();

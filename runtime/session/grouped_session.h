@@ -11,6 +11,7 @@
 #include "runtime/session/group_waits.h"
 #include "runtime/session/grouped_step.h"
 #include "runtime/session/run_record.h"
+#include "runtime/session/single_close.h"
 #include "runtime/session/wrapping_session.h"
 
 namespace casync::runtime {
@@ -65,8 +66,10 @@ class GroupedSession final : public WrappingSession {
   /// and submit(); the groups that can go have gone.
   Status start_open_groups();
   void tell_waits();
+  Status leave();
 
-  std::mutex submit_mutex_;  ///< one at a time submits, ends a step or loads a state; taken ahead of lock_
+  /// One thread at a time submits, begins a consensus, ends a step or loads a state. Taken ahead of lock_.
+  std::mutex submit_mutex_;
   const std::shared_ptr<RankPaces> paces_;
   std::unique_ptr<RunRecord> record_;  ///< null: nothing is recorded here; under lock_, as are step_ and table_
   GroupedStep step_;
@@ -74,6 +77,7 @@ class GroupedSession final : public WrappingSession {
   GroupWaits waits_;
   std::vector<Submission> starts_;  ///< of one submission; keeps its memory, as does:
   std::vector<Handle> started_;
+  SingleClose close_;
 };
 
 }  // namespace casync::runtime

@@ -254,6 +254,11 @@ void SessionImpl::abort(const std::string& reason) {
 
 Status SessionImpl::close() {
   CASYNC_RETURN_IF_ERROR(usable());
+  return close_.run([this] { return leave(); });
+}
+
+/// Under close_.
+Status SessionImpl::leave() {
   Status served;
   if (parts_.plan.mode.is_asynchronous()) served = departure_.serve_others([this] { return submit({}, {}); });
   {

@@ -236,7 +236,7 @@ class Session {
   /// one that does learns it at once. Rank 0 serves the others until they have left, too, for timeout_s at most; they
   /// wait for each other's goodbyes as long as a rank may be silent. An asynchronous rank answers the others first,
   /// until all have called close(), or none has submitted anything for timeout_s: that ends the job, with Timeout.
-  /// Nothing but the destructor may follow.
+  /// Nothing but the destructor may follow. A thread that calls it meanwhile waits, and gets the same status.
   /// Aborted: gradients were still under way, or parts of groups. PeerFailure: a rank died meanwhile. A session that
   /// has failed earlier complains of neither. Timeout: a task that was begun has not ended after timeout_s; its thread
   /// goes on, and the gradients' memory is still in use.

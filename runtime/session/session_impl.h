@@ -20,6 +20,7 @@
 #include "runtime/session/session_report.h"
 #include "runtime/session/session_states.h"
 #include "runtime/session/session_tables.h"
+#include "runtime/session/single_close.h"
 #include "runtime/session/step_comparisons.h"
 #include "runtime/session/step_starts.h"
 
@@ -66,6 +67,7 @@ class SessionImpl final : public Session {
   Status start(std::span<const Submission> submissions, std::span<Handle> handles);
   Status check_all_submitted() const;
   Result<StepResult> commit();
+  Status leave();
   void leave_to_threads();
 
   SessionParts parts_;
@@ -82,6 +84,7 @@ class SessionImpl final : public Session {
   Openings openings_{parts_, tables_, starts_, states_, job_end_};
   ResultWaits waits_{parts_, tables_, openings_, record_, job_end_};
   Departure departure_{parts_, tables_, gone_, job_end_};
+  SingleClose close_;
 };
 
 }  // namespace casync::runtime

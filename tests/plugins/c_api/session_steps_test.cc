@@ -131,6 +131,22 @@ TEST_CASE("c session: a trace says in which mode its steps were") {
   }
 }
 
+TEST_CASE("c session: a second close returns the status of the first") {
+  const Planned grouped("group { name: \"g\" gradient: \"a\" gradient: \"b\" }");
+  const Session session = grouped.open();
+  const uint32_t id = session.declare("a", 2);
+  session.declare("b", 2);
+  std::vector<float> values(2);
+  void* data = values.data();
+  const std::size_t bytes = 8;
+  casync_handle submission = 0;
+  REQUIRE(casync_session_submit(session.handle, 1, &id, &data, &bytes, &submission) == CASYNC_OK);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(casync_session_close(session.handle) == CASYNC_ABORTED);
+    CHECK(last_error().starts_with("the session was closed in step 0: group `g` has not been submitted"));
+  }
+}
+
 TEST_CASE("c session: ranks that have ended their submissions learn at once that their gradients differ in name") {
   const TemporaryDirectory folder;
   const std::string rendezvous = "file:" + folder.path();

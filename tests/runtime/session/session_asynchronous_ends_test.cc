@@ -4,6 +4,10 @@
 #include <catch2/catch.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <future>
+#include <string>
+#include <thread>
 
 #include "runtime/session/asynchronous_run.h"
 #include "tests/runtime/session/asynchronous_cases.h"
@@ -100,6 +104,30 @@ TEST_CASE("asynchronous: a rank that fails ends the job on all ranks, by its nam
     }
     const std::string closed = (*session)->close().text();
     return contains(closed, "rank 1 aborted the job: enough") ? "" : "closed: " + closed;
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("asynchronous: a rank that closes on two threads answers the others until they have ended, too") {
+  std::atomic<bool> closes_twice = false;
+  const std::string complaints = run_ranks(2, [&](RankContext& context) -> std::string {
+    Result<std::unique_ptr<Session>> session = open_by(context, "asynchronous { }");
+    if (!session) return session.status().text();
+    if (std::string bad = steps_of(**session, context, 0, 2); !bad.empty()) return bad;
+    const auto close = [&] { return (*session)->close().text(); };
+    if (context.rank == 0) {
+      std::future<std::string> first = std::async(std::launch::async, close);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it answers rank 1 by then
+      std::future<std::string> second = std::async(std::launch::async, close);
+      closes_twice = true;
+      const std::string said[] = {first.get(), second.get()};
+      return said[0] == "OK" && said[1] == "OK" ? "" : "closed: " + said[0] + ", " + said[1];
+    }
+    while (!closes_twice) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // rank 0 would have left
+    if (std::string bad = steps_of(**session, context, 2, 6); !bad.empty()) return "goes on: " + bad;
+    const std::string closed = close();
+    return closed == "OK" ? "" : "closed: " + closed;
   });
   CHECK(complaints == "");
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -97,7 +98,11 @@ TEST_CASE("groups: a group that cannot be sent at the end of the submissions fai
       "group { name: \"bad\" gradient: \"a\" gradient: \"frozen\" codec { name: \"no_such\" } } "
       "group { name: \"worse\" gradient: \"b\" gradient: \"frozen_too\" codec { name: \"nor_this\" } } "
       "group { name: \"good\" gradient: \"c\" gradient: \"frozen_as_well\" }");
-  CHECK(with_sessions(2, by(plan), [](Session& session, RankContext& context) -> std::string {
+  CHECK(run_ranks(2, [&](RankContext& context) -> std::string {
+          context.options.plan_file = plan.path();
+          const Result<std::unique_ptr<Session>> opened = Session::open(context.options);
+          if (!opened) return opened.status().text();
+          Session& session = **opened;
           const Result<std::vector<GradientId>> ids = declare_members(session);
           if (!ids) return ids.status().text();
           Members members{*ids, parts_of(whole(context.rank, 1))};

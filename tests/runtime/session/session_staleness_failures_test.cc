@@ -178,7 +178,15 @@ TEST_CASE("staleness: mistakes are named where they are made") {
 
 TEST_CASE("staleness: closing in the middle of a step says so") {
   std::latch all_reduced(kRanks);  // else somebody closes on a rank that still waits for it
-  const std::string complaints = with_staleness(1, "none", "ps", [&](Session& session, RankContext&) -> std::string {
+  const PlanFile plan("staleness: 1");
+  const std::string complaints = run_ranks(kRanks, [&](RankContext& context) -> std::string {
+    context.options.plan_file = plan.path();
+    const Result<std::unique_ptr<Session>> opened = Session::open(context.options);
+    if (!opened) {
+      all_reduced.count_down();
+      return opened.status().text();
+    }
+    Session& session = **opened;
     const Result<GradientId> id = declare(session, "weight", 1000);
     std::vector<float> values(1000, 1.0f), more(1000, 1.0f);
     std::string bad = step(session, *id, values);

@@ -4,8 +4,13 @@
 #include "runtime/session/wrapping_session.h"
 
 #include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "runtime/device/host/host_device.h"
@@ -67,7 +72,85 @@ class AtOnce final : public LoneSession {
   bool done(Handle) const override { return true; }
 };
 
+/// A session in which something else happens while it begins a consensus.
+class Interrupted final : public LoneSession {
+ public:
+  explicit Interrupted(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
+  Status begin_consensus() override {
+    meanwhile_();
+    return Status::ok();
+  }
+
+ private:
+  const std::function<void()> meanwhile_;
+};
+
+/// A session whose first close waits until it is let go, and fails.
+class SlowToClose final : public LoneSession {
+ public:
+  struct Calls {
+    std::promise<void> begun, let_go;
+    std::atomic<int> count{0};
+  };
+  explicit SlowToClose(Calls& calls) : calls_(calls) {}
+  Status close() override {
+    if (calls_.count++ > 0) return Status::ok();
+    calls_.begun.set_value();
+    calls_.let_go.get_future().wait();
+    return aborted("3 gradients were under way");
+  }
+
+ private:
+  Calls& calls_;
+};
+
 }  // namespace
+
+TEST_CASE("wrapping session: no step with groups ends while another thread begins a consensus in it") {
+  const std::unique_ptr<Device> host = make_host_device();
+  Plan plan;
+  plan.groups.push_back({"g", {"a", "b"}, {}});
+  Session* session = nullptr;
+  std::future<bool> ends;
+  bool ended_meanwhile = false;
+  const auto meanwhile = [&] {
+    ends = std::async(std::launch::async, [&] { return session->step().status().is_ok(); });
+    ended_meanwhile = ends.wait_for(std::chrono::milliseconds(300)) == std::future_status::ready;
+  };
+  GroupedSession grouped(std::make_unique<Interrupted>(meanwhile), *host, plan, 30, "", RecordedRanks{},
+                         std::make_shared<RankPaces>());
+  session = &grouped;
+  CHECK(session->begin_consensus().is_ok());
+  CHECK(ends.get());
+  CHECK_FALSE(ended_meanwhile);
+}
+
+TEST_CASE("wrapping session: of two threads that close one waits for the other, and both get its status") {
+  const std::unique_ptr<Device> host = make_host_device();
+  const bool has_groups = GENERATE(false, true);
+  CAPTURE(has_groups);
+  SlowToClose::Calls calls;
+  std::unique_ptr<Session> session;
+  if (has_groups) {
+    Plan plan;
+    plan.groups.push_back({"g", {"a", "b"}, {}});
+    session = std::make_unique<GroupedSession>(std::make_unique<SlowToClose>(calls), *host, plan, 30, "",
+                                               RecordedRanks{}, std::make_shared<RankPaces>());
+  } else {
+    Result<std::unique_ptr<Session>> delayed = DelayedSession::wrap(std::make_unique<SlowToClose>(calls), *host, 1, 30);
+    REQUIRE(delayed);
+    session = std::move(*delayed);
+  }
+  const auto close = [&] { return session->close().text(); };
+  std::future<std::string> first = std::async(std::launch::async, close);
+  calls.begun.get_future().wait();
+  std::future<std::string> second = std::async(std::launch::async, close);
+  calls.let_go.set_value();
+  CHECK(first.get() == "Aborted: 3 gradients were under way");
+  CHECK(second.get() == "Aborted: 3 gradients were under way");
+  CHECK(close() == "Aborted: 3 gradients were under way");
+  CHECK(calls.count == 1);
+}
 
 TEST_CASE("wrapping session: a state is loaded once no device copies the result of a group's member") {
   SlowDevice device;
