@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "base/folder_entries.h"
 #include "base/own_folders.h"
 
 namespace casync::compll {
@@ -23,7 +24,7 @@ constexpr int kUnknownOption = 5, kRefused = 6;
 std::vector<fs::path> folders_in(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(folder, failed)) found.push_back(entry.path());
+  for (const auto& entry : folder_entries(folder, failed)) found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   return found;
 }

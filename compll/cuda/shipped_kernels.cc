@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/env.h"
+#include "base/folder_entries.h"
 #include "base/own_folders.h"
 #include "compll/cuda/kernel_compiler.h"
 #include "compll/load/cache.h"
@@ -67,7 +68,7 @@ ShippedKernels ShippedKernels::find() { return ShippedKernels(find_folder()); }
 
 ShippedKernels::ShippedKernels(fs::path folder) : folder_(std::move(folder)) {
   std::error_code failed;
-  for (const auto& each : fs::directory_iterator(folder_, failed)) {
+  for (const auto& each : folder_entries(folder_, failed)) {
     const std::string name = each.path().filename().string();
     if (version_of(name) != 0 && each.is_directory(failed)) architectures_.push_back(name);
   }
@@ -78,7 +79,7 @@ ShippedKernels::ShippedKernels(fs::path folder) : folder_(std::move(folder)) {
 std::vector<std::string> ShippedKernels::codecs(const std::string& architecture) const {
   std::vector<std::string> all;
   std::error_code failed;
-  for (const auto& each : fs::directory_iterator(folder_ / architecture, failed)) {
+  for (const auto& each : folder_entries(folder_ / architecture, failed)) {
     all.push_back(each.path().filename().string());
   }
   std::sort(all.begin(), all.end());

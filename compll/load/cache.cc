@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/env.h"
+#include "base/folder_entries.h"
 #include "base/log.h"
 #include "compll/load/digest.h"
 
@@ -215,7 +216,7 @@ Status write_new_file(const fs::path& path, const std::string& text) {
 
 void remove_leftovers(const fs::path& folder) {
   std::error_code error;
-  for (const fs::directory_entry& each : fs::directory_iterator(folder, error)) {
+  for (const fs::directory_entry& each : folder_entries(folder, error)) {
     const std::string name = each.path().filename().string();
     const std::string ending = each.path().extension().string();
     // DIGEST.PID.RANDOM.cc, .so and .cubin; an entry has one point.
@@ -264,7 +265,7 @@ Result<PassingFolder> PassingFolder::make() {
   const std::string temporary = temporary_folder();
   std::error_code error;
   // A process that was killed leaves its folder; a day later nobody reads it.
-  for (const fs::directory_entry& each : fs::directory_iterator(temporary, error)) {
+  for (const fs::directory_entry& each : folder_entries(temporary, error)) {
     const bool ours = each.path().filename().string().starts_with(kPassing) && each.is_directory(error);
     if (ours && !each.is_symlink(error) && is_left(each.path(), kDay)) fs::remove_all(each.path(), error);
   }

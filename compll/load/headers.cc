@@ -57,10 +57,11 @@ std::vector<fs::path> places() {
 Result<std::string> digest_of(const Kind& kind, const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code failed;
-  for (const auto& entry : fs::recursive_directory_iterator(folder / kind.ours, failed)) {
-    const fs::path ending = entry.path().extension();
-    if (ending == ".h" || (kind.kernels && ending == ".cuh")) files.push_back(entry.path());
+  for (fs::recursive_directory_iterator i(folder / kind.ours, failed), end; !failed && i != end; i.increment(failed)) {
+    const fs::path ending = i->path().extension();
+    if (ending == ".h" || (kind.kernels && ending == ".cuh")) files.push_back(i->path());
   }
+  if (failed) return unavailable((folder / kind.ours).string() + ": " + failed.message());
   std::sort(files.begin(), files.end());
   for (const char* file : kind.others) files.push_back(folder / file);
   DigestWriter digest;

@@ -73,4 +73,20 @@ def test_doctor_of_a_wheel_knows_python_and_frameworks():
         claim("torchvision" not in found, "no others", found)
 
 
+def test_doctor_of_a_wheel_names_a_folder_that_cannot_be_read():
+    with temporary_folder() as folder:
+        packages = os.path.join(os.path.realpath(folder), "lib/python3.11/site-packages")
+        program = os.path.join(packages, "bin/casync")
+        os.makedirs(os.path.dirname(program))
+        os.makedirs(os.path.join(packages, "numpy-2.0.dist-info"))
+        open(os.path.join(packages, "casync"), "w", encoding="utf-8").close()  # no folder
+        shutil.copy(TOOL, program)
+        made = subprocess.run([program, "doctor", "--json"], capture_output=True, text=True, timeout=60)
+        found = {finding["name"]: finding for finding in json.loads(made.stdout)["findings"]}
+        named = found.get("frameworks", {"value": "", "state": "", "hint": ""})
+        claim(named["value"] == os.path.join(packages, "casync") + ": Not a directory", "the folder", found)
+        claim(named["state"] == "warn" and "make this folder readable" in named["hint"], "a warning", named)
+        claim(found["numpy"]["value"] == "2.0", "all that can be read is there", found)
+
+
 run_all(globals())

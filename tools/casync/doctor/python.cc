@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
+#include "base/folder_entries.h"
 #include "tools/casync/doctor/finding.h"
 
 namespace casync::tools {
@@ -23,11 +25,22 @@ fs::path packages_folder() {
   return "";
 }
 
+/// The entries of a folder. One that cannot be read is a finding.
+std::vector<fs::directory_entry> entries_of(const fs::path& folder, Findings& findings) {
+  std::error_code error;
+  std::vector<fs::directory_entry> entries = folder_entries(folder, error);
+  if (error) {
+    findings.push_back({"versions", "frameworks", State::kWarn, folder.string() + ": " + error.message(),
+                        "make this folder readable: the frameworks of this Python are not all known without it"});
+  }
+  return entries;
+}
+
 /// A plugin is a folder of our own package. Each framework with its version, which is not known yet.
-std::map<std::string, std::string> frameworks_with_plugins(const fs::path& packages) {
+std::map<std::string, std::string> frameworks_with_plugins(const fs::path& packages, Findings& findings) {
   std::map<std::string, std::string> frameworks;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(packages / "casync", error)) {
+  for (const fs::directory_entry& entry : entries_of(packages / "casync", findings)) {
     if (fs::exists(entry.path() / "__init__.py", error)) frameworks[entry.path().filename().string()] = "";
   }
   return frameworks;
@@ -50,10 +63,9 @@ void look_at_python(Findings& findings) {
   if (packages.empty()) return;
   findings.push_back({"versions", "python", State::kNote, packages.parent_path().filename().string(), ""});
   // Packages are known by folders such as torch-2.13.0+cpu.dist-info: nothing has to be started or imported.
-  std::map<std::string, std::string> found = frameworks_with_plugins(packages);
+  std::map<std::string, std::string> found = frameworks_with_plugins(packages, findings);
   found["numpy"] = "";
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(packages, error)) {
+  for (const fs::directory_entry& entry : entries_of(packages, findings)) {
     const std::string name = entry.path().stem().string();
     const std::size_t dash = name.find('-');
     if (entry.path().extension() != ".dist-info" || dash == std::string::npos) continue;

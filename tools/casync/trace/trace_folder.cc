@@ -2,8 +2,10 @@
 #include "tools/casync/trace/trace_folder.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
+#include <system_error>
+
+#include "base/folder_entries.h"
 
 namespace casync::tools {
 namespace {
@@ -21,7 +23,7 @@ bool is_trace_name(const std::string& name) {
 Result<std::vector<std::string>> find_traces(const std::string& path) {
   std::error_code error;
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+  for (const auto& entry : folder_entries(path, error)) {
     if (is_trace_name(entry.path().filename().string())) files.push_back(entry.path().string());
   }
   if (error) return invalid_argument(path + ": " + error.message());

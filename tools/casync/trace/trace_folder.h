@@ -23,8 +23,8 @@ struct TraceFolder {
   double zero_us = 0;  ///< unix time of the earliest event
 };
 
-/// Reads rank*.trace.json in `path`. InvalidArgument: no such folder, no trace in it, a file that is refused, two
-/// files of one rank, or files of different jobs (names both).
+/// Reads rank*.trace.json in `path`. InvalidArgument: no such folder, one that cannot be read, no trace in it, a file
+/// that is refused, two files of one rank, or files of different jobs (names both).
 Result<TraceFolder> read_trace_folder(const std::string& path);
 
 }  // namespace casync::tools
