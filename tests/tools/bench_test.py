@@ -5,9 +5,12 @@ import io
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
+from pathlib import Path
 
-from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
+from command import TOOL, casync, claim, ends_with, own_environment, run_all, temporary_folder, until
 
 QUICK = ["-n", "3", "-w", "1", "-b", "4K", "-e", "64K", "-f", "4"]
 
@@ -362,6 +365,18 @@ def test_a_transport_between_processes_is_needed():
             claim("loopback joins threads of one process" in result.stderr, "said at once", result.stderr)
         alone = casync("bench", "all_reduce", *QUICK, "-r", "1", "--transport", "loopback")
         ends_with(0, alone, "one rank needs no other process")
+
+
+def test_ctrl_c_leaves_no_folder_of_a_plan_that_the_bench_has_written():
+    with temporary_folder() as folder:
+        command = [TOOL, "bench", "all_reduce", "-r", "2", "--strategy", "ps", "-n", "1000000"]
+        job = subprocess.Popen(command, env={**own_environment(), "TMPDIR": folder}, text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        until(lambda: len(list(Path(folder).glob("casync-??????/plan.txtpb"))) == 2, 60, "each rank has a plan")
+        job.send_signal(signal.SIGINT)
+        job.communicate(timeout=100)
+        until(lambda: not list(Path(folder).glob("casync-??????")), 60, "no folder is left")
 
 
 found = {one["name"]: one for one in json.loads(casync("doctor", "--json").stdout)["findings"]}

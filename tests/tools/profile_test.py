@@ -3,8 +3,11 @@
 import json
 import os
 import re
+import signal
+import subprocess
+from pathlib import Path
 
-from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
+from command import TOOL, casync, claim, ends_with, own_environment, run_all, temporary_folder, until
 from planner_files import Files
 
 
@@ -88,6 +91,20 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
         ends_with(0, explained, "explain with it")
         claim(all(a["messages_ms"] > 0 for a in json.loads(explained.stdout)["alternatives"]), "of each alternative",
               explained.stdout)
+
+
+def test_a_profile_that_a_signal_ends_leaves_no_folder():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        with temporary_folder() as folder:
+            # Tests that run in the background may have been started with SIGINT ignored.
+            job = subprocess.Popen([TOOL, "profile", "--quick"], env={**own_environment(), "TMPDIR": folder}, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            until(lambda: list(Path(folder).glob("casync-??????")), 60, "there is a folder")
+            job.send_signal(number)
+            _, words = job.communicate(timeout=100)
+            claim(job.returncode == -number, f"ended by signal {number}", job.returncode, words)
+            until(lambda: not list(Path(folder).glob("casync-??????")), 60, "no folder is left")
 
 
 run_all(globals())

@@ -48,7 +48,7 @@ Result<BenchPlan> make_plan(const AllReduceOptions& options) {
   bench.file = options.plan_file;
   bench.plan.defaults.codec = options.codec;
   if (options.strategy) {
-    Result<PrivateDirectory> directory = PrivateDirectory::make();
+    Result<PrivateDirectory> directory = PrivateDirectory::make_watched();
     CASYNC_RETURN_IF_ERROR(directory.status());
     bench.directory = std::move(*directory);
     bench.file = bench.directory.path() + "/plan.txtpb";

@@ -136,7 +136,7 @@ class Side {
 }  // namespace
 
 Result<TinySteps> measure_tiny_steps(const TinyStepOptions& options) {
-  const Result<PrivateDirectory> folder = PrivateDirectory::make();
+  const Result<PrivateDirectory> folder = PrivateDirectory::make_watched();
   CASYNC_RETURN_IF_ERROR(folder.status());
   for (const auto& [name, text] : {std::pair("fused", "default { partitions: 2 }"), {"single", "fusion_bytes: 0"}}) {
     const std::string path = folder->path() + "/" + name + ".txtpb";
