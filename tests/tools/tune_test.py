@@ -130,6 +130,17 @@ def test_a_codec_that_there_is_not_is_refused_ahead_of_training():
             claim(named and "training" not in result.stderr, "it is named at once", result.stderr)
 
 
+def test_a_device_that_there_is_not_is_refused_ahead_of_training():
+    with temporary_folder() as folder:
+        for given in ([], ["--profile", PROFILE]):
+            result = casync("tune", "-n", "2", "--device", "gpu7", *given, "-o", f"{folder}/tuned", *FAILING)
+            ends_with(3, result, f"device gpu7, {given}")
+            claim("device `gpu7`, expected cpu, cuda" in result.stderr, "it is named", result.stderr)
+            claim("training" not in result.stderr, "at once", result.stderr)
+        absent = casync("tune", "-n", "2", "--device", "cuda:1000", "-o", f"{folder}/tuned", *FAILING)
+        claim(absent.returncode != 0 and "training" not in absent.stderr, "nor is one that could be there", absent.stderr)
+
+
 def test_files_that_tune_has_not_made_are_named_and_stay():
     for name in ("plan.txtpb", "profile.txtpb", "record", "int8", "tune.json"):
         with temporary_folder() as folder:

@@ -4,6 +4,7 @@
 
 #include "base/env.h"
 #include "tools/casync/codecs_option.h"
+#include "tools/casync/device_check.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/launch/job.h"
 #include "tools/casync/number_within.h"
@@ -36,10 +37,19 @@ int start_ranks(const TuneOptions& options) {
   return end ? end->exit_code : fail("tune", end.status());
 }
 
+/// Refuses a device on which rank 0 could not measure its profile. With a given profile it is only a name.
+Status check_profile_device(const TuneOptions& options, Rank rank) {
+  if (rank != 0 || options.device.empty()) return Status::ok();
+  Status status = check_device(options.device);
+  const bool is_name = status.code() == StatusCode::kUnavailable;
+  return is_name && !options.profile.empty() ? Status::ok() : status;
+}
+
 Status tune(const TuneOptions& options, const runtime::Launch& launch) {
+  const Status device = check_profile_device(options, launch.rank);  // forks, so it comes ahead of the ranks' threads
   Result<std::unique_ptr<TuneRanks>> ranks = TuneRanks::join(launch, options.phase_s);
   CASYNC_RETURN_IF_ERROR(ranks.status());
-  const Status status = run_tuning(options, **ranks);
+  const Status status = device ? run_tuning(options, **ranks) : device;
   if (!status) (*ranks)->give_up(status);
   const Status closed = (*ranks)->close();
   return status ? closed : status;
