@@ -290,6 +290,21 @@ def test_what_cannot_work_is_refused_by_name():
         assert answers[name][0] == words[0] and words[1] in answers[name][1], (name, answers.get(name))
 
 
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_another_backend_of_keras_is_refused_with_the_variable_that_selects_it(monkeypatch, backend):
+    plain = keras.optimizers.SGD()
+    monkeypatch.setattr(keras.config, "backend", lambda: backend)
+    for make_one in (
+        lambda: casync.tensorflow.DistributedOptimizer(plain),
+        casync.tensorflow.BroadcastCallback,
+        casync.tensorflow.MetricAverageCallback,
+        lambda: casync.tensorflow.ResidualsCallback("residuals-{rank}"),
+    ):
+        with pytest.raises(casync.InvalidArgument, match=f"backend is {backend}.*set KERAS_BACKEND=tensorflow") as refused:
+            make_one()
+        assert ("casync.torch" in str(refused.value)) == (backend == "torch")
+
+
 class OwnAdam(keras.optimizers.Adam):
     """A program's own optimizer."""
 

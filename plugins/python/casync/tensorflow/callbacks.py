@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import keras
 
 from casync import exchange
-from casync.tensorflow import residuals
+from casync.tensorflow import backend, residuals
 from casync.tensorflow.broadcast import broadcast_variables
 from casync.tensorflow.session import current
 
@@ -24,6 +24,7 @@ class BroadcastCallback(keras.callbacks.Callback):
 
     def __init__(self, root: int = 0, session: Session | None = None) -> None:
         super().__init__()
+        backend.check()
         self._root, self._session = root, session
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
@@ -37,6 +38,7 @@ class MetricAverageCallback(keras.callbacks.Callback):
 
     def __init__(self, session: Session | None = None) -> None:
         super().__init__()
+        backend.check()
         self._session = session
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
@@ -53,6 +55,7 @@ class ResidualsCallback(keras.callbacks.Callback):
 
     def __init__(self, path: str | os.PathLike[str], session: Session | None = None) -> None:
         super().__init__()
+        backend.check()
         self._path, self._session = path, session
 
     @property

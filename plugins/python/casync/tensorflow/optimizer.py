@@ -11,7 +11,7 @@ import tensorflow
 
 from casync import errors
 from casync.synchronizer import NonFinite
-from casync.tensorflow import naming
+from casync.tensorflow import backend, naming
 from casync.tensorflow.reduce import reduce_step
 from casync.tensorflow.session import current
 
@@ -66,6 +66,7 @@ def DistributedOptimizer(  # noqa: N802: known by this name
     a step. When some rank's gradient is not finite, all ranks leave the update out.
 
     A saved model holds the optimizer's own class, so that it loads anywhere: wrap it again then."""
+    backend.check()
     if not isinstance(optimizer, keras.optimizers.Optimizer):
         raise errors.InvalidArgument(f"{type(optimizer).__name__} is no keras.optimizers.Optimizer of Keras 3: give one")
     if isinstance(optimizer, _Distributed):
