@@ -26,6 +26,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(casync_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 endif()
 target_include_directories(casync_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+# Failed checks name their source by __FILE__: what is shipped has its path in this project, not that on the machine that
+# built it. Of two that fit the last one counts, so a build folder below the sources comes second. Debug information, which
+# is not shipped, keeps the paths that a debugger opens.
+foreach(root IN ITEMS "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
+  target_compile_options(casync_options INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:-fmacro-prefix-map=${root}/=>")
+endforeach()
 
 # GROUPED: the sources of a folder are compiled as one, at most twelve together, so that their common headers are read
 # once. Names in their anonymous namespaces have to differ. Sources with options of their own are compiled alone, and so

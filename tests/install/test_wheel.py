@@ -216,6 +216,13 @@ def test_its_libraries_need_nothing_of_this_tree(venv):
         assert str(ROOT) not in text.replace(str(file), ""), f"{file}\n{text}"
 
 
+def test_no_file_has_a_path_of_the_machine_that_built_it(wheel):
+    folders = b"|".join(re.escape(os.fsencode(os.path.realpath(folder))) for folder in (ROOT, os.environ["CASYNC_BUILD_DIR"]))
+    path = re.compile(rb"(?<![\w./-])(?:" + folders + rb")/[\w./-]*")  # a folder of this name in another one is none
+    files = zipfile.ZipFile(wheel)
+    assert {name: found[:5] for name in files.namelist() if (found := path.findall(files.read(name)))} == {}
+
+
 def test_the_command_answers(venv):
     found = json.loads(run(venv / "bin/casync", "doctor", "--json", cwd="/"))
     assert found
