@@ -6,12 +6,16 @@
 Half of the ranks live in each of two network namespaces, joined by a veth pair that tbf shapes; needs root, and the
 package on PYTHONPATH. `mlp24` is 24 x Linear(1024, 1024) at batch 1, 100.8 MB of gradients; models.py has
 all models. `link`: megabytes that the interface counted per step, next to those expected to cross it.
+
+Ways take turns: each one once in a round, in processes of its own. `median_ms` is the median of the rounds' medians,
+and `min_ms` the least step of all rounds.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 
@@ -87,6 +91,44 @@ def run_case(model, way, ranks, seconds, timeout, more=None, hosts=2):
     return run_workers("worker.py", [model, way, "--seconds", str(seconds)], ranks, timeout, more, hosts)
 
 
+def by_turns(ways, rounds, measure):
+    """A list for each way of what measure(way) returns, once in each round: there and back, so that none always runs
+    after the same one. A way that has returned nothing has failed, and has no further turn."""
+    found = [[] for _ in ways]
+    for number in range(rounds):
+        for at in range(len(ways))[:: 1 if number % 2 == 0 else -1]:
+            if all(found[at]):
+                found[at].append(measure(ways[at]))
+    return found
+
+
+def merged(rounds):
+    """The results by rank of several rounds as those of one."""
+    ranks = []
+    for results in zip(*rounds):
+        steps = sum(result["steps"] for result in results)
+        mean = {
+            name: sum(result["steps"] * result[name] for result in results) / steps
+            for name in ("rank_bytes", "link_bytes")
+        }
+        least = min(result["min_ms"] for result in results)
+        median = statistics.median(result["median_ms"] for result in results)
+        ranks.append({"min_ms": least, "median_ms": median, "steps": steps, **mean})
+    return ranks
+
+
+def run_cases(model, ranks, options):
+    """(results, reason) of each way, by turns: as run_case, and merged."""
+    reasons = {}
+
+    def turn(way):
+        results, reasons[way] = run_case(model, way, ranks, options.seconds / options.rounds, options.timeout)
+        return results
+
+    found = by_turns(options.ways, options.rounds, turn)
+    return [(merged(rounds) if all(rounds) else [], reasons[way]) for way, rounds in zip(options.ways, found)]
+
+
 def crossing(results):
     """Bytes per step that should leave the first namespace: each of its ranks sends to the others alike over our
     transport, and around a ring, in which two neighbours of all are apart, over Gloo."""
@@ -113,8 +155,9 @@ def main():
     parser.add_argument("--ranks", nargs="+", type=int, default=[2], choices=[2, 4])
     parser.add_argument("--links", nargs="+", default=["unshaped", "10gbit", "1gbit", "100mbit"])
     parser.add_argument("--ways", nargs="+", default=WAYS, metavar="WAY", help=" ".join(WAYS))
-    parser.add_argument("--seconds", type=float, default=3.0, help="measured per case, and at least three steps")
-    parser.add_argument("--timeout", type=float, default=150.0, help="of one case")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of a case in all rounds of three or more steps")
+    parser.add_argument("--timeout", type=float, default=150.0, help="of one case in a round")
     options = parser.parse_args()
     print(f"# load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores")
     print("# model ranks link      way            min_ms median_ms steps   link_MB    should")
@@ -122,8 +165,7 @@ def main():
     with network.two_hosts():
         for model, ranks, link in ((m, r, k) for m in options.models for r in options.ranks for k in options.links):
             network.shape(link)
-            for way in options.ways:
-                results, why = run_case(model, way, ranks, options.seconds, options.timeout)
+            for way, (results, why) in zip(options.ways, run_cases(model, ranks, options)):
                 head = f"{model:7} {ranks:5} {link:9} {way:14}"
                 if results:
                     first = results[0]
