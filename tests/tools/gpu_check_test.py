@@ -14,7 +14,8 @@ from pathlib import Path
 from command import claim, is_alive, own_environment, run_all, temporary_folder, until
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = (ROOT / "tools/gpu_check").read_text()
+FILES = ("tools/gpu_check", "tools/gpu_check_pack.sh")
+SCRIPT = "".join((ROOT / file).read_text() for file in FILES)
 LIMIT_S = 120
 
 # Like Catch2's: a list of cases has their number as its exit code, and -w NoTests refuses a name of no case.
@@ -58,7 +59,7 @@ def machine(without=(), **programs):
     with temporary_folder() as name:
         root = Path(name)
         (root / "seen").mkdir()
-        for file in ("tools/gpu_check", "tests/bench/gpu_step/targets.py"):
+        for file in (*FILES, "tests/bench/gpu_step/targets.py"):
             put(root / file, (ROOT / file).read_text())
         for file in ("tests/bench/gpu_step/run.py", "tests/tools/codec_on_gpu.py"):
             put(root / file, "import os, sys\nprint(os.path.basename(sys.argv[0]), *sys.argv[1:])\n")
