@@ -22,6 +22,9 @@ namespace casync {
 /// Dedicated servers contribute nothing and count for nobody's answer. They ask for answers to their own steps: that to
 /// step t waits until all others have contributed to step t or to a later one.
 ///
+/// A contribution costs the same however many ranks there are, in the mean: all ranks are looked at only when the last
+/// of the slowest ones goes on, or `first` of them come to a later step. Steps of a rank ascend until go_to().
+///
 /// One thread.
 class AnswerBatches {
  public:
@@ -38,6 +41,8 @@ class AnswerBatches {
   void contribute(Rank rank, std::uint32_t step);
   /// `rank` contributes nothing more, gets no answers, and nobody waits for it.
   void end(Rank rank);
+  /// The ranks that calls have looked at so far, each counted as often as that happened.
+  std::uint64_t looks() const { return looks_; }
 
   /// Begins a batch. Returns false if no answer is due, or one is under way.
   bool begin();
@@ -48,7 +53,7 @@ class AnswerBatches {
   std::uint32_t answered_step(Rank rank) const { return seat(rank).answered_step; }
   /// Ends the batch: its answers leave. The next one to a rank is made only after left().
   void finish();
-  void left(Rank rank) { seat(rank).leaving = false; }
+  void left(Rank rank);
 
   /// All ranks have contributed to the steps below this one, and been answered.
   void go_to(std::uint32_t step);
@@ -68,22 +73,31 @@ class AnswerBatches {
     std::uint32_t contributed = 0;
     std::uint32_t step = 0;  ///< of the last contribution
     bool waits = false;
-    bool arrived = false;  ///< no batch has taken it
     bool leaving = false;
     std::uint32_t answered_step = 0;
   };
   Seat& seat(Rank rank) { return seats_[static_cast<std::size_t>(rank)]; }
   const Seat& seat(Rank rank) const { return seats_[static_cast<std::size_t>(rank)]; }
   Rank slowest() const;
-  std::uint32_t of_first_ranks() const;
-  bool is_due(const Seat& seat, std::uint32_t least, std::uint32_t of_first) const;
+  void count();
+  void go_on(Seat& one, std::uint32_t contributed);
+  bool is_due(const Seat& one) const;
+  void enter(Rank rank);
+  void take_up_to(std::uint32_t latest);
 
   const Asynchronous rule_;
-  bool is_synchronous_ = false;                ///< every answer waits for all ranks
-  std::vector<Seat> seats_;                    ///< by rank
-  mutable std::vector<std::uint32_t> counts_;  ///< of_first_ranks() sorts here
+  bool is_synchronous_ = false;  ///< every answer waits for all ranks
+  std::vector<Seat> seats_;      ///< by rank
+  // Of ranks that contribute: the steps to which all have contributed, and the number of ranks with no more; the steps
+  // to which as many as the rule's `first` have, and the number of ranks with more.
+  std::uint32_t least_ = 0, of_first_ = 0;
+  std::size_t at_least_ = 0, beyond_first_ = 0;
+  std::vector<std::uint32_t> counts_;  ///< count() sorts here
+  std::vector<Rank> arrived_;          ///< their contributions have come, and no batch has taken them
+  std::vector<Rank> due_, late_;       ///< they wait, and their last answer has left; late_: for other ranks
   bool under_way_ = false;
   std::vector<Rank> taken_, answered_;
+  std::uint64_t looks_ = 0;
 };
 
 }  // namespace casync

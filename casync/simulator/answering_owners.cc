@@ -2,16 +2,27 @@
 #include "casync/simulator/answering_owners.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/check.h"
 
 namespace casync {
 
 void ToldContributions::count(std::size_t taken, std::span<const Rank> answered) {
   taken_ += taken;
-  for (std::uint64_t& untold : untold_) untold += taken;
+  if (taken > 0) told_all_ = 0;
   for (const Rank rank : answered) {
-    const auto r = static_cast<std::size_t>(rank);
-    told_[r] += std::exchange(untold_[r], 0);
+    OfRank& one = ranks_[static_cast<std::size_t>(rank)];
+    if (!one.ended && one.told != taken_) ++told_all_;
+    one.told = taken_;
   }
+}
+
+void ToldContributions::end(Rank rank) {
+  OfRank& one = ranks_[static_cast<std::size_t>(rank)];
+  if (std::exchange(one.ended, true)) return;
+  --remaining_;
+  if (one.told == taken_) --told_all_;
 }
 
 std::size_t AnsweringOwners::add(Owned owned, const std::vector<bool>& contributes,
@@ -26,24 +37,39 @@ std::size_t AnsweringOwners::add(Owned owned, const std::vector<bool>& contribut
   for (const std::uint32_t task : owned.answers) note(task);
   for (const std::uint32_t task : contributions) note(task);
   if (of_gradient_.size() <= owned.gradient) of_gradient_.resize(owned.gradient + 1);
-  of_gradient_[owned.gradient].push_back(number);
+  std::vector<std::size_t>& of_gradient = of_gradient_[owned.gradient];
+  CASYNC_CHECK(of_gradient.empty() || partitions_[of_gradient.back()].owned.owner <= owned.owner);
+  of_gradient.push_back(number);
+  const CodecCosts& first = costs[static_cast<std::size_t>(Hop::kFirst)];
+  const CodecCosts& second = costs[static_cast<std::size_t>(Hop::kSecond)];
+  const CodecCosts* const sum = &costs[static_cast<std::size_t>(Hop::kSum)];
+  const Elements elements = owned.elements;
   partitions_.push_back({.owned = std::move(owned),
                          .batches = AnswerBatches(rule_, contributes),
                          .contributes = contributes,
-                         .costs = &costs,
+                         .code_s = first.upload(elements) + first.decode(elements),
+                         .answer_s = CodecCosts::merge(elements, {&sum, 1}, second),
+                         .download_s = second.download(elements),
                          .early = {},
                          .told = ToldContributions(contributes.size())});
   return number;
 }
 
+/// The partitions of a gradient that `rank` owns.
+std::span<const std::size_t> AnsweringOwners::owned_by(Rank rank, std::uint32_t gradient) const {
+  const std::vector<std::size_t>& all = of_gradient_[gradient];
+  const auto is_below = [&](std::size_t number, Rank owner) { return partitions_[number].owned.owner < owner; };
+  const auto first = std::lower_bound(all.begin(), all.end(), rank, is_below);
+  return {first, std::lower_bound(first, all.end(), rank + 1, is_below)};
+}
+
 std::vector<std::size_t> AnsweringOwners::begin(Rank rank, std::uint32_t gradient, std::uint32_t step) {
-  std::vector<std::size_t> touched;
-  if (gradient >= of_gradient_.size()) return touched;
-  for (const std::size_t number : of_gradient_[gradient]) {
+  if (gradient >= of_gradient_.size() || of_gradient_[gradient].empty()) return {};
+  const std::vector<std::size_t>& all = of_gradient_[gradient];
+  const bool asks = !partitions_[all.front()].contributes[static_cast<std::size_t>(rank)];
+  const std::span<const std::size_t> touched = asks ? std::span(all) : owned_by(rank, gradient);
+  for (const std::size_t number : touched) {
     Partition& partition = partitions_[number];
-    const bool asks = !partition.contributes[static_cast<std::size_t>(rank)];
-    if (partition.owned.owner != rank && !asks) continue;
-    touched.push_back(number);
     if (partition.owned.owner != rank) {
       contribute(number, rank, step);
       continue;
@@ -53,7 +79,7 @@ std::vector<std::size_t> AnsweringOwners::begin(Rank rank, std::uint32_t gradien
     for (const auto& [from, its_step] : std::exchange(partition.early, {}))
       partition.batches.contribute(from, its_step);
   }
-  return touched;
+  return {touched.begin(), touched.end()};
 }
 
 void AnsweringOwners::contribute(std::size_t partition, Rank rank, std::uint32_t step) {
@@ -66,7 +92,10 @@ void AnsweringOwners::contribute(std::size_t partition, Rank rank, std::uint32_t
 }
 
 void AnsweringOwners::end(Rank rank) {
-  for (Partition& partition : partitions_) partition.batches.end(rank);
+  for (Partition& partition : partitions_) {
+    partition.batches.end(rank);
+    partition.told.end(rank);
+  }
 }
 
 bool AnsweringOwners::begin_batch(std::size_t partition) {
@@ -91,25 +120,18 @@ std::span<const Rank> AnsweringOwners::finish(std::size_t partition) {
 /// A contribution is copied into an empty sum, and added to another one: it is read, and the sum written or changed. On
 /// a GPU, the copies of other ranks' codes and answers are part of the batch.
 double AnsweringOwners::seconds_of_batch(const Partition& partition) const {
-  const HopCosts& costs = *partition.costs;
-  const CodecCosts& first = costs[static_cast<std::size_t>(Hop::kFirst)];
-  const CodecCosts& second = costs[static_cast<std::size_t>(Hop::kSecond)];
-  const CodecCosts* const sum = &costs[static_cast<std::size_t>(Hop::kSum)];
   const std::span<const Rank> taken = partition.batches.taken();
   double seconds = 0;
   for (const Rank rank : taken) {
-    if (rank == partition.owned.owner) continue;
-    seconds += first.upload(partition.owned.elements) + first.decode(partition.owned.elements);
+    if (rank != partition.owned.owner) seconds += partition.code_s;
   }
-  double floats = 0;
-  for (std::size_t rank = 0; rank < partition.contributes.size(); ++rank) {
-    if (partition.batches.contributed(static_cast<Rank>(rank)) == AnswerBatches::kEver || taken.empty()) continue;
-    floats += 3.0 * static_cast<double>(taken.size()) - (partition.told.untold(static_cast<Rank>(rank)) == 0 ? 1 : 0);
+  if (!taken.empty()) {
+    const double floats = 3.0 * static_cast<double>(taken.size()) * static_cast<double>(partition.told.remaining()) -
+                          static_cast<double>(partition.told.told_all());
+    seconds += sizeof(float) * floats * static_cast<double>(partition.owned.elements) / memory_bytes_per_second_;
   }
-  seconds += sizeof(float) * floats * static_cast<double>(partition.owned.elements) / memory_bytes_per_second_;
-  const double answer = CodecCosts::merge(partition.owned.elements, {&sum, 1}, second);
   for (const Rank rank : partition.batches.answered()) {
-    seconds += answer + (rank == partition.owned.owner ? 0 : second.download(partition.owned.elements));
+    seconds += partition.answer_s + (rank == partition.owned.owner ? 0 : partition.download_s);
   }
   return seconds;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <utility>
 #include <vector>
@@ -15,19 +14,29 @@ namespace casync {
 /// Contributions to one partition that batches have taken, and the ranks that have been told of them.
 class ToldContributions {
  public:
-  explicit ToldContributions(std::size_t ranks) : told_(ranks), untold_(ranks) {}
+  explicit ToldContributions(std::size_t ranks) : ranks_(ranks), remaining_(ranks), told_all_(ranks) {}
 
   /// A batch takes so many contributions and answers these ranks.
   void count(std::size_t taken, std::span<const Rank> answered);
+  /// `rank` gets no more answers.
+  void end(Rank rank);
 
   std::uint64_t taken() const { return taken_; }
   /// The taken contributions that `rank` has been told of, and the others.
-  std::uint64_t told(Rank rank) const { return told_[static_cast<std::size_t>(rank)]; }
-  std::uint64_t untold(Rank rank) const { return untold_[static_cast<std::size_t>(rank)]; }
+  std::uint64_t told(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].told; }
+  std::uint64_t untold(Rank rank) const { return taken_ - told(rank); }
+  /// The number of ranks that have not ended, and of those among them that have been told of all.
+  std::size_t remaining() const { return remaining_; }
+  std::size_t told_all() const { return told_all_; }
 
  private:
+  struct OfRank {
+    std::uint64_t told = 0;
+    bool ended = false;
+  };
   std::uint64_t taken_ = 0;
-  std::vector<std::uint64_t> told_, untold_;  ///< by rank
+  std::vector<OfRank> ranks_;
+  std::size_t remaining_, told_all_;
 };
 
 /// The owners of partitions where ranks do not step together: when they answer which rank, by the runtime's own rules,
@@ -50,10 +59,8 @@ class AnsweringOwners {
   AnsweringOwners(const Asynchronous& rule, double memory_bytes_per_second)
       : rule_(rule), memory_bytes_per_second_(memory_bytes_per_second) {}
 
-  /// Keeps a decision's costs for add().
-  const HopCosts& keep(HopCosts costs) { return costs_.emplace_back(std::move(costs)); }
-  /// Takes in a partition; returns its number. `contributes`, by rank: false for dedicated servers. `contributions`:
-  /// the recvs of contributions to it. `costs`: kept here.
+  /// Takes in a partition; returns its number. Those of a gradient come in the order of their owners. `contributes`, by
+  /// rank: false for dedicated servers. `contributions`: the recvs of contributions to it.
   std::size_t add(Owned owned, const std::vector<bool>& contributes, std::span<const std::uint32_t> contributions,
                   const HopCosts& costs);
 
@@ -86,19 +93,20 @@ class AnsweringOwners {
     Owned owned;
     AnswerBatches batches;
     std::vector<bool> contributes;
-    const HopCosts* costs = nullptr;
+    // Seconds of a contribution's code, of an answer, and of the copy of its code from a device.
+    double code_s = 0, answer_s = 0, download_s = 0;
     double seconds = 0;
     bool begun = false;  ///< the owner has begun its first step
     std::vector<std::pair<Rank, std::uint32_t>> early;
     ToldContributions told;
   };
   double seconds_of_batch(const Partition& partition) const;
+  std::span<const std::size_t> owned_by(Rank rank, std::uint32_t gradient) const;
 
   const Asynchronous rule_;
   const double memory_bytes_per_second_;
-  std::deque<HopCosts> costs_;
   std::vector<Partition> partitions_;
-  std::vector<std::vector<std::size_t>> of_gradient_;
+  std::vector<std::vector<std::size_t>> of_gradient_;  ///< by gradient: its partitions, by owner
   std::vector<std::size_t> partition_of_;  ///< by task
 };
 

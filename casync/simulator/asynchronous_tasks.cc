@@ -56,42 +56,59 @@ class Partitions {
 
   void add_to(AnsweringOwners& owners, const std::vector<bool>& contributes, const HopCosts& costs) {
     for (std::uint32_t rank = 0; rank < own_.size(); ++rank) {
-      for (std::size_t t = 0; t < own_[rank].tasks().size(); ++t) {
-        const auto* recv = std::get_if<Recv>(&own_[rank].tasks()[t]);
-        if (recv == nullptr || recv->from != static_cast<Rank>(rank)) continue;
-        AnsweringOwners::Owned owned;
-        owned.owner = recv->from;
-        owned.gradient = gradient_;
-        owned.elements = own_[rank].buffers()[TaskGraph::index(recv->to)].slice.count;
-        owned.own_answer = flat_.of(rank, gradient_).begin + static_cast<std::uint32_t>(t);
-        owned.batch = flat_.add_batch(rank * slots_ + side_, recv->id.partition);
-        owned.answers.assign(own_.size(), kNoTask);
-        const std::vector<std::uint32_t> contributions = messages_of(rank, recv->id.partition, owned.answers);
-        owners.add(std::move(owned), contributes, contributions, costs);
+      for (Found& found : found_at(rank)) {
+        found.owned.batch = flat_.add_batch(rank * slots_ + side_, found.partition);
+        owners.add(std::move(found.owned), contributes, found.contributions, costs);
       }
     }
   }
 
  private:
-  /// The recvs of contributions to an owner's partition, and the sends of answers.
-  std::vector<std::uint32_t> messages_of(std::uint32_t owner, std::uint32_t partition,
-                                         std::vector<std::uint32_t>& answers) const {
-    std::vector<std::uint32_t> contributions;
+  struct Found {
+    std::uint32_t partition = 0;
+    AnsweringOwners::Owned owned;
+    std::vector<std::uint32_t> contributions;  ///< their recvs
+  };
+
+  /// The partitions that `rank` owns, without their batches: those of which it receives from itself.
+  std::vector<Found> found_at(std::uint32_t rank) {
+    std::vector<Found> all;
+    for (std::size_t t = 0; t < own_[rank].tasks().size(); ++t) {
+      const auto* recv = std::get_if<Recv>(&own_[rank].tasks()[t]);
+      if (recv == nullptr || recv->from != static_cast<Rank>(rank)) continue;
+      if (place_of_.size() <= recv->id.partition) place_of_.resize(recv->id.partition + 1);
+      place_of_[recv->id.partition] = all.size();
+      Found& found = all.emplace_back();
+      found.partition = recv->id.partition;
+      found.owned.owner = recv->from;
+      found.owned.gradient = gradient_;
+      found.owned.elements = own_[rank].buffers()[TaskGraph::index(recv->to)].slice.count;
+      found.owned.own_answer = flat_.of(rank, gradient_).begin + static_cast<std::uint32_t>(t);
+      found.owned.answers.assign(own_.size(), kNoTask);
+    }
+    add_messages(rank, all);
+    return all;
+  }
+
+  /// Adds the recvs of contributions to an owner's partitions, and the sends of answers.
+  void add_messages(std::uint32_t owner, std::vector<Found>& all) const {
     const std::uint32_t first = flat_.of(owner, side_).begin;
     for (std::size_t t = 0; t < sides_[owner].tasks().size(); ++t) {
       const Primitive& task = sides_[owner].tasks()[t];
       const std::uint32_t flat = first + static_cast<std::uint32_t>(t);
       const auto* recv = std::get_if<Recv>(&task);
       const auto* send = std::get_if<Send>(&task);
-      if (recv != nullptr && recv->id.partition == partition) contributions.push_back(flat);
-      if (send != nullptr && send->id.partition == partition) answers[static_cast<std::size_t>(send->to)] = flat;
+      if (recv != nullptr) all[place_of_[recv->id.partition]].contributions.push_back(flat);
+      if (send != nullptr) {
+        all[place_of_[send->id.partition]].owned.answers[static_cast<std::size_t>(send->to)] = flat;
+      }
     }
-    return contributions;
   }
 
   const std::vector<TaskGraph>&own_, &sides_;
   const std::uint32_t gradient_, side_, slots_;
   FlatTasks& flat_;
+  std::vector<std::size_t> place_of_;  ///< by partition: its place among those of its owner
 };
 
 Status add_answers(const Scenario& scenario, std::uint32_t at, std::size_t first_owner, std::uint64_t& tasks,
@@ -102,15 +119,14 @@ Status add_answers(const Scenario& scenario, std::uint32_t at, std::size_t first
   const int ranks = scenario.topology.ranks;
   const std::vector<bool> contributes = contributors(decision.servers, scenario.topology);
   CASYNC_RETURN_IF_ERROR(check_asynchronous(scenario, decision, contributes));
-  Result<HopCosts> costs = hop_costs(decision, spec.dtype, scenario.profile, scenario.facts_of);
+  const Result<HopCosts> costs = hop_costs(decision, spec.dtype, scenario.profile, scenario.facts_of);
   if (!costs) return costs.status();
-  const HopCosts& kept = owners.keep(std::move(*costs));
   const auto own = rank_graphs(scenario, ranks, decision, spec.elements(), first_owner, tasks, &asynchronous_graph);
   if (!own) return own.status();
   const auto sides = rank_graphs(scenario, ranks, decision, spec.elements(), first_owner, tasks, &owner_graph);
   if (!sides) return sides.status();
-  CASYNC_RETURN_IF_ERROR(flat.add_asynchronous(*own, *sides, at, count + at, 2 * count, kept));
-  Partitions(*own, *sides, at, count + at, 2 * count, flat).add_to(owners, contributes, kept);
+  CASYNC_RETURN_IF_ERROR(flat.add_asynchronous(*own, *sides, at, count + at, 2 * count, *costs));
+  Partitions(*own, *sides, at, count + at, 2 * count, flat).add_to(owners, contributes, *costs);
   return Status::ok();
 }
 

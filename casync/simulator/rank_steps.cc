@@ -2,34 +2,47 @@
 #include "casync/simulator/rank_steps.h"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 namespace casync {
 
+void LeastCount::grow(int from) {
+  const auto at = static_cast<std::size_t>(from);
+  if (counts_at_.size() <= at + 1) counts_at_.resize(at + 2);
+  --counts_at_[at];
+  ++counts_at_[at + 1];
+  while (counts_at_[static_cast<std::size_t>(least_)] == 0) ++least_;
+}
+
 RankSteps::RankSteps(std::size_t ranks, int steps, bool until_slowest)
-    : steps_(steps), until_slowest_(until_slowest), ranks_(ranks) {}
+    : steps_(steps), until_slowest_(until_slowest), ranks_(ranks), contributed_(ranks), ended_(ranks) {}
+
+void RankSteps::contributes_nothing(Rank rank) {
+  if (!std::exchange(of(rank).contributes, false)) return;
+  contributed_.drop();
+}
+
+void RankSteps::contribute(Rank rank) {
+  OfRank& own = of(rank);
+  if (own.contributes) contributed_.grow(own.contributed);
+  ++own.contributed;
+}
 
 void RankSteps::end_step(Rank rank, double now) {
   OfRank& own = of(rank);
   ++all_ended_;
   if (over_ && !own.ends.empty()) return;
+  ended_.grow(ended(rank));
   own.ends.push_back(now);
-  int least = std::numeric_limits<int>::max();
-  for (const OfRank& one : ranks_) {
-    if (one.contributes) least = std::min(least, one.contributed);
-  }
-  const int ahead = std::max(0, static_cast<int>(own.ends.size()) - least);
+  const int ahead = std::max(0, ended(rank) - contributed_.get());
   own.most_ahead = std::max(own.most_ahead, ahead);
   own.sum_ahead += ahead;
 }
 
 bool RankSteps::goes_on(Rank rank) {
   if (!until_slowest_) return ended(rank) < steps_;
-  const auto less = [](const OfRank& a, const OfRank& b) { return a.ends.size() < b.ends.size(); };
-  const auto slowest = std::min_element(ranks_.begin(), ranks_.end(), less);
-  const bool enough = slowest->ends.size() >= static_cast<std::size_t>(steps_);
   const auto most = std::uint64_t{kMostOthers} * static_cast<std::uint64_t>(steps_) * ranks_.size();
-  over_ = over_ || enough || all_ended_ >= most;
+  over_ = over_ || ended_.get() >= steps_ || all_ended_ >= most;
   return !over_;
 }
 

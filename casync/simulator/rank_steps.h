@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -18,6 +19,22 @@ struct RankPace {
   double mean_ahead = 0;
 };
 
+/// The least of counts that begin at 0 and grow by one at a time. It looks at no count but the one that grows.
+class LeastCount {
+ public:
+  explicit LeastCount(std::size_t counts) : counts_at_{counts} {}
+
+  /// A count of `from` grows.
+  void grow(int from);
+  /// A count that is 0 counts no more; not the last one.
+  void drop() { --counts_at_[0]; }
+  int get() const { return least_; }
+
+ private:
+  std::vector<std::size_t> counts_at_;  ///< the number of counts, by value
+  int least_ = 0;
+};
+
 /// The steps of all ranks: when each ended, and how far ranks are apart.
 class RankSteps {
  public:
@@ -27,10 +44,10 @@ class RankSteps {
 
   static constexpr int kMostOthers = 16;
 
-  /// The rank contributes nothing: others are never counted as ahead of it.
-  void contributes_nothing(Rank rank) { of(rank).contributes = false; }
+  /// The rank contributes nothing, as others do: they are never counted as ahead of it. Ahead of its first step.
+  void contributes_nothing(Rank rank);
   /// All that `rank` contributes to a step is there.
-  void contribute(Rank rank) { ++of(rank).contributed; }
+  void contribute(Rank rank);
   void end_step(Rank rank, double now);
   /// Returns true if `rank`, which has ended a step, begins another one. With `until_slowest`, no rank does after the
   /// first one that has not, and steps that end later are not counted: no rank waits for that one any more.
@@ -56,6 +73,7 @@ class RankSteps {
   const bool until_slowest_;
   bool over_ = false;
   std::vector<OfRank> ranks_;
+  LeastCount contributed_, ended_;  ///< of ranks that contribute, and of all
   std::uint64_t all_ended_ = 0;
 };
 

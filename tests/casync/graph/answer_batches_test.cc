@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
+#include <vector>
 
 #include "casync/graph/answer_batches.h"
 
@@ -21,7 +22,140 @@ void end(AnswerBatches& batches) {
   for (const Rank rank : batches.answered()) batches.left(rank);
 }
 
+/// The same rules by a look at all ranks each time.
+struct PlainBatches {
+  struct Seat {
+    bool contributes = true, waits = false, arrived = false, leaving = false, ended = false;
+    std::uint32_t contributed = 0, step = 0;
+  };
+
+  bool is_due(const Seat& one) const {
+    std::uint32_t least = AnswerBatches::kEver, there = 0;
+    for (const Seat& other : seats) {
+      if (!other.contributes) continue;
+      least = std::min(least, other.contributed);
+      there += other.contributed > one.step ? 1 : 0;
+    }
+    if (!one.waits || one.leaving) return false;
+    if (!one.contributes) return least > one.step;
+    return (!rule.bound || std::uint64_t{least} + *rule.bound > one.step) && there >= rule.first;
+  }
+
+  bool begin() {
+    taken.clear();
+    answered.clear();
+    std::uint32_t latest = 0;
+    for (std::size_t i = 0; i < seats.size(); ++i) {
+      if (!is_due(seats[i])) continue;
+      answered.push_back(static_cast<Rank>(i));
+      latest = std::max(latest, seats[i].step);
+    }
+    if (answered.empty()) return false;
+    const auto contributes = [](const Seat& one) { return one.contributes; };
+    const auto contributors = std::count_if(seats.begin(), seats.end(), contributes);
+    const bool is_synchronous = rule.bound == 0u || rule.first >= static_cast<std::uint32_t>(contributors);
+    for (std::size_t i = 0; i < seats.size(); ++i) {
+      if (!seats[i].arrived || (is_synchronous && seats[i].step > latest)) continue;
+      taken.push_back(static_cast<Rank>(i));
+      seats[i].arrived = false;
+    }
+    const auto step_of = [&](Rank rank) { return seats[static_cast<std::size_t>(rank)].step; };
+    std::stable_sort(taken.begin(), taken.end(), [&](Rank a, Rank b) { return step_of(a) < step_of(b); });
+    return true;
+  }
+
+  Asynchronous rule;
+  std::vector<Seat> seats;
+  std::vector<Rank> taken = {}, answered = {};
+};
+
+/// Everything that may happen to batches, at random, to both of them. Returns the number of batches.
+std::size_t compare(const Asynchronous& rule, std::mt19937& random) {
+  constexpr std::size_t kRanks = 7, kServer = 2;
+  std::vector<bool> contributes(kRanks, true);
+  contributes[kServer] = false;
+  AnswerBatches batches(rule, contributes);
+  PlainBatches plain{rule, std::vector<PlainBatches::Seat>(kRanks)};
+  plain.seats[kServer].contributes = false;
+  bool under_way = false;
+  std::size_t begun = 0, ended = 0;
+  for (int event = 0; event < 6000; ++event) {
+    CAPTURE(event);
+    const std::size_t at = random() % kRanks;
+    const auto rank = static_cast<Rank>(at);
+    PlainBatches::Seat& one = plain.seats[at];
+    const std::uint32_t what = random() % 400;
+    if (what == 0 && !under_way) {
+      batches.go_to(static_cast<std::uint32_t>(event));
+      for (PlainBatches::Seat& seat : plain.seats) {
+        seat.waits = seat.arrived = seat.ended = false;
+        seat.contributed = static_cast<std::uint32_t>(event);
+      }
+      ended = 0;
+    } else if (what == 1 && !one.waits && !one.ended && ended < 2) {
+      batches.end(rank);
+      one.contributed = AnswerBatches::kEver;
+      one.ended = true;
+      ++ended;
+    } else if (what < 150 && under_way) {
+      batches.finish();
+      for (const Rank answered : plain.answered) {
+        PlainBatches::Seat& seat = plain.seats[static_cast<std::size_t>(answered)];
+        seat.waits = false;
+        seat.leaving = true;
+      }
+      under_way = false;
+    } else if (what < 280) {
+      batches.left(rank);
+      one.leaving = false;
+    } else if (!one.waits && !one.ended) {
+      const std::uint32_t step = one.contributed;
+      batches.contribute(rank, step);
+      one.step = step;
+      one.contributed = step + 1;
+      one.waits = true;
+      one.arrived = one.contributes;
+    }
+    const bool begins = !under_way && plain.begin();
+    REQUIRE(batches.begin() == begins);
+    if (!begins) continue;
+    REQUIRE(all(batches.taken()) == plain.taken);
+    REQUIRE(all(batches.answered()) == plain.answered);
+    under_way = true;
+    ++begun;
+  }
+  return begun;
+}
+
 }  // namespace
+
+TEST_CASE("answer batches: batches are those of a look at all ranks, whatever happens") {
+  std::mt19937 random(11);
+  for (const Asynchronous& rule :
+       {Asynchronous{}, Asynchronous{.bound = 0}, Asynchronous{.bound = 2}, Asynchronous{.bound = 1, .first = 3},
+        Asynchronous{.bound = std::nullopt, .first = 4}, Asynchronous{.bound = std::nullopt, .first = 6}}) {
+    CAPTURE(rule.first);
+    CHECK(compare(rule, random) > 40);
+  }
+}
+
+TEST_CASE("answer batches: a contribution costs no more among many ranks than among few") {
+  constexpr int kRanks = 1024;
+  for (const Asynchronous& rule : {Asynchronous{}, Asynchronous{.bound = 0}, Asynchronous{.bound = 3},
+                                   Asynchronous{.bound = std::nullopt, .first = kRanks / 2}}) {
+    AnswerBatches batches(rule, everybody(kRanks));
+    std::uint64_t contributions = 0;
+    for (std::uint32_t step = 0; step < 20; ++step) {
+      for (Rank rank = 0; rank < kRanks; ++rank) {
+        batches.contribute(rank, step);
+        ++contributions;
+        while (batches.begin()) end(batches);
+      }
+    }
+    CAPTURE(rule.first);
+    CHECK(batches.looks() < 8 * contributions);
+  }
+}
 
 TEST_CASE("answer batches: without a bound a contribution is answered at once, and a batch takes all that came") {
   AnswerBatches batches({}, everybody(3));

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ranks that do not step together: closed forms of their paces, and owners that tell everyone everything.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 
 #include "casync/simulator/answering_owners.h"
 #include "casync/simulator/asynchronous_tasks.h"
+#include "casync/simulator/rank_steps.h"
 #include "tests/casync/simulator/scenarios.h"
 
 namespace casync {
@@ -26,6 +28,14 @@ Scenario of_paces(const std::vector<double>& factors, const Asynchronous& rule) 
     scenario.training.slow.push_back({static_cast<Rank>(rank), factors[rank]});
   }
   return scenario;
+}
+
+/// Begins and ends a batch of partition 0, which is due, at a float in a second. Returns the number of floats that each
+/// of its elements takes.
+double floats_of_batch(AnsweringOwners& owners) {
+  REQUIRE(owners.begin_batch(0));
+  for (const Rank rank : owners.finish(0)) owners.left(0, rank);
+  return owners.seconds(0) / static_cast<double>(owners.owned(0).elements);
 }
 
 }  // namespace
@@ -193,6 +203,84 @@ TEST_CASE("asynchronous: each rank is told every contribution once") {
   CHECK(owners.told(partition).taken() == contributed);
   for (Rank rank = 0; rank < 4; ++rank)
     CHECK(owners.told(partition).untold(rank) == static_cast<std::uint64_t>(3 - rank));
+}
+
+TEST_CASE("asynchronous: a batch adds each contribution to the sum of every rank that remains") {
+  const Scenario scenario = of_paces({1, 1, 1, 1}, {});
+  FlatTasks flat(Symmetry{4, 4});
+  AnsweringOwners owners({}, sizeof(float));  // a float in a second
+  REQUIRE(add_asynchronous_tasks(scenario, {0}, flat, owners).text() == "OK");
+  const Rank owner = owners.owned(0).owner, a = (owner + 1) % 4, b = (owner + 2) % 4, c = (owner + 3) % 4;
+  CHECK(owners.begin(owner, 0, 0) == std::vector<std::size_t>{0});
+  CHECK(floats_of_batch(owners) == 4 * (3 - 1));
+  owners.contribute(0, a, 0);
+  owners.contribute(0, b, 0);
+  CHECK(floats_of_batch(owners) == 4 * 2 * 3 - 1);  // the owner has been told all: its sum is empty
+  owners.begin(owner, 0, 1);
+  CHECK(floats_of_batch(owners) == 4 * 3 - 2);
+  owners.end(a);
+  owners.contribute(0, b, 1);
+  CHECK(floats_of_batch(owners) == 3 * 3 - 1);
+  owners.end(b);
+  owners.contribute(0, c, 0);
+  CHECK(floats_of_batch(owners) == 2 * 3);
+}
+
+TEST_CASE("asynchronous: a dedicated server is told contributions as others are") {
+  Scenario scenario = of_paces({1, 1, 1}, {});
+  scenario.decisions[0].partitions = 1;
+  scenario.decisions[0].servers = {1, true};
+  FlatTasks flat(Symmetry{3, 3});
+  AnsweringOwners owners({}, sizeof(float));
+  REQUIRE(add_asynchronous_tasks(scenario, {0}, flat, owners).text() == "OK");
+  REQUIRE(owners.owned(0).owner == 2);
+  owners.contribute(0, 0, 0);
+  CHECK(!owners.begin_batch(0));  // the owner has not begun
+  owners.begin(2, 0, 0);
+  CHECK(floats_of_batch(owners) == 3 * (3 - 1));
+  owners.contribute(0, 1, 0);
+  CHECK(floats_of_batch(owners) == 3 * 3 - 1);  // answers the server, too
+  owners.contribute(0, 0, 1);
+  owners.contribute(0, 1, 1);
+  CHECK(floats_of_batch(owners) == 3 * 2 * 3 - 2);
+  owners.begin(2, 0, 1);
+  CHECK(floats_of_batch(owners) == 0);
+  owners.contribute(0, 0, 2);
+  CHECK(floats_of_batch(owners) == 3 * (3 - 1));
+}
+
+TEST_CASE("asynchronous: ranks are as far apart as a look at all of them says") {
+  constexpr std::size_t kRanks = 5, kServer = 3;
+  constexpr int kSteps = 20;
+  std::mt19937 random(9);
+  RankSteps steps(kRanks, kSteps, true);
+  steps.contributes_nothing(kServer);
+  std::vector<int> contributed(kRanks), ended(kRanks), most(kRanks), sum(kRanks);
+  bool goes_on = true;
+  for (int event = 1; goes_on; ++event) {
+    const std::size_t at = random() % kRanks;
+    const auto rank = static_cast<Rank>(at);
+    steps.contribute(rank);
+    ++contributed[at];
+    if (event % 7 == 0) continue;  // ends the step with a later one
+    steps.end_step(rank, event);
+    ++ended[at];
+    int least = contributed[0];
+    for (std::size_t other = 0; other < kRanks; ++other) {
+      if (other != kServer) least = std::min(least, contributed[other]);
+    }
+    const int ahead = std::max(0, ended[at] - least);
+    most[at] = std::max(most[at], ahead);
+    sum[at] += ahead;
+    goes_on = steps.goes_on(rank);
+    REQUIRE(goes_on == (*std::min_element(ended.begin(), ended.end()) < kSteps));
+  }
+  const std::vector<RankPace> paces = steps.paces();
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    CHECK(paces[rank].steps == ended[rank]);
+    CHECK(paces[rank].most_ahead == most[rank]);
+    CHECK(paces[rank].mean_ahead == Approx(static_cast<double>(sum[rank]) / ended[rank]));
+  }
 }
 
 TEST_CASE("asynchronous: gradients that a session refuses are refused by name") {
