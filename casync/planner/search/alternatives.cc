@@ -74,12 +74,14 @@ std::vector<Limits> limits_of_any(const PlanRequest& request) {
   return all;
 }
 
-/// A gradient of each size within each of the limits, sizes first.
+/// A gradient of each size within each of the limits, sizes first. They lose what typical gradients do, since none of
+/// them was recorded.
 PlanRequest with_sizes(const PlanRequest& request, const std::vector<double>& sizes) {
   PlanRequest made = request;
   const std::vector<Limits> limits = limits_of_any(request);
   made.training.gradients.clear();
   made.limits.clear();
+  for (CodecOffer& offer : made.codecs) offer.recorded.clear();
   for (const double bytes : sizes) {
     made.training.gradients.insert(made.training.gradients.end(), std::max<std::size_t>(limits.size(), 1),
                                    sized(bytes));

@@ -206,4 +206,21 @@ TEST_CASE("planner: the crossover falls with what a codec costs, and rises with 
   for (const Crossover::Cell& cell : cheap->cells) CHECK(cell.seconds <= cell.plain_s);
 }
 
+TEST_CASE("planner: what recorded gradients lose says nothing about the sizes of the crossover") {
+  PlanRequest request = test::request(8, 1, slow_network());
+  request.codecs = {{{"byte", {}}, 1e-4}};
+  Limits limits;
+  limits.offers = {0};
+  limits.strategy = StrategyKind::kRing;  // encodes sums again, within this budget
+  limits.max_error = 0.03;
+  request.limits = all_alike(request, limits);
+  const Result<Crossover> typical = crossover(request, 8, 4);
+  REQUIRE(typical.status().text() == "OK");
+  CHECK(typical->pays_below[3].has_value());
+  request.codecs[0].recorded.assign(request.training.gradients.size(), 1.0);
+  const Result<Crossover> recorded = crossover(request, 8, 4);
+  REQUIRE(recorded.status().text() == "OK");
+  CHECK(recorded->pays_below == typical->pays_below);
+}
+
 }  // namespace casync
