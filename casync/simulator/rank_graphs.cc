@@ -21,9 +21,11 @@ Result<std::vector<TaskGraph>> rank_graphs(const Scenario& scenario, int ranks, 
   const CodecTraits traits = graph == &reduce_scatter_graph ? scattered_traits(facts->traits) : facts->traits;
   const auto traits_of = [&](const CodecChoice&) -> Result<CodecTraits> { return traits; };
   if (graph == nullptr) graph = graph_maker_of(decision, elements, scenario.topology.ranks);
+  const SharedParts shared = shared_parts(decision, scenario.topology);
   std::vector<TaskGraph> graphs;
   for (Rank rank = 0; rank < ranks; ++rank) {
-    Result<TaskGraph> made = make_graph(decision, elements, scenario.topology, rank, first_owner, traits_of, graph);
+    Result<TaskGraph> made =
+        make_graph(decision, elements, scenario.topology, rank, first_owner, traits_of, graph, shared);
     if (!made) return made.status();
     tasks += made->tasks().size();
     if (tasks > kMostSimulatedTasks) return too_many_tasks("more");

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
+#include "casync/patterns/delegates.h"
 #include "casync/patterns/partition.h"
 #include "casync/primitives/primitive.h"
 
@@ -20,6 +22,7 @@ struct Exchange {
                              ///< codes reach it as they are, not merged on their way
   bool votes = false;        ///< coded_terms, and the codes of all ranks make a code and not a sum
   std::span<const int> node_of = {};   ///< as Topology's
+  std::span<const Node> nodes = {};    ///< nodes_of() them, if the caller has that; else empty
   std::span<const Rank> servers = {};  ///< the ranks that own partitions, ascending; empty: all. `ps` only
   bool dedicated = false;              ///< the servers contribute nothing
 
@@ -36,6 +39,13 @@ struct Exchange {
     return at != servers.end() && *at == self ? before : self - before;
   }
 };
+
+/// The nodes of an exchange, which `own` holds if the exchange does not.
+inline std::span<const Node> nodes_of(const Exchange& exchange, std::vector<Node>& own) {
+  if (!exchange.nodes.empty()) return exchange.nodes;
+  own = nodes_of(exchange.node_of, exchange.ranks);
+  return own;
+}
 
 /// The elements of partition `index`; count 0 where there are more partitions than elements.
 constexpr Slice partition_slice(Elements elements, std::size_t partitions, std::size_t index) {

@@ -186,7 +186,8 @@ class HierarchicalLeg {
 /// travels between nodes, once per node and partition. With coded terms each rank encodes its own elements, delegates
 /// send the codes of their node on side by side, and the owner merges all in rank order.
 TaskGraph hierarchical_graph(const Exchange& exchange) {
-  const std::vector<Node> nodes = nodes_of(exchange.node_of, exchange.ranks);
+  std::vector<Node> own;
+  const std::span<const Node> nodes = nodes_of(exchange, own);
   const Node& node = node_with(nodes, exchange.self);
   TaskGraph::Builder graph;
   for (std::size_t p = 0; p < exchange.partitions; ++p) {

@@ -159,7 +159,8 @@ class HierarchicalGatherLeg {
 /// With coded terms each rank encodes its own elements, and all delegates merge the codes of all ranks in rank order;
 /// votes travel inside a node as the code that they make.
 TaskGraph hierarchical_all_gather_graph(const Exchange& exchange) {
-  const std::vector<Node> nodes = nodes_of(exchange.node_of, exchange.ranks);
+  std::vector<Node> own;
+  const std::span<const Node> nodes = nodes_of(exchange, own);
   const Node& node = node_with(nodes, exchange.self);
   TaskGraph::Builder graph;
   for (std::size_t p = 0; p < exchange.partitions; ++p) {

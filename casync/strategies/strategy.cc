@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/nearest.h"
+#include "casync/patterns/delegates.h"
 #include "casync/patterns/servers.h"
 #include "casync/strategies/graphs.h"
 
@@ -80,6 +81,14 @@ Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const 
 Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
                              std::size_t first_owner, const CodecTraitsOf& traits_of, MakesGraph graph) {
   CASYNC_RETURN_IF_ERROR(check(topology, self));
+  return make_graph(decision, elements, topology, self, first_owner, traits_of, graph,
+                    shared_parts(decision, topology));
+}
+
+Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
+                             std::size_t first_owner, const CodecTraitsOf& traits_of, MakesGraph graph,
+                             const SharedParts& shared) {
+  CASYNC_RETURN_IF_ERROR(check(topology, self));
   if (decision.partitions < 1) {
     return plan_error(std::to_string(decision.partitions) + " partitions; a gradient has at least 1");
   }
@@ -88,10 +97,6 @@ Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const 
   const Result<CodecTraits> traits = traits_of(decision.codec);
   if (!traits) return traits.status();
   CASYNC_RETURN_IF_ERROR(can_carry(strategy, decision));
-  std::vector<Rank> servers;
-  if (owner_count(decision.servers, topology.ranks) < topology.ranks) {
-    servers = server_ranks(topology.node_of, topology.ranks, decision.servers.count);
-  }
   return graph({.elements = elements,
                 .partitions = static_cast<std::size_t>(decision.partitions),
                 .ranks = topology.ranks,
@@ -100,8 +105,18 @@ Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const 
                 .coded_terms = traits->coded_terms,
                 .votes = traits->votes,
                 .node_of = topology.node_of,
-                .servers = servers,
+                .nodes = shared.nodes,
+                .servers = shared.servers,
                 .dedicated = decision.servers.dedicated});
+}
+
+SharedParts shared_parts(const Decision& decision, const Topology& topology) {
+  SharedParts shared;
+  if (owner_count(decision.servers, topology.ranks) < topology.ranks) {
+    shared.servers = server_ranks(topology.node_of, topology.ranks, decision.servers.count);
+  }
+  if (strategy_of(decision.strategy).levels) shared.nodes = nodes_of(topology.node_of, topology.ranks);
+  return shared;
 }
 
 double encodings_on_the_way(StrategyKind strategy, int ranks, const CodecTraits& traits) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "casync/graph/task_graph.h"
@@ -79,6 +80,18 @@ Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const 
 /// The same with graphs that this function makes.
 Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
                              std::size_t first_owner, const CodecTraitsOf& traits_of, MakesGraph graph);
+
+/// The parts of an exchange that are alike on all ranks, and are found by a look at each of them.
+struct SharedParts {
+  std::vector<Rank> servers;  ///< that own partitions, ascending; empty: all ranks do
+  std::vector<Node> nodes;    ///< of a strategy that follows them
+};
+/// `topology` has the nodes of all ranks, or none.
+SharedParts shared_parts(const Decision& decision, const Topology& topology);
+/// make_graph() for a caller that makes the graphs of many ranks. `shared` is shared_parts() of the same.
+Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
+                             std::size_t first_owner, const CodecTraitsOf& traits_of, MakesGraph graph,
+                             const SharedParts& shared);
 
 /// Mean number of encodings of a rank's elements on their way to the rank that merges all, at least
 /// 1: a first hop loses that many times its codec's loss on independent gradients. 1 if merging is exact.
