@@ -62,6 +62,15 @@ def test_slow_ranks_and_jitter_make_the_step_longer():
         claim("--slow 4=2" in refused.stderr and "from 0 to 3" in refused.stderr, "named", refused.stderr)
 
 
+def test_what_is_waited_for_is_told_with_its_partitions():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        for partitions, words in ((1, "ps, 1 partition\n"), (4, "ps, 4 partitions\n")):
+            plan = write(folder, f"version: 1\ndefault {{ partitions: {partitions} }}\n")
+            text = casync("simulate", *files.inputs, "-n", 4, "--plan", plan).stdout
+            claim("waited for most:" in text and words in text, "a line of a gradient", text)
+
+
 def test_gossip_sends_to_neighbours():
     with temporary_folder() as folder:
         files = Files(folder)

@@ -105,7 +105,7 @@ std::string prediction_text(const Scenario& scenario, const Simulation& simulati
             training.gradients[order[i]].spec.name + "  " + text_of(decision.codec) + ", " +
             std::string(name_of(decision.strategy)) +
             (decision.servers.count > 0 ? " with " + text_of(decision.servers) : "") + ", " +
-            std::to_string(decision.partitions) + " partitions\n";
+            std::to_string(decision.partitions) + (decision.partitions == 1 ? " partition\n" : " partitions\n");
   }
   return text;
 }

@@ -98,7 +98,7 @@ void add_simulate(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   command->add_option("--slow", options->slow,
-                      "RANK=FACTOR: the training of this rank takes FACTOR times as long; repeatable");
+                      "RANK=FACTOR: training and codecs of this rank take FACTOR times as long; repeatable");
   command
       ->add_option("--jitter", options->simulation.jitter,
                    "Each rank's training takes up to this share longer, drawn for each step")
