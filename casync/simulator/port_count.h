@@ -1,43 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <utility>
-#include <vector>
+#include <unordered_map>
 
 namespace casync {
 
 /// Counts the distinct ports with messages from a port or for it: ranks of a node that share one count once. A port
-/// counts until it was removed as often as it was added.
+/// counts until it was removed as often as it was added. No call looks at the other ports: at an owner, each of
+/// thousands of ranks may be one.
 class PortCount {
  public:
   int ports() const { return static_cast<int>(messages_.size()); }
 
-  void add(std::size_t port) {
-    const auto found = find(port);
-    if (found == messages_.end()) {
-      messages_.emplace_back(port, 1);
-    } else {
-      ++found->second;
-    }
-  }
+  void add(std::size_t port) { ++messages_[port]; }
 
   void remove(std::size_t port) {
-    const auto found = find(port);
-    if (--found->second > 0) return;
-    *found = messages_.back();
-    messages_.pop_back();
+    const auto found = messages_.find(port);
+    if (--found->second == 0) messages_.erase(found);
   }
 
  private:
-  using Entry = std::pair<std::size_t, int>;
-
-  std::vector<Entry>::iterator find(std::size_t port) {
-    return std::find_if(messages_.begin(), messages_.end(), [&](const Entry& entry) { return entry.first == port; });
-  }
-
-  std::vector<Entry> messages_;
+  std::unordered_map<std::size_t, int> messages_;  ///< by port; above 0
 };
 
 }  // namespace casync

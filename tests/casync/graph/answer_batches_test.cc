@@ -84,7 +84,7 @@ std::size_t compare(const Asynchronous& rule, std::mt19937& random) {
     const std::size_t at = random() % kRanks;
     const auto rank = static_cast<Rank>(at);
     PlainBatches::Seat& one = plain.seats[at];
-    const std::uint32_t what = random() % 400;
+    const std::size_t what = random() % 400;
     if (what == 0 && !under_way) {
       batches.go_to(static_cast<std::uint32_t>(event));
       for (PlainBatches::Seat& seat : plain.seats) {
