@@ -13,6 +13,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "casync/model/mode_text.h"
 #include "runtime/session/agreement.h"
 
 namespace casync::runtime {
@@ -144,6 +145,7 @@ void SessionReport::write_trace() const {
                                  {"fusion_bytes", parts_.plan.fusion_bytes},
                                  {"credit_bytes", parts_.plan.credit_bytes},
                                  {"mode", uneven_mode(parts_.plan.mode)},
+                                 {"plan_mode", text_of(parts_.plan.mode)},
                                  {"staleness", parts_.plan.mode.staleness},
                                  {"transport", parts_.executor->transport_description()},
                                  {"link", env_text("CASYNC_LINK").value_or("")},

@@ -166,6 +166,7 @@ def test_late_results_are_compared_with_late_ones_and_steps_that_are_not_alike_w
             claim(words in result.stderr, "why, and what to do", result.stderr)
     refused(changed(["casync", "staleness"], -1), "`staleness` is -1")
     refused(changed(["casync", "mode"], "\x1b[2J"), "`mode` is \"?[2J\"")
+    refused(changed(["casync", "plan_mode"], "\x1b[2J"), "`plan_mode` is \"?[2J\"")
 
 
 def test_a_broken_record_beside_the_traces_is_named_and_needed_by_a_comparison_only():

@@ -10,8 +10,8 @@ from traces import MODEL, PROFILE, WORK, data, near, numbers, page, trace, write
 
 def test_the_numbers_are_those_of_the_traces():
     seen = numbers(trace(0), trace(1))
-    expected = {"ranks": 2, "missing_ranks": [], "transport": "loopback", "link": "", "steps": 2, "traced_steps": 2,
-                "first_step": 0, "last_step": 1, "ms_per_step": 8.0, "first_step_ms": 8.0, "exposed_ms_per_step": 1.5,
+    expected = {"ranks": 2, "missing_ranks": [], "transport": "loopback", "link": "", "mode": "", "steps": 2,
+                "traced_steps": 2, "first_step": 0, "last_step": 1, "ms_per_step": 8.0, "first_step_ms": 8.0, "exposed_ms_per_step": 1.5,
                 "payload_bytes_per_rank_step": 8000, "wire_bytes_per_rank_step": 8200,
                 "plain_bytes_per_rank_step": 32000, "ratio": 4.0}
     claim({key: seen[key] for key in expected} == expected, "the job's numbers", seen)
@@ -23,6 +23,15 @@ def test_the_numbers_are_those_of_the_traces():
     claim((gradient["mean_ms"], gradient["exposed_ms"], gradient["ratio"], gradient["bytes"]) == (7.5, 0.25, 4.0,
                                                                                                   32000),
           "means over ranks", gradient)
+
+
+def test_the_mode_is_the_plans_and_of_older_traces_its_name():
+    for header, mode in (({"mode": "local_sgd", "plan_mode": "local_sgd { every: 4 }"}, "local_sgd { every: 4 }"),
+                         ({"mode": "", "plan_mode": "staleness: 2"}, "staleness: 2"), ({"mode": "gossip"}, "gossip")):
+        both = [trace(0), trace(1)]
+        for one in both:
+            one["casync"].update(header)
+        claim(numbers(*both)["mode"] == mode, "as it is written", header)
 
 
 def test_the_first_step_and_outliers_do_not_move_the_headline():

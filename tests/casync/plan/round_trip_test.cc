@@ -2,6 +2,7 @@
 #include <bit>
 #include <catch2/catch.hpp>
 
+#include "casync/model/mode_text.h"
 #include "casync/planner/plan_module/plan_io.h"
 #include "tests/casync/plan/random_plans.h"
 
@@ -59,6 +60,17 @@ TEST_CASE("plan: text written for any plan reads back to the same plan, numbers 
   const Result<Plan> back = parse_plan(text, "p");
   REQUIRE(back.status().text() == "OK");
   CHECK(same(*back, plan));
+}
+
+TEST_CASE("plan: the text of any mode is a plan's") {
+  const unsigned seed = GENERATE(range(0u, 500u));
+  const SyncMode mode = RandomPlans(seed).next().mode;
+  const std::string text = text_of(mode);
+  CAPTURE(seed, text);
+  CHECK(text.empty() == (mode == SyncMode{}));
+  const Result<Plan> back = parse_plan("version: 1\n" + text, "p");
+  REQUIRE(back.status().text() == "OK");
+  CHECK(back->mode == mode);
 }
 
 TEST_CASE("plan: the comparison above notices a single changed field") {

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "tests/runtime/session/plan_file.h"
 #include "tests/support/ranks.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -57,6 +58,7 @@ TEST_CASE("timeline: a session's file has its tasks, its lanes and its gradients
     CHECK(count["decode"] == count["encode"] + count["merge"]);  // others' partitions, and those that this rank owns
     const nlohmann::json& header = trace["casync"];
     CHECK(header["ranks"] == 2);
+    CHECK(header["plan_mode"] == "");
     jobs.insert(header["job"].get<std::string>());
     CHECK(header["stats"]["steps"] == 2);
     CHECK(header["gradients"][0]["codec"] == "int8");
@@ -65,6 +67,29 @@ TEST_CASE("timeline: a session's file has its tasks, its lanes and its gradients
   }
   REQUIRE(jobs.size() == 1);
   CHECK(jobs.begin()->size() == 16);
+}
+
+TEST_CASE("timeline: the header has the plan's mode, as plans have it") {
+  const casync::test::TemporaryDirectory directory;
+  const casync::test::PlanFile plan("asynchronous { bound: 3 }");
+  const std::string complaints = casync::test::with_sessions(
+      2,
+      [&](SessionOptions& options) {
+        options.plan_file = plan.path();
+        options.trace_directory = directory.path();
+      },
+      [](Session& session, casync::test::RankContext&) -> std::string {
+        const Result<GradientId> id = session.declare({"a", DType::kFloat32, {8}, 0});
+        std::vector<float> values(8, 1.0f);
+        const Submission one{*id, {reinterpret_cast<std::byte*>(values.data()), values.size() * 4}};
+        if (!session.submit({&one, 1})) return "submit";
+        return session.step() ? "" : "step";
+      });
+  REQUIRE(complaints == "");
+  std::ifstream file(directory.path() + "/rank0.trace.json");
+  const nlohmann::json header = nlohmann::json::parse(file)["casync"];
+  CHECK(header["mode"] == "asynchronous");
+  CHECK(header["plan_mode"] == "asynchronous { bound: 3 }");
 }
 
 TEST_CASE("timeline: a session that opens removes its ranks' files of an earlier one, and no others") {

@@ -214,6 +214,7 @@ nlohmann::ordered_json report_numbers(const TraceFolder& folder) {
                {"missing_ranks", folder.missing},
                {"transport", first.transport},
                {"link", first.link},
+               {"mode", first.plan_mode.empty() ? first.mode : first.plan_mode},
                {"steps", mean_over_ranks(by_rank, "steps")},
                {"traced_steps", steps.size()},
                {"first_step", steps.empty() ? Json() : Json(*steps.begin())},

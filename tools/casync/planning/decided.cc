@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/planning/decided.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <utility>
 
+#include "casync/model/mode_text.h"
 #include "casync/planner/decide.h"
 #include "casync/planner/loss_table.h"
 #include "casync/planner/search/evaluator.h"
@@ -35,11 +34,6 @@ void add_mode(const SyncMode& mode, Gain& gain) {
 /// The part of the time to the same loss that is left.
 double part_left(const Decided& decided, const ModePlan& plan) {
   return plan.cost_s() / (decided.gain.steps * decided.gain.planned_s);
-}
-
-std::string text_of_asynchronous(const Asynchronous& mode) {
-  return "asynchronous {" + (mode.bound ? fmt::format(" bound: {}", *mode.bound) : "") +
-         (mode.first > 1 ? fmt::format(" first: {}", mode.first) : "") + " }";
 }
 
 const char* what_changes(const SyncMode& mode) {
@@ -108,18 +102,6 @@ Result<Decided> given_plan(const Plan& plan, PlanRequest request) {
   decided.gain = gain_of(decided.report, *uncompressed_s);
   add_mode(decided.request.mode, decided.gain);
   return decided;
-}
-
-std::string text_of(const SyncMode& mode) {
-  if (mode.staleness > 0) return "staleness: " + std::to_string(mode.staleness);
-  if (mode.is_asynchronous()) return text_of_asynchronous(*mode.asynchronous);
-  if (!mode.is_local()) return "";
-  const std::string from = mode.from_step > 0 ? fmt::format(" from_step: {}", mode.from_step) : "";
-  if (!mode.is_gossip()) return fmt::format("local_sgd {{ every: {}{} }}", mode.every, from);
-  const std::string every = mode.every > 1 ? fmt::format(" every: {}", mode.every) : "";
-  const std::string gamma = mode.gamma > 0 ? fmt::format(" gamma: {}", mode.gamma) : "";
-  const char* const neighbours = mode.neighbours == Neighbours::kRing ? "ring" : "pairs";
-  return fmt::format("gossip {{ neighbours: {}{}{}{} }}", neighbours, every, from, gamma);
 }
 
 std::vector<std::string> text_of_better(const Decided& decided) {

@@ -34,9 +34,6 @@ Result<Decided> given_plan(const Plan& plan, PlanRequest request);
 /// plan leaves it to the planner, or no session takes its codecs. Errors as check_session, in the request's mode.
 Result<PlannedStep> step_of(const Plan& plan, const PlanRequest& request);
 
-/// "local_sgd { every: 4 }", as plan files have it; "" if every step exchanges and waits.
-std::string text_of(const SyncMode& mode);
-
 /// A sentence for the best mode of each kind that was not allowed: what it would gain, how it is asked for, and what it
 /// changes.
 std::vector<std::string> text_of_better(const Decided& decided);

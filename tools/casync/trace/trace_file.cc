@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 namespace casync::tools {
 namespace {
@@ -148,6 +149,7 @@ Status read_header(const json& header, RankTrace& trace) {
   trace.fusion_bytes = reader.number("fusion_bytes", 0, 1e12, 0);
   trace.credit_bytes = reader.number("credit_bytes", 0, 1e12, 0);
   trace.mode = reader.text("mode", "");
+  trace.plan_mode = reader.text("plan_mode", "");
   trace.staleness = reader.number("staleness", 0, 1e6, 0);
   trace.epoch_us = reader.number("epoch_us", 0, 1e16);
   trace.dropped = reader.number("dropped", 0, kLargestCount, 0);
@@ -155,6 +157,12 @@ Status read_header(const json& header, RankTrace& trace) {
   const auto is_of_names = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
   if (!std::all_of(trace.mode.begin(), trace.mode.end(), is_of_names)) {
     return invalid_argument("casync: `mode` is \"" + trace.mode + "\", which is no name of one");
+  }
+  const auto is_of_modes = [&](char c) {
+    return is_of_names(c) || (c >= '0' && c <= '9') || std::string_view(" {}:.+-").find(c) != std::string_view::npos;
+  };
+  if (!std::all_of(trace.plan_mode.begin(), trace.plan_mode.end(), is_of_modes)) {
+    return invalid_argument("casync: `plan_mode` is \"" + trace.plan_mode + "\", which is no mode of a plan");
   }
   if (header.contains("stats")) CASYNC_RETURN_IF_ERROR(read_stats(header["stats"], trace.stats));
   const json gradients = header.value("gradients", json::array());

@@ -42,6 +42,7 @@ struct RankTrace {
   int node = -1;                              ///< its node's number; -1: the file does not say
   double fusion_bytes = 0, credit_bytes = 0;  ///< as Plan
   std::string mode;                           ///< in which steps are not alike, as plans name it; "": none
+  std::string plan_mode;                      ///< text_of() the plan's mode; "": none, or the file does not say
   double staleness = 0;                       ///< as SyncMode
   double epoch_us = 0;                        ///< unix time of the events' zero
   double dropped = 0;                         ///< events that the rank had no room for

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/model/mode_text.h"
+
+#include <charconv>
+#include <cstdint>
+
+namespace casync {
+namespace {
+
+/// " every: 4"; "" of a value that plans leave out.
+std::string field(const char* name, std::uint32_t value, std::uint32_t unsaid) {
+  return value == unsaid ? "" : std::string(" ") + name + ": " + std::to_string(value);
+}
+
+/// " gamma: 0.5", in the shortest text that reads back as the same number.
+std::string text_of_gamma(double gamma) {
+  char text[32];
+  return gamma > 0 ? " gamma: " + std::string(text, std::to_chars(text, text + sizeof(text), gamma).ptr) : "";
+}
+
+std::string text_of_asynchronous(const Asynchronous& rule) {
+  return "asynchronous {" + (rule.bound ? " bound: " + std::to_string(*rule.bound) : "") + field("first", rule.first, 1) +
+         " }";
+}
+
+}  // namespace
+
+std::string text_of(const SyncMode& mode) {
+  if (mode.staleness > 0) return "staleness: " + std::to_string(mode.staleness);
+  if (mode.is_asynchronous()) return text_of_asynchronous(*mode.asynchronous);
+  if (!mode.is_local()) return "";
+  const std::string from = field("from_step", mode.from_step, 0);
+  if (!mode.is_gossip()) return "local_sgd {" + field("every", mode.every, 0) + from + " }";
+  const char* const neighbours = mode.neighbours == Neighbours::kRing ? "ring" : "pairs";
+  return std::string("gossip { neighbours: ") + neighbours + field("every", mode.every, 1) + from +
+         text_of_gamma(mode.gamma) + " }";
+}
+
+}  // namespace casync
