@@ -19,8 +19,8 @@ std::string text_of_gamma(double gamma) {
 }
 
 std::string text_of_asynchronous(const Asynchronous& rule) {
-  return "asynchronous {" + (rule.bound ? " bound: " + std::to_string(*rule.bound) : "") + field("first", rule.first, 1) +
-         " }";
+  const std::string bound = rule.bound ? " bound: " + std::to_string(*rule.bound) : "";
+  return "asynchronous {" + bound + field("first", rule.first, 1) + " }";
 }
 
 }  // namespace

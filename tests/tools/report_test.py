@@ -11,7 +11,8 @@ from traces import MODEL, PROFILE, WORK, data, near, numbers, page, trace, write
 def test_the_numbers_are_those_of_the_traces():
     seen = numbers(trace(0), trace(1))
     expected = {"ranks": 2, "missing_ranks": [], "transport": "loopback", "link": "", "mode": "", "steps": 2,
-                "traced_steps": 2, "first_step": 0, "last_step": 1, "ms_per_step": 8.0, "first_step_ms": 8.0, "exposed_ms_per_step": 1.5,
+                "traced_steps": 2, "first_step": 0, "last_step": 1, "ms_per_step": 8.0, "first_step_ms": 8.0,
+                "exposed_ms_per_step": 1.5,
                 "payload_bytes_per_rank_step": 8000, "wire_bytes_per_rank_step": 8200,
                 "plain_bytes_per_rank_step": 32000, "ratio": 4.0}
     claim({key: seen[key] for key in expected} == expected, "the job's numbers", seen)
