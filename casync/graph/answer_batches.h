@@ -22,8 +22,8 @@ namespace casync {
 /// Dedicated servers contribute nothing and count for nobody's answer. They ask for answers to their own steps: that to
 /// step t waits until all others have contributed to step t or to a later one.
 ///
-/// All ranks are looked at when the last of the slowest ones goes on, or when `first` of them have come to a later step,
-/// and not for each contribution. Steps of a rank ascend until go_to().
+/// All ranks are looked at when the last of the slowest ones goes on, or when `first` of them have come to a later
+/// step, and not for each contribution. Steps of a rank ascend until go_to().
 ///
 /// One thread.
 class AnswerBatches {
