@@ -107,7 +107,7 @@ class AnsweringOwners {
   const double memory_bytes_per_second_;
   std::vector<Partition> partitions_;
   std::vector<std::vector<std::size_t>> of_gradient_;  ///< by gradient: its partitions, by owner
-  std::vector<std::size_t> partition_of_;  ///< by task
+  std::vector<std::size_t> partition_of_;              ///< by task
 };
 
 }  // namespace casync
