@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <utility>
 
 #include "base/log.h"
 #include "runtime/control/group/tree.h"
@@ -18,14 +17,13 @@ constexpr Seconds kLetGo{1};
 }  // namespace
 
 Status Departure::serve_others(const std::function<Status()>& agree) {
+  Executor& executor = *parts_.executor;
+  if (executor.failures().failing() || !executor.waits().idle()) return Status::ok();
   bool declares = false;
   {
     std::lock_guard lock(tables_.mutex);
-    if (gone_.closed() || std::exchange(serving_, true)) return Status::ok();
     declares = tables_.gradients.size() > 0;
   }
-  Executor& executor = *parts_.executor;
-  if (executor.failures().failing() || !executor.waits().idle()) return Status::ok();
   if (declares) CASYNC_RETURN_IF_ERROR(agree());
   std::uint32_t steps = 0;
   {
@@ -39,11 +37,11 @@ Status Departure::serve_others(const std::function<Status()>& agree) {
   return Status::ok();
 }
 
-std::optional<Status> Departure::leave(const Status& served) {
+Status Departure::leave(const Status& served) {
   Farewell completed;
   {
     std::lock_guard lock(tables_.mutex);
-    if (!gone_.close()) return std::nullopt;
+    gone_.close();
     completed = {all_ended_ ? kAllSteps : tables_.step.number(), tables_.completed()};
   }
   Executor& executor = *parts_.executor;

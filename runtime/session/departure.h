@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 
 #include "base/status.h"
 #include "runtime/session/farewell.h"
@@ -24,9 +23,8 @@ class Departure {
   /// Answers asynchronous ranks that have not ended their steps. A server that has none agrees with the others on its
   /// gradients by `agree`. Errors as Executor::serve_others and of `agree`.
   Status serve_others(const std::function<Status()>& agree);
-  /// Leaves; nothing if this rank has left already. `served`: of serve_others(), if its rank is asynchronous. Errors as
-  /// Session::close.
-  std::optional<Status> leave(const Status& served);
+  /// Leaves, once. `served`: of serve_others(), if its rank is asynchronous. Errors as Session::close.
+  Status leave(const Status& served);
   /// Returns true if the executor's threads have not ended: all that they use is theirs.
   bool is_abandoned() const { return abandoned_; }
 
@@ -41,8 +39,7 @@ class Departure {
   const SessionTables& tables_;
   GoneRanks& gone_;
   JobEnd& job_end_;
-  bool serving_ = false;    ///< this rank has ended its steps, and answers others; under the session's mutex
-  bool all_ended_ = false;  ///< and all have ended theirs; under the session's mutex
+  bool all_ended_ = false;  ///< all asynchronous ranks have ended their steps; under the session's mutex
   bool abandoned_ = false;
 };
 

@@ -14,8 +14,8 @@ namespace casync::runtime {
 /// group's thread waits for it, which keeps the heartbeat.
 class GoneRanks {
  public:
-  /// This rank takes part no more. Returns false if that was so. Under the session's mutex.
-  bool close() { return !closed_.exchange(true); }
+  /// This rank takes part no more. Under the session's mutex.
+  void close() { closed_.store(true); }
   bool closed() const { return closed_.load(); }
 
   /// A rank can no longer take part. Returns false if no other rank has to hear of it.

@@ -265,13 +265,12 @@ Status SessionImpl::leave() {
     std::lock_guard lock(tables_.mutex);
     record_.tell_pace();
   }
-  const std::optional<Status> status = departure_.leave(served);
-  if (!status) return Status::ok();
+  Status status = departure_.leave(served);
   if (!departure_.is_abandoned()) {
     report_.write_trace();
     record_.write();
   }
-  return *status;
+  return status;
 }
 
 bool SessionImpl::holds_memory() const {
