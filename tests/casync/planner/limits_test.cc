@@ -28,6 +28,17 @@ TEST_CASE("planner: limits that allow everything change nothing") {
   }
 }
 
+TEST_CASE("planner: steps of warm-up change nothing of the decisions for later steps") {
+  for (PlanRequest request : requests()) {
+    request.limits = all_alike(request, {{}, {}, {0, 1}, {}, {}, {}, {}});
+    const PlanReport without = found(request);
+    for (Limits& each : request.limits) each.warm_up_steps = 5;
+    const PlanReport with = found(request);
+    CHECK(with.step.decisions == without.step.decisions);
+    CHECK(with.simulation.step_s == without.simulation.step_s);
+  }
+}
+
 TEST_CASE("planner: every gradient stays within its own limits, and so does every reference plan") {
   for (PlanRequest request : requests()) {
     CAPTURE(request.topology.ranks);
