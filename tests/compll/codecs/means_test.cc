@@ -118,7 +118,7 @@ std::vector<float> keys_of_adacomp(const std::vector<float>& all, const std::vec
     for (Elements i = begin; i < end; ++i) top = std::max(top, std::fabs(all[i]));
     for (Elements i = begin; i < end; ++i) {
       const float reached = std::fabs(all[i] + gradient[i]);
-      keys[i] = top != 0 && reached >= top ? reached : 0;
+      keys[i] = top != 0 && all[i] != 0 && reached >= top ? reached : 0;
     }
   }
   return keys;
@@ -249,9 +249,17 @@ TEST_CASE("adacomp: each bin that is not zero sends something of gradients that 
     if (begin != 2 * bin) CHECK(sent >= 1);
   }
   const std::string published =
-      changed(source_of("adacomp"), "t == 0 || abs(a + x) < t ? 0 : abs(a + x)", "abs(a + x) < t ? 0 : abs(a + x) + 1");
+      changed(source_of("adacomp"), "a == 0 || abs(a + x) < t ? 0 : abs(a + x)", "abs(a + x) < t ? 0 : abs(a + x) + 1");
   const Written wrong = from_text("adacomp", published, {{"capacity", 1}});
   CHECK(decode(*wrong.codec, encode(*wrong.codec, gradient, scaled(gradient, 0.7f)), n)[2 * bin] != 0);
+}
+
+TEST_CASE("adacomp: an element whose gradient takes back what was left of it is zero, and is not sent as the mean") {
+  const Written written = from_source("adacomp", {{"capacity", 1}});
+  const std::vector<float> gradient = {1, -2, 0, 0.125f}, before = {-1, 2, 0.25f, 0};
+  const Coded coded = encode(*written.codec, gradient, before);
+  CHECK(decode(*written.codec, coded, 4) == std::vector<float>{0, 0, 0.25f, 0.25f});
+  CHECK(coded.residual == std::vector<float>{0, 0, 0, -0.125f});
 }
 
 }  // namespace casync::compll
