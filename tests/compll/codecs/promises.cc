@@ -42,6 +42,9 @@ Promises promises_of(const std::string& name) {
     table["sketch_median"] = table["sketch"];
     table["nf4"].odd = false;         // seven levels below zero, eight above it
     table["lloyd2"].repeats = false;  // its edge moves with the deviation of what is decoded
+    table["nvfp4"].least = 0x1p-106;  // of a smaller one no step has a reciprocal
+    table["nvfp4"].anywhere = false;  // 16 neighbours share a scale
+    table["nvfp4"].repeats = false;   // small scales have few bits: what is decoded may have another one
     table["drive"].most = 0x1p119;    // a rotation sums
     return table;
   }();
