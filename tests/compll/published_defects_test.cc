@@ -58,7 +58,7 @@ TEST_CASE("defects: codes come back at their own places, whatever the size is mo
 
 TEST_CASE("defects: gradients that are all negative, or all below one in magnitude, have a maximum, too") {
   // HiPress seeds reductions by +-99999, PCCL a maximum by the least positive float.
-  for (const char* name : {"int8", "int4", "minmax", "fp8_e4m3", "terngrad", "sbc", "stc", "topk"}) {
+  for (const char* name : {"int8", "int4", "minmax", "fp8_e4m3", "terngrad", "sbc", "stc", "topk", "adaq"}) {
     const auto codec = codec_of(name);
     for (const float scale : {-1e30f, -1.0f, -1e-30f}) {
       std::vector<float> x(300);
