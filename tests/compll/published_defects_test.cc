@@ -58,7 +58,7 @@ TEST_CASE("defects: codes come back at their own places, whatever the size is mo
 
 TEST_CASE("defects: gradients that are all negative, or all below one in magnitude, have a maximum, too") {
   // HiPress seeds reductions by +-99999, PCCL a maximum by the least positive float.
-  for (const char* name : {"int8", "int4", "minmax", "fp8_e4m3", "terngrad", "sbc", "stc", "topk"}) {
+  for (const char* name : {"int8", "int4", "minmax", "fp8_e4m3", "terngrad", "sbc", "stc", "topk", "adaq"}) {
     const auto codec = codec_of(name);
     for (const float scale : {-1e30f, -1.0f, -1e-30f}) {
       std::vector<float> x(300);
@@ -94,9 +94,9 @@ TEST_CASE("defects: random rounding stays within the levels, and leaves what is 
 TEST_CASE("defects: small gradients are gradients") {
   // 1e-8 (HiPress), 1e-7 (Bagua), 1e-6 (HiPress, CGX), 1e-10 (GRACE) are added to scales or taken for zero.
   for (const char* name :
-       {"int8", "int4",   "int2",  "onebit",     "efsign",     "fp8_e4m3", "fp8_e5m2", "mxfp4",    "rht4",
-        "topk", "stc",    "sbc",   "graddrop",   "natural",    "qsgd",     "minmax",   "terngrad", "natural_dithering",
-        "nf4",  "lloyd2", "drive", "topk_lloyd", "subsampling"}) {
+       {"int8", "int4",   "int2",  "onebit",     "efsign",      "fp8_e4m3", "fp8_e5m2", "mxfp4",    "rht4",
+        "topk", "stc",    "sbc",   "graddrop",   "natural",     "qsgd",     "minmax",   "terngrad", "natural_dithering",
+        "nf4",  "lloyd2", "drive", "topk_lloyd", "subsampling", "nvfp4"}) {
     const auto codec = codec_of(name);
     const std::vector<float> x = gaussian(1000, 5);
     const std::vector<float> whole = at_step(*codec, x, 3);

@@ -46,7 +46,7 @@ AS_THEY_ARE = [
         "none bf16 fp16 int8 fp8_e4m3 fp8_e5m2 natural int4 mxfp4 rht4 qsgd minmax ecqsgd int2 terngrad tbq:tau=0.001 "
         "twobit:tau=0.001 onebit efsign topk mstopk graddrop threshold:tau=0.001 randomk adacomp sbc stc ef21 diana "
         "powersgd natural_dithering nf4 lloyd2 drive topk_lloyd subsampling threshold_coded "
-        "qsgd_elias laq sketch sketch_median sketched_topk terngrad_shared atomo"
+        "qsgd_elias laq sketch sketch_median sketched_topk terngrad_shared atomo nvfp4 adaq topk_chunks"
     ).split()
 ] + [
     Row("lossless", values_of="none"),

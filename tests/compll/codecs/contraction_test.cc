@@ -121,7 +121,8 @@ TEST_CASE("codecs: the mean squared error of block formats is that of theory") {
   };
   for (const Row& row :
        {Row{"int4", 128, 0.0138, 0.0258}, Row{"int8", 128, 4.2e-5, 8.0e-5}, Row{"fp8_e4m3", 128, 6.6e-4, 6.2e-4},
-        Row{"mxfp4", 0, 0.0133, 0.0175}, Row{"efsign", 2048, 0.364, 0.500}, Row{"onebit", 2048, 0.364, 0.500}}) {
+        Row{"mxfp4", 0, 0.0133, 0.0175}, Row{"nvfp4", 0, 0.0091, 0.0086}, Row{"efsign", 2048, 0.364, 0.500},
+        Row{"onebit", 2048, 0.364, 0.500}}) {
     INFO(row.name);
     const Parameters parameters = row.block == 0 ? Parameters() : Parameters{{"block", row.block}};
     CHECK(error_of(row.name, parameters, normal) == Approx(row.of_normal).epsilon(0.04));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dgc: momentum is gathered, not sent at once; what is sent leaves both states.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -109,6 +110,11 @@ TEST_CASE("dgc: gradients whose norm exceeds the limit are scaled down to it, ot
     CHECK(std::sqrt(norm_squared(clipped)) == Approx(clip).epsilon(1e-5));
     CHECK(relative_error(scaled(x, clip / norm), clipped) < 1e-12);
   }
+  // The norm of these elements exceeds float's range.
+  const std::vector<float> huge = scaled(x, 5e37f);
+  REQUIRE(std::all_of(huge.begin(), huge.end(), [](float value) { return std::isfinite(value); }));
+  const auto of_huge = from_source("dgc", {{"ratio", 1}, {"clip", 1e30}});
+  CHECK(std::sqrt(norm_squared(round_trip(*of_huge.codec, huge))) == Approx(1e30).epsilon(1e-5));
   const std::vector<float> zeros(kElements, 0.0f);
   CHECK(same_bytes(round_trip(*from_source("dgc", {{"ratio", 1}, {"clip", 1e-10}}).codec, zeros), zeros));
 }

@@ -82,6 +82,31 @@ TEST_CASE("codecs: the residual of what is contractive stays bounded") {
   }
 }
 
+TEST_CASE("codecs: what is kept of a gradient is finite wherever its payload says that the gradient is") {
+  const auto lost_for_ever = [](const Codec& codec) {
+    std::ptrdiff_t found = 0;
+    for (const Elements n : {1, 2, 67, 1000}) {
+      for (const Input& input : inputs(n)) {
+        const Coded coded = encode(codec, input.values);
+        if (!coded.finite) continue;  // none of it is kept
+        found += std::count_if(coded.residual.begin(), coded.residual.end(), [](float x) { return !std::isfinite(x); });
+      }
+    }
+    return found;
+  };
+  for (const std::string& name : written_names()) {
+    const Written written = from_source(name);
+    if (!written.program->declares.feedback) continue;
+    INFO(name);
+    CHECK(lost_for_ever(*written.codec) == 0);
+  }
+  for (const char* name : {"rht4", "drive", "sketch", "sketch_median"}) {
+    INFO(name);
+    const std::string unbounded = changed(source_of(name), "  overflow 6.64613997892458e35;\n", "");
+    CHECK(lost_for_ever(*from_text(name, unbounded).codec) > 0);
+  }
+}
+
 TEST_CASE("codecs: tbq keeps less than its threshold of gradients that never exceed it") {
   const float tau = 0.25f;
   const Written written = from_source("tbq", {{"tau", tau}});

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "tests/compll/codecs/promises.h"
+#include "tests/compll/codecs/sparse.h"
 #include "tests/compll/support/inputs.h"
 
 namespace casync::compll {
@@ -66,6 +68,60 @@ std::size_t rounded_wrongly(const Codec& codec, const std::vector<float>& all, E
   return wrong;
 }
 
+/// The same of nvfp4, where the largest element makes the unit 1, and blocks that begin with 6 have the scale 1.
+std::size_t rounded_wrongly_in_nvfp4(const Codec& codec) {
+  constexpr Elements kOthers = 15;
+  const std::vector<float> all = numbers(1, 1, 8), values = delicate(all);
+  std::vector<float> x(16, 0.0f);
+  x[0] = 2688;
+  for (Elements begin = 0; begin < values.size(); begin += kOthers) {
+    x.push_back(6);
+    x.insert(x.end(), &values[begin], &values[begin] + std::min(kOthers, values.size() - begin));
+  }
+  const std::vector<float> decoded = round_trip(codec, x);
+  std::size_t wrong = decoded[0] != 2688;
+  for (Elements i = 1; i < x.size(); ++i) {
+    wrong += i < 16 ? decoded[i] != 0 : decoded[i] != std::copysign(nearest_of(all, std::fabs(x[i])), x[i]);
+  }
+  return wrong;
+}
+
+double top_of(std::span<const float> x) {
+  double top = 0;
+  for (const float value : x) top = std::max(top, std::fabs(static_cast<double>(value)));
+  return top;
+}
+
+/// Number of blocks of nvfp4 whose scale is not the nearest one, and of elements that are not the nearest number times
+/// the scale they have and the unit. All in doubles, so each may be the other neighbour by a hundred thousandth.
+std::size_t faults_of_nvfp4(const Written& written, const std::vector<float>& x) {
+  const std::vector<float> eight_bits = numbers(3, 7, 0x7f), four_bits = numbers(1, 1, 8);
+  const Coded coded = encode(*written.codec, x);
+  const std::vector<std::uint32_t> scales = integers_in(written, coded, "scale", x.size());
+  const std::vector<float> decoded = decode(*written.codec, coded, x.size());
+  const double unit = top_of(x) / 2688;
+  const auto apart = [](double a, const std::vector<float>& all) {
+    return std::fabs(a - nearest_of(all, static_cast<float>(a)));
+  };
+  std::size_t faults = 0;
+  for (Elements begin = 0; begin < x.size(); begin += 16) {
+    const Elements count = std::min<Elements>(16, x.size() - begin);
+    const double wanted = top_of(std::span(x).subspan(begin, count)) / (6 * unit);
+    const std::uint32_t code = scales[begin / 16];
+    if (code >= eight_bits.size()) return x.size();
+    const double step = eight_bits[code] * unit;
+    faults += !(std::fabs(wanted - eight_bits[code]) <= apart(wanted, eight_bits) + 1e-5 * wanted);
+    for (Elements i = begin; i < begin + count; ++i) {
+      const double size = std::fabs(static_cast<double>(x[i])), given = std::fabs(static_cast<double>(decoded[i]));
+      const double least = step > 0 ? apart(size / step, four_bits) * step : size;
+      faults += !(std::fabs(size - given) <= least + 1e-5 * size);
+      faults += step > 0 ? apart(given / step, four_bits) > 1e-5 : given != 0;
+      faults += given != 0 && std::signbit(decoded[i]) != std::signbit(x[i]);
+    }
+  }
+  return faults;
+}
+
 std::vector<float> decoded_by(const std::string& name, const std::vector<float>& x, const Parameters& parameters = {}) {
   return round_trip(*from_source(name, parameters).codec, x);
 }
@@ -112,6 +168,35 @@ TEST_CASE("codecs: the scale of mxfp4 is the least power of two for which no ele
   CHECK(code_of(std::nanf("")) == 255);
   CHECK(code_of(std::numeric_limits<float>::infinity()) == 255);
   CHECK(decoded_by("mxfp4", {kLargest})[0] == 0x1.8p127f);
+}
+
+TEST_CASE("codecs: nvfp4 rounds every number, midpoint and neighbour to nearest even, and its largest element stays") {
+  CHECK(rounded_wrongly_in_nvfp4(*from_source("nvfp4").codec) == 0);
+  const std::string wrong = changed(source_of("nvfp4"), "small_float(x * s, 1, 1)", "small_float(x * s * 1.01, 1, 1)");
+  CHECK(rounded_wrongly_in_nvfp4(*from_text("nvfp4", wrong).codec) > 0);
+}
+
+TEST_CASE("codecs: nvfp4 has the nearest scale of 8 bits for each 16 elements, and the nearest numbers times these") {
+  const Written written = from_source("nvfp4");
+  const Written too_large = from_text("nvfp4", changed(source_of("nvfp4"), "top * sixth", "top * sixth * 1.2"));
+  for (const Elements n : {1, 2, 15, 16, 17, 100, 1000, 4099}) {
+    for (const Input& input : inputs(n)) {
+      if (!input.finite || top_of(input.values) < 0x1p-90) continue;  // smaller steps have no reciprocal
+      INFO("n " << n << ", " << input.name);
+      CHECK(faults_of_nvfp4(written, input.values) == 0);
+    }
+  }
+  CHECK(faults_of_nvfp4(too_large, gaussian(1000, 1)) > 0);
+}
+
+TEST_CASE("codecs: nvfp4 has the codes of its formats, behind the unit of all") {
+  const Coded coded = encode(*from_source("nvfp4").codec, std::vector<float>{2688, -1344});
+  REQUIRE(coded.payload.size() == 49);
+  float unit = 0;
+  std::memcpy(&unit, &coded.payload[16], sizeof unit);
+  CHECK(unit == 1);
+  CHECK(coded.payload[32] == std::byte{0x7e});
+  CHECK(coded.payload[48] == std::byte{0xd7});
 }
 
 TEST_CASE("codecs: natural sends powers of two as they are, up to 65536 and down to 2^-109") {

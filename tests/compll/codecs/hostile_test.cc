@@ -255,14 +255,16 @@ TEST_CASE("hostile: sections of noise decode inside, whatever they say") {
 }
 
 TEST_CASE("codecs: the sizes of 1001 elements are those that places, values and states come to") {
-  const std::map<std::string, Bytes> bytes = {
-      {"topk", 16 + 48 + 44},  // 11 places, 11 values
-      {"randomk", 16 + 16 + 256},     {"threshold", 16 + 208 + 204},  {"graddrop", 16 + 48 + 44},
-      {"dgc", 16 + 16 + 8},           {"mstopk", 16 + 48 + 44},       {"adacomp", 16 + 16 + 416 + 13},
-      {"sbc", 16 + 16 + 44},          {"stc", 16 + 16 + 48 + 2},      {"ecqsgd", 16 + 32 + 501},
-      {"diana", 16 + 32 + 251},       {"ef21", 16 + 48 + 44},         {"rht4", 16 + 32 + 501},
-      {"twobit", 16 + 251},           {"subsampling", 16 + 16 + 256}, {"topk_lloyd", 16 + 16 + 16 + 48 + 3},
-      {"sketch_median", 16 + 16 + 96}};
+  const std::map<std::string, Bytes> bytes = {{"topk", 16 + 48 + 44},  // 11 places, 11 values
+                                              {"randomk", 16 + 16 + 256},      {"threshold", 16 + 208 + 204},
+                                              {"graddrop", 16 + 48 + 44},      {"dgc", 16 + 16 + 8},
+                                              {"mstopk", 16 + 48 + 44},        {"adacomp", 16 + 16 + 416 + 13},
+                                              {"adaq", 16 + 16 + 16 + 48 + 2}, {"sbc", 16 + 16 + 44},
+                                              {"stc", 16 + 16 + 48 + 2},       {"ecqsgd", 16 + 32 + 501},
+                                              {"diana", 16 + 32 + 251},        {"ef21", 16 + 48 + 44},
+                                              {"rht4", 16 + 32 + 501},         {"twobit", 16 + 251},
+                                              {"subsampling", 16 + 16 + 256},  {"topk_lloyd", 16 + 16 + 16 + 48 + 3},
+                                              {"sketch_median", 16 + 16 + 96}};
   const std::map<std::string, std::uint32_t> states = {{"topk", 1}, {"dgc", 2},   {"adacomp", 1}, {"ecqsgd", 1},
                                                        {"ef21", 2}, {"diana", 1}, {"randomk", 1}};
   for (const auto& [name, size] : bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sbc, stc and adacomp: elements that are picked become one value for all of them; topk_lloyd: one of two.
+// sbc, stc, adaq and adacomp: elements that are picked become one value for all of them; topk_lloyd: one of two.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -38,6 +38,31 @@ std::vector<float> by_stc(const std::vector<float>& x, Elements count) {
   std::vector<float> given(x.size(), 0.0f);
   for (const std::uint32_t place : places) {
     if (place != kNoPlace) given[place] = std::copysign(mean, x[place]);
+  }
+  return given;
+}
+
+/// The elements that adaq decodes: the share of the positive ones and of the negative ones, each as their mean. There
+/// is room for one element more than the share of all.
+std::vector<float> by_adaq(const std::vector<float>& x, double ratio) {
+  std::vector<float> keys(x.size(), 0.0f), given(x.size(), 0.0f);
+  for (const float sign : {1.0f, -1.0f}) {
+    std::vector<float> side;
+    for (const float value : x) {
+      if (sign * value > 0) side.push_back(sign * value);
+    }
+    if (side.empty()) continue;
+    std::sort(side.rbegin(), side.rend());
+    const float edge = side[share_of(ratio, side.size()) - 1];
+    for (Elements i = 0; i < x.size(); ++i) keys[i] = sign * x[i] >= edge ? sign * x[i] : keys[i];
+  }
+  const auto places = places_of_largest(keys, std::min<Elements>(share_of(ratio, x.size()) + 1, x.size()));
+  double sum[2] = {0, 0}, count[2] = {0, 0};
+  for (const std::uint32_t place : places) {
+    if (place != kNoPlace) sum[x[place] < 0] += x[place], count[x[place] < 0] += 1;
+  }
+  for (const std::uint32_t place : places) {
+    if (place != kNoPlace) given[place] = static_cast<float>(sum[x[place] < 0] / count[x[place] < 0]);
   }
   return given;
 }
@@ -118,7 +143,7 @@ std::vector<float> keys_of_adacomp(const std::vector<float>& all, const std::vec
     for (Elements i = begin; i < end; ++i) top = std::max(top, std::fabs(all[i]));
     for (Elements i = begin; i < end; ++i) {
       const float reached = std::fabs(all[i] + gradient[i]);
-      keys[i] = top != 0 && reached >= top ? reached : 0;
+      keys[i] = top != 0 && all[i] != 0 && reached >= top ? reached : 0;
     }
   }
   return keys;
@@ -140,6 +165,34 @@ TEST_CASE("stc: the mean magnitude stands for the largest elements, with their s
   const Written written = from_source("stc", {{"ratio", 0.4}});
   CHECK(round_trip(*written.codec, std::vector<float>{1, -6, 3, -4, 2}) == std::vector<float>{0, -5, 0, -5, 0});
   CHECK(round_trip(*written.codec, std::vector<float>{0, 0, -2, 0, 0}) == std::vector<float>{0, 0, -2, 0, 0});
+}
+
+TEST_CASE("adaq: a share of the positive elements and of the negative ones is sent, each as their mean") {
+  for (const double ratio : {0.000001, 0.01, 0.2, 1.0}) {
+    const Written written = from_source("adaq", {{"ratio", ratio}});
+    for (const Elements n : {1, 2, 3, 7, 33, 129, 1000}) {
+      for (const Input& input : inputs(n)) {
+        if (!input.finite || !holds_for({}, input.values)) continue;
+        INFO("ratio " << ratio << ", n " << n << ", " << input.name);
+        const std::vector<float> wanted = by_adaq(input.values, ratio);
+        const std::vector<float> decoded = round_trip(*written.codec, input.values);
+        std::size_t wrong = 0;
+        for (Elements i = 0; i < n; ++i) wrong += !(std::fabs(decoded[i] - wanted[i]) <= 1e-6 * std::fabs(wanted[i]));
+        CHECK(wrong == 0);
+        const double norm = norm_squared(input.values);
+        if (norm == 0) continue;
+        CHECK(relative_error(input.values, decoded) * norm ==
+              Approx(norm - norm_squared(wanted)).epsilon(1e-5).margin(1e-6 * norm));
+      }
+    }
+  }
+  const Parameters half = {{"ratio", 0.5}};
+  const std::vector<float> x = {4, -8, 2, 1, -1, -3, -10};
+  CHECK(round_trip(*from_source("adaq", half).codec, x) == std::vector<float>{3, -9, 3, 0, 0, 0, -9});
+  CHECK(round_trip(*from_source("adaq", half).codec, std::vector<float>{-1, -2, -3, -4}) ==
+        std::vector<float>{0, 0, -3.5f, -3.5f});
+  const std::string of_all = changed(source_of("adaq"), "max(reduce(up, count), 1)", "max(reduce(chosen, count), 1)");
+  CHECK(round_trip(*from_text("adaq", of_all, half).codec, x) == std::vector<float>{1.5f, -9, 1.5f, 0, 0, 0, -9});
 }
 
 TEST_CASE("topk_lloyd: the largest elements become the means of the smaller and of the larger ones among them") {
@@ -249,9 +302,17 @@ TEST_CASE("adacomp: each bin that is not zero sends something of gradients that 
     if (begin != 2 * bin) CHECK(sent >= 1);
   }
   const std::string published =
-      changed(source_of("adacomp"), "t == 0 || abs(a + x) < t ? 0 : abs(a + x)", "abs(a + x) < t ? 0 : abs(a + x) + 1");
+      changed(source_of("adacomp"), "a == 0 || abs(a + x) < t ? 0 : abs(a + x)", "abs(a + x) < t ? 0 : abs(a + x) + 1");
   const Written wrong = from_text("adacomp", published, {{"capacity", 1}});
   CHECK(decode(*wrong.codec, encode(*wrong.codec, gradient, scaled(gradient, 0.7f)), n)[2 * bin] != 0);
+}
+
+TEST_CASE("adacomp: an element whose gradient takes back what was left of it is zero, and is not sent as the mean") {
+  const Written written = from_source("adacomp", {{"capacity", 1}});
+  const std::vector<float> gradient = {1, -2, 0, 0.125f}, before = {-1, 2, 0.25f, 0};
+  const Coded coded = encode(*written.codec, gradient, before);
+  CHECK(decode(*written.codec, coded, 4) == std::vector<float>{0, 0, 0.25f, 0.25f});
+  CHECK(coded.residual == std::vector<float>{0, 0, 0, -0.125f});
 }
 
 }  // namespace casync::compll

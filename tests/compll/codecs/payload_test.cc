@@ -74,6 +74,7 @@ TEST_CASE("codecs: the sizes of 1001 elements are those that the formats come to
                                               {"onebit", 48 + 126},
                                               {"natural_dithering", 48 + 501},
                                               {"nf4", 16 + 64 + 501},
+                                              {"nvfp4", 32 + 64 + 501},
                                               {"lloyd2", 16 + 64 + 251},
                                               {"drive", 16 + 16 + 32 + 126}};
   for (const auto& [name, size] : bytes) {

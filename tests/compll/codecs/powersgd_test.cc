@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
-#include "compll/interpreter/matrix.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/programs.h"
 #include "tests/compll/support/round_ranks.h"
@@ -66,18 +66,64 @@ std::vector<float> error_of(const RoundRanks& ranks, std::size_t rank, Elements 
   return {ranks.states(rank).begin(), ranks.states(rank).begin() + static_cast<std::ptrdiff_t>(n)};
 }
 
+using Vectors = std::vector<std::vector<double>>;
+
+/// A matrix in doubles, by plain loops.
+struct Dense {
+  const std::vector<float>& elements;
+  Elements rows = 0, columns = 0;
+
+  Vectors times(const Vectors& right) const {
+    Vectors left(right.size(), std::vector<double>(rows));
+    for (std::size_t k = 0; k < right.size(); ++k) {
+      for (Elements i = 0; i < rows * columns; ++i) left[k][i / columns] += elements[i] * right[k][i % columns];
+    }
+    return left;
+  }
+  Vectors transposed_times(const Vectors& left) const {
+    Vectors right(left.size(), std::vector<double>(columns));
+    for (std::size_t k = 0; k < left.size(); ++k) {
+      for (Elements i = 0; i < rows * columns; ++i) right[k][i % columns] += elements[i] * left[k][i / columns];
+    }
+    return right;
+  }
+};
+
+Vectors in_doubles(std::span<const float> all, Elements each) {
+  Vectors vectors;
+  for (Elements begin = 0; begin < all.size(); begin += each) {
+    vectors.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                         all.begin() + static_cast<std::ptrdiff_t>(begin + each));
+  }
+  return vectors;
+}
+
+double product(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+/// Gram and Schmidt's, of vectors that are independent.
+Vectors at_right_angles(Vectors all) {
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    for (std::size_t before = 0; before < k; ++before) {
+      const double along = product(all[k], all[before]);
+      for (std::size_t i = 0; i < all[k].size(); ++i) all[k][i] -= along * all[before][i];
+    }
+    const double length = std::sqrt(product(all[k], all[k]));
+    for (double& each : all[k]) each /= length;
+  }
+  return all;
+}
+
 /// The sum of squares of the matrix's largest singular values, by so many steps of power iteration that nothing
 /// changes.
 double best_energy(const std::vector<float>& matrix, Elements rows, Elements columns, std::size_t rank) {
-  std::vector<float> right = gaussian(rank * columns, 99), left(rank * rows);
-  const Matrix shape{rows, columns};
-  for (int i = 0; i < 300; ++i) {
-    products_of_rows(shape, matrix, right, left);
-    orthonormalize(left, rows);
-    products_of_columns(shape, matrix, left, right);
-    if (i < 299) orthonormalize(right, columns);
-  }
-  return dot(right, right);
+  const Dense m{matrix, rows, columns};
+  Vectors right = in_doubles(gaussian(rank * columns, 99), columns);
+  for (int i = 0; i < 300; ++i) right = m.transposed_times(at_right_angles(m.times(at_right_angles(right))));
+  double energy = 0;
+  for (const std::vector<double>& each : right) energy += product(each, each);
+  return energy;
 }
 
 }  // namespace
@@ -137,13 +183,18 @@ TEST_CASE("powersgd: the result is a projection of the input") {
     CHECK(std::abs(dot(left_over, given)) < 1e-5 * dot(m, m));
     CHECK(dot(left_over, left_over) < dot(m, m));
     CHECK(dot(given, given) > 0);
-    std::vector<float> left = ranks.exchanged()[0];
-    orthonormalize(left, rows);
-    // Projected again it stays.
-    std::vector<float> right(ranks.exchanged()[1].size()), again(m.size());
-    products_of_columns({rows, columns}, given, left, right);
-    outer_product({rows, columns}, left, right, again);
-    CHECK(relative_error(given, again) < 1e-10);
+    // It is the mean, projected to the vectors of the first exchange; projected again it stays.
+    const Vectors left = at_right_angles(in_doubles(ranks.exchanged()[0], rows));
+    for (const std::vector<float>& from : {m, given}) {
+      const Vectors right = Dense{from, rows, columns}.transposed_times(left);
+      std::vector<float> projected(m.size());
+      for (Elements i = 0; i < m.size(); ++i) {
+        double sum = 0;
+        for (std::size_t k = 0; k < left.size(); ++k) sum += left[k][i / columns] * right[k][i % columns];
+        projected[i] = static_cast<float>(sum);
+      }
+      CHECK(relative_error(given, projected) < 1e-10);
+    }
   }
 }
 

@@ -34,15 +34,18 @@ Promises promises_of(const std::string& name) {
     table["graddrop"].anywhere = false;  // its sample is of places
     table["rht4"].anywhere = false;      // the signs it turns by are those of places
     table["rht4"].repeats = false;       // a rotation rounds
-    table["rht4"].most = 1e37;           // and sums
+    table["rht4"].most = 0x1p119;        // and sums
     table["randomk"].on_average = true;
     table["sketch"].on_average = true;
     table["sketch"].anywhere = false;  // signs are those of places
-    table["sketch"].most = 1e36;       // it sums
+    table["sketch"].most = 0x1p119;    // it sums
     table["sketch_median"] = table["sketch"];
     table["nf4"].odd = false;         // seven levels below zero, eight above it
     table["lloyd2"].repeats = false;  // its edge moves with the deviation of what is decoded
-    table["drive"].most = 1e37;       // a rotation sums
+    table["nvfp4"].least = 0x1p-106;  // of a smaller one no step has a reciprocal
+    table["nvfp4"].anywhere = false;  // 16 neighbours share a scale
+    table["nvfp4"].repeats = false;   // small scales have few bits: what is decoded may have another one
+    table["drive"].most = 0x1p119;    // a rotation sums
     return table;
   }();
   const auto found = kTable.find(name);

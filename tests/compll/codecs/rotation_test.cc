@@ -45,35 +45,60 @@ std::uint32_t hashed(std::uint32_t x) {
   return x ^ (x >> 16);
 }
 
-/// Computes what drive decodes x to, from the matrices of `rotated` elements. A short part is cut into powers of two,
+/// The Walsh-Hadamard matrix of `rotated` elements times each part of a vector. A short part is cut into powers of two,
 /// the largest first.
+std::vector<double> turned(const std::vector<double>& from, Elements rotated) {
+  std::vector<double> to(from.size(), 0.0);
+  for (Elements begin = 0, size = 0; begin < from.size(); begin += size) {
+    size = std::bit_floor(std::min(rotated, from.size() - begin));
+    for (Elements i = 0; i < size; ++i) {
+      for (Elements j = 0; j < size; ++j)
+        to[begin + i] += std::popcount(i & j) % 2 == 0 ? from[begin + j] : -from[begin + j];
+      to[begin + i] /= std::sqrt(static_cast<double>(size));
+    }
+  }
+  return to;
+}
+
+/// The number of elements that rht4 does not round to the nearest of 15 levels of their block, once turned. Those near
+/// the middle of two levels may become either.
+std::size_t faults_of_rht4(const std::vector<float>& x, const std::vector<float>& decoded, Elements block,
+                           Elements rotated) {
+  const auto even = [&](const std::vector<float>& from) {
+    std::vector<double> y(from.begin(), from.end());
+    for (Elements i = 0; i < y.size(); ++i) y[i] *= (hashed(static_cast<std::uint32_t>(i)) & 1) == 1 ? -1 : 1;
+    return turned(y, rotated);
+  };
+  const std::vector<double> y = even(x), given = even(decoded);
+  std::size_t faults = 0;
+  for (Elements begin = 0; begin < x.size(); begin += block) {
+    const Elements end = std::min(begin + block, x.size());
+    double scale = 0;
+    for (Elements i = begin; i < end; ++i) scale = std::max(scale, std::fabs(y[i]) / 7);
+    for (Elements i = begin; i < end; ++i) {
+      faults += !(std::fabs(y[i] - given[i]) <= scale * (0.5 + 1e-4));
+      faults += !(std::fabs(given[i] - std::nearbyint(given[i] / scale) * scale) <= 1e-4 * scale);
+    }
+  }
+  return faults;
+}
+
+/// Computes what drive decodes x to.
 std::vector<double> by_drive(const std::vector<float>& x, const std::vector<std::uint32_t>& seeds, Elements block,
                              Elements rotated) {
   const auto sign = [&](Elements i) {
     return (hashed(seeds[i / block] ^ hashed(static_cast<std::uint32_t>(i))) & 1) == 1 ? -1.0 : 1.0;
   };
-  const auto turned = [&](const std::vector<double>& from) {
-    std::vector<double> to(from.size(), 0.0);
-    for (Elements begin = 0, size = 0; begin < from.size(); begin += size) {
-      size = std::bit_floor(std::min(rotated, from.size() - begin));
-      for (Elements i = 0; i < size; ++i) {
-        for (Elements j = 0; j < size; ++j)
-          to[begin + i] += std::popcount(i & j) % 2 == 0 ? from[begin + j] : -from[begin + j];
-        to[begin + i] /= std::sqrt(static_cast<double>(size));
-      }
-    }
-    return to;
-  };
   std::vector<double> y(x.size());
   for (Elements i = 0; i < x.size(); ++i) y[i] = sign(i) * x[i];
-  y = turned(y);
+  y = turned(y, rotated);
   for (Elements begin = 0; begin < x.size(); begin += block) {
     const Elements end = std::min(begin + block, x.size());
     double sum = 0;
     for (Elements i = begin; i < end; ++i) sum += std::fabs(y[i]);
     for (Elements i = begin; i < end; ++i) y[i] = std::copysign(sum / static_cast<double>(end - begin), y[i]);
   }
-  y = turned(y);
+  y = turned(y, rotated);
   for (Elements i = 0; i < x.size(); ++i) y[i] *= sign(i);
   return y;
 }
@@ -89,6 +114,26 @@ TEST_CASE("rht4: its error is that of int4 on Gaussian data, and the same on hea
   CHECK(error_of("rht4", heavy) < 0.02);
   CHECK(error_of("int4", heavy, {{"block", 128}}) > 0.04);
   CHECK(error_of("rht4", heavy) < error_of("int4", heavy, {{"block", 128}}) / 2.5);
+}
+
+TEST_CASE("rht4: elements with flipped signs, turned, become the nearest of 15 levels of their block, and turn back") {
+  for (const double rotated : {16, 64, 128}) {
+    for (const double block : {48, 128}) {
+      const Parameters parameters = {{"rotated", rotated}, {"block", block}};
+      const Written written = from_source("rht4", parameters);
+      const auto faults = [&](const Written& codec, const std::vector<float>& x) {
+        return faults_of_rht4(x, round_trip(*codec.codec, x), static_cast<Elements>(block),
+                              static_cast<Elements>(rotated));
+      };
+      for (const Elements n : {1, 2, 5, 63, 64, 127, 128, 129, 300, 512}) {
+        INFO("rotated " << rotated << ", block " << block << ", n " << n);
+        CHECK(faults(written, gaussian(n, 3)) == 0);
+        CHECK(faults(written, heavy_tailed(n)) == 0);
+      }
+      const Written wrong = from_text("rht4", changed(source_of("rht4"), "round(x * s)", "floor(x * s)"), parameters);
+      CHECK(faults(wrong, gaussian(300, 3)) > 0);
+    }
+  }
 }
 
 TEST_CASE("rht4: its rotation keeps norms, and twice it is the gradient again, short blocks included") {

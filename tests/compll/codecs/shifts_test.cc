@@ -96,6 +96,24 @@ TEST_CASE("ecqsgd: with all of what is left over added and kept it is plain erro
   for (Elements i = 0; i < kElements; ++i) REQUIRE(sent[i] + left[i] == Approx(given[i]).margin(1e-3));
 }
 
+TEST_CASE("ecqsgd: with all that is left over kept and a part of it added it has the averaged residual of LoCo") {
+  constexpr double kPart = 0.05;
+  const Written written = from_source("ecqsgd", {{"alpha", kPart}, {"beta", 1}});
+  std::vector<float> left(kElements, 0.0f);
+  std::vector<double> averaged(kElements, 0);
+  for (std::uint32_t step = 0; step < 100; ++step) {
+    const std::vector<float> gradient = laplace(kElements, step);
+    const Coded coded = encode(*written.codec, gradient, left, {1, 2, step, 0});
+    const std::vector<float> q = decode(*written.codec, coded, kElements);
+    for (Elements i = 0; i < kElements; ++i) {
+      const double given = gradient[i] + averaged[i];
+      averaged[i] = (1 - kPart) * averaged[i] + kPart * (given - q[i]);
+      REQUIRE(kPart * coded.residual[i] == Approx(averaged[i]).margin(1e-5));
+    }
+    left = coded.residual;
+  }
+}
+
 TEST_CASE("diana: nothing is sent of a gradient that equals its shift, which stays") {
   const Written written = from_source("diana");
   const std::vector<float> x = laplace(kElements, 1);

@@ -40,7 +40,7 @@ std::map<std::string, Counts> counts_of(const std::string& name) {
 
 /// Returns true if the codes of a codec of tiles need a statistic of all elements.
 bool waits_for_the_tensor(const std::string& name, const std::string& function) {
-  return name == "terngrad" && !function.starts_with("decode");
+  return (name == "terngrad" || name == "nvfp4") && !function.starts_with("decode");
 }
 
 }  // namespace

@@ -74,7 +74,8 @@ TEST_CASE("generated rounds: the bytes are the interpreter's, on every instructi
   const std::map<std::string, std::pair<std::string, std::vector<double>>> parameters = {
       {"powersgd", {"rank", {5, 1, 2, 4, 7}}},
       {"sketched_topk", {"block", {16, 4, 128}}},
-      {"terngrad_shared", {"clip", {0, 2}}}};
+      {"terngrad_shared", {"clip", {0, 2}}},
+      {"topk_chunks", {"chunk", {16, 48, 64}}}};
   for (const GeneratedCodec* codec : written_rounds()) {
     const std::string name = codec->declares.name;
     const auto& [parameter, values] = parameters.at(name);
@@ -156,7 +157,8 @@ TEST_CASE("generated rounds: no turn moves more than its algorithm needs") {
 }
 
 TEST_CASE("generated rounds: by name") {
-  CHECK(rounds_codec_names() == std::vector<std::string>{"powersgd", "sketched_topk", "terngrad_shared"});
+  CHECK(rounds_codec_names() ==
+        std::vector<std::string>{"powersgd", "sketched_topk", "terngrad_shared", "topk_chunks"});
   CHECK(has_rounds("powersgd"));
   CHECK(!has_rounds("int4"));
   CHECK(make_rounds_codec("powersgd", Parameters{{"rank", 2}}).status().text() == "OK");
@@ -164,7 +166,7 @@ TEST_CASE("generated rounds: by name") {
         "codec `powersgd`: parameter `rank` is 0, expected a whole number from 1 to 64");
   CHECK(make_rounds_codec("powersdg").status().message() ==
         "no codec that exchanges in rounds is called `powersdg` (did you mean `powersgd`?); there is powersgd, "
-        "sketched_topk, terngrad_shared");
+        "sketched_topk, terngrad_shared, topk_chunks");
   CHECK(make_codec("powersgd").status().message() ==
         "codec `powersgd` exchanges in rounds within a step, so it runs in a session and not by itself");
 }

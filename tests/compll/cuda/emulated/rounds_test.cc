@@ -52,6 +52,9 @@ TEST_CASE("emulated kernels of turns: the bytes are the interpreter's, of every 
   for (const double rank : {1, 2, 3}) CHECK(difference("powersgd", {{"rank", rank}}, kFew) == "");
   for (const double clip : {0, 2}) CHECK(difference("terngrad_shared", {{"clip", clip}}, kSmall) == "");
   for (const double block : {4, 16, 128}) CHECK(difference("sketched_topk", {{"block", block}}, kSmall) == "");
+  for (const double chunk : {16, 48}) {
+    CHECK(difference("topk_chunks", {{"chunk", chunk}, {"ratio", 0.3}}, kSmall) == "");
+  }
   CHECK(difference("sketched_topk", {{"rows", 5}, {"ratio", 0.05}}, {{130, 128}, {1, 16385}}) == "");
 }
 
