@@ -43,7 +43,8 @@ MACHINE = {
     "nvidia-smi": 'echo "name, driver_version"; echo "A card, 580.1"',
     "compute-sanitizer": '[ "$1" != --help ] || exit 0; echo "$*" >>"$SEEN/sanitized"; '
     'while [ "${1#--}" != "$1" ]; do shift 2; done; echo "ERROR SUMMARY: 0 errors"; exec "$@"',
-    "python3": 'case "$*" in *"import torch"*) exit ${TORCH:-0} ;; *"nvidia.nccl"*) exit 1 ;; esac; '
+    "python3": 'case "$*" in *"import torch"*) echo 1 >>"$SEEN/torch"; exit ${TORCH:-0} ;; esac; '
+    'case "$*" in *"nvidia.nccl"*) exit 1 ;; esac; '
     'exec %s "$@"' % sys.executable,
 }
 
@@ -115,9 +116,10 @@ def test_the_page_has_the_machine_and_every_section():
         claim("allocations, synchronizations and the like in steady steps | 0 | at most 0 | yes |" in page, "a target", page)
         claim(page.count("Left out") == 1 and "compiled none for sm_90" in page, "what it leaves out, and why", page)
         names = ["on this GPU: first\\, and second", "on this GPU: over nccl\\, one rank"]
-        sanitized = 3 * ["on this GPU: the device conforms"] + 3 * ["session on a GPU: another codec on the second hop*"]
+        sanitized = ["on this GPU: the device conforms", "session on a GPU: another codec on the second hop*"]
         ran = sorted(seen(root, "cases"))
-        claim(ran == sorted(names + sanitized), "each case ran once, by its escaped name, and some under each tool", ran)
+        claim(ran == sorted(names + 3 * sanitized), "each case ran once, by its escaped name, some under each tool", ran)
+        claim(seen(root, "torch") == ["1"], "PyTorch is looked for once", seen(root, "torch"))
         claim({"--small . int4 onebit terngrad published rht4 turned", ". int4", ". topk"} <= set(seen(root, "kernels")),
               "kernels ran, under the sanitizer and without", seen(root, "kernels"))  # fmt: skip
         tools = {line.split()[1] for line in seen(root, "sanitized")}
@@ -232,6 +234,7 @@ def test_the_page_says_what_the_machine_lacks():
         claim(code == 0, "it is no failure", output)
         for text in ("There is no nvidia-smi", "no PyTorch that finds the GPU", "pack had no programs that nvcc compiles"):
             claim(text in page, text, page)
+        claim(page.count("no PyTorch that finds the GPU") == 2, "of DDP's bytes, and of its steps", page)
         lacks = "compute-sanitizer\n\nLeft out: it is not on this machine"
         claim(lacks in page or Path("/usr/local/cuda/bin/compute-sanitizer").exists(), lacks, page)
 
