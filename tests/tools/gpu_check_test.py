@@ -32,7 +32,8 @@ fi
 echo "$3" >>"$SEEN/cases"
 """
 PROGRAMS = {
-    "casync": 'case "$*" in "codec list") echo "int4 x"; echo "patch x" ;; esac; echo "casync $*" >>"$SEEN/casync"',
+    "casync": 'case "$*" in "codec list") echo "# bits: of each"; echo "# codec  bits"; echo "int4     4.5"; '
+    'echo "fp8_e4m3  8"; echo "patch x" ;; esac; echo "casync $*" >>"$SEEN/casync"',
     "gpu_sessions_test": SESSIONS,
     "gpu_session_bench": "echo '| codec | calls |'; echo '|---|---|'; echo '| `int4` | 0 |'",
     "gpu_kernels_test": 'if [ "$1" = --list ]; then echo int4; echo topk; else echo "$*" >>"$SEEN/kernels"; fi',
@@ -119,6 +120,8 @@ def test_the_page_has_the_machine_and_every_section():
         sanitized = ["on this GPU: the device conforms", "session on a GPU: another codec on the second hop*"]
         ran = sorted(seen(root, "cases"))
         claim(ran == sorted(names + 3 * sanitized), "each case ran once, by its escaped name, some under each tool", ran)
+        profile = [line for line in seen(root, "casync") if line.startswith("casync profile ")]
+        claim(len(profile) == 1 and " --codecs int4,fp8_e4m3 --output " in profile[0], "codecs of sessions", profile)
         claim(seen(root, "torch") == ["1"], "PyTorch is looked for once", seen(root, "torch"))
         claim({"--small . int4 onebit terngrad published rht4 turned", ". int4", ". topk"} <= set(seen(root, "kernels")),
               "kernels ran, under the sanitizer and without", seen(root, "kernels"))  # fmt: skip
