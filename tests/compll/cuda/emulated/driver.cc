@@ -111,8 +111,11 @@ Code device_attribute(int* value, int attribute, DriverApi::DeviceId id) {
   }
   return 0;
 }
-Code retain_context(Handle* context, DriverApi::DeviceId device) { return *context = &contexts[device], 0; }
-Code release_context(DriverApi::DeviceId) { return 0; }
+Code retain_context(Handle* context, DriverApi::DeviceId device) {
+  *context = &contexts[device];
+  return end_captures();
+}
+Code release_context(DriverApi::DeviceId) { return end_captures(); }
 Code push_context(Handle context) {
   current.push_back(context);
   return 0;

@@ -303,6 +303,16 @@ TEST_CASE("a GPU: it leaves the program's context current, and is the one that w
   emulated::set_device_count(1);
 }
 
+TEST_CASE("a GPU: a program may capture a stream while it is opened and closed") {
+  Here here;
+  int mode = 0;
+  api().exchange_capture_mode(&mode);  // the strictest, which a program's thread has
+  emulated::begin_capture(here.stream);
+  CHECK(CudaDevice::open(api(), 0).status().text() == "OK");
+  CHECK(emulated::end_capture(here.stream));
+  api().exchange_capture_mode(&mode);
+}
+
 TEST_CASE("a GPU: modules that it has loaded are unloaded when it is closed") {
   const ContextScope program(api(), Here::context_of(0));  // the context stays
   const std::uint64_t loaded = emulated::calls("cuModuleLoadData"), unloaded = emulated::calls("cuModuleUnload");
