@@ -54,8 +54,7 @@ inline std::vector<float> converted(const std::byte* elements, std::size_t count
 /// of the stream: a session that refuses a gradient leaves the write of that gradient under way.
 class Program {
  public:
-  explicit Program(const std::string& name = "cuda:0")
-      : device_(std::move(open_gpu(name)).value()) {
+  explicit Program(const std::string& name = "cuda:0") : device_(std::move(open_gpu(name)).value()) {
     const compll::RelaxedCapture relaxed(gpu_driver());
     gpu_driver().retain_context(&context_, name.ends_with(":1") ? 1 : 0);
     context([&](const auto& api) { api.make_stream(&stream_, compll::DriverApi::kNonBlocking, 0); });
