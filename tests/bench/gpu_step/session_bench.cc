@@ -5,8 +5,8 @@
 //   gpu_session_bench [MODEL [CODEC ...]]   examples/models/resnet50.txtpb and some codecs unless said otherwise
 //
 // Prints tables in Markdown: of one gradient, and of the model's. `first kernel`: the host's time from the call of
-// submit() to the end of the same rank's first launch. `kernels`: the sum of the times that a rank's kernels take on the
-// device, each between two events, in steps of their own. `calls`: allocations, synchronizations, and made events,
+// submit() to the end of the same rank's first launch. `kernels`: the sum of the times that a rank's kernels take on
+// the device, each between two events, in steps of their own. `calls`: allocations, synchronizations, and made events,
 // streams and modules in all measured steps. Exit code 1: there were such calls, or a session failed. 77: no GPU.
 #include <algorithm>
 #include <atomic>
