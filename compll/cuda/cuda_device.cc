@@ -57,6 +57,7 @@ Status CudaDevice::open_device(int index) {
   if (!count) return count.status();
   const std::string named = "CUDA device " + std::to_string(index);
   if (index < 0 || index >= *count) return unavailable(named + ": the driver shows " + std::to_string(*count));
+  const RelaxedCapture relaxed(api_);
   DriverApi::Code code = api_.device(&device_, index);
   if (code == 0) code = read_facts(api_, device_, facts_);
   if (code == 0) code = api_.retain_context(&context_, device_);
@@ -71,6 +72,7 @@ Status CudaDevice::open_device(int index) {
 
 CudaDevice::~CudaDevice() {
   if (context_ == nullptr) return;
+  const RelaxedCapture relaxed(api_);
   {
     const ContextScope scope(api_, context_);
     if (begin_ != nullptr) api_.end_event(begin_);

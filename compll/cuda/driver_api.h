@@ -74,13 +74,14 @@ struct DriverApi {
   // captured.
   static constexpr int kRelaxedCapture = 2, kCaptureNone = 0;
   static constexpr Code kInvalidValue = 1, kOutOfMemory = 2, kNotReady = 600, kCaptureImplicit = 906;
-  // Errors of a kernel, from an illegal address to a failure without a name.
+  // An error of the hardware; errors of a kernel, from an illegal address to a failure without a name.
+  static constexpr Code kContained = 226;
   static constexpr Code kIllegalAddress = 700, kLaunchTimeout = 702, kAssert = 710, kStackError = 714,
                         kLaunchFailed = 719;
 
   /// Returns true if the driver answers each later call of the process with this error.
   static constexpr bool lasts(Code code) {
-    return code == kIllegalAddress || code == kLaunchTimeout || code == kAssert ||
+    return code == kContained || code == kIllegalAddress || code == kLaunchTimeout || code == kAssert ||
            (code >= kStackError && code <= kLaunchFailed);
   }
 };

@@ -111,7 +111,7 @@ inline void check_device(runtime::Device& device) {
   }
 
   SECTION("kernels of codecs: blocks, statistics, a whole vector, and none at all") {
-    for (const char* name : {"none", "int4", "onebit", "topk", "topk_coded"}) check_kernels(on, name);
+    for (const char* name : {"none", "int4", "onebit", "topk", "topk_coded", "qsgd_elias"}) check_kernels(on, name);
     check_greatest(on);
     check_fault(on);
   }

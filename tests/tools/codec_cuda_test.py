@@ -7,10 +7,11 @@ misbehaves; exit code 77: there is no NVRTC
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
-from command import casync, claim, ends_with, run_all, temporary_folder
+from command import casync, claim, ends_with, own_environment, run_all, temporary_folder
 from planner_files import Files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,6 +61,16 @@ def test_codecs_of_all_kinds():
     for name in ("onebit", "terngrad", "diana", "topk"):
         result = check("--device", "cuda", file=ROOT / f"compll/codecs/{name}.cll")
         ends_with(0, result, name)
+
+
+def test_codecs_that_sessions_take_are_tried_together():
+    env = {**own_environment(), "LD_LIBRARY_PATH": DRIVER, "CASYNC_NVRTC": str(NVRTC), "CASYNC_CACHE_DIR": CACHE,
+           "CASYNC_KERNEL_DIR": "/nowhere"}  # fmt: skip
+    command = [sys.executable, ROOT / "tests/tools/codec_on_gpu.py", sys.argv[1], "--codecs", "gossip_copy,int4,patch"]
+    result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200, check=False)
+    ends_with(0, result, "codec_on_gpu.py")
+    rows = [line for line in result.stdout.splitlines() if line.startswith("| `")]
+    claim(len(rows) == 1 and rows[0].startswith("| `int4` |") and "all hold" in rows[0], "int4 alone, and it holds", rows)
 
 
 def test_kernels_are_found_in_the_cache():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every codec's file through `casync codec check --device cuda`: do its kernels keep what the program promises?
+"""The codecs that sessions take, through `casync codec check --device cuda`: do kernels keep what programs promise?
 
 usage: codec_on_gpu.py CASYNC [--jobs N] [--codecs CODEC,...] [--speeds CODEC,...]   prints tables in Markdown
 
@@ -18,6 +18,13 @@ ROOT = Path(__file__).resolve().parents[2]
 NOT_HERE = ("there is no CUDA driver", "the CUDA driver does not start", "the CUDA driver knows of no device",
             "there is no NVRTC")  # fmt: skip
 SKIPPED = 77
+
+
+def names_of_sessions(program):
+    """The codecs that sessions take. Those of sessions' own memory promise less than a codec of gradients."""
+    command = [program, "codec", "list", "--json"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return {one["name"] for one in json.loads(listed.stdout)} - {"patch"}
 
 
 def check(program, file, seconds):
@@ -62,7 +69,9 @@ def main():
     parser.add_argument("--codecs", default="*")
     parser.add_argument("--speeds", default="")
     options = parser.parse_args()
-    codecs = sorted(file for name in options.codecs.split(",") for file in (ROOT / "compll/codecs").glob(f"{name}.cll"))
+    files = (file for name in options.codecs.split(",") for file in (ROOT / "compll/codecs").glob(f"{name}.cll"))
+    known = names_of_sessions(options.program)
+    codecs = sorted(file for file in files if file.stem in known)
     first, said = check(options.program, codecs[0], 0)
     if first is None and any(reason in said for reason in NOT_HERE):
         print("skipped:", said.strip())

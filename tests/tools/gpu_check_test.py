@@ -32,7 +32,8 @@ fi
 echo "$3" >>"$SEEN/cases"
 """
 PROGRAMS = {
-    "casync": 'case "$*" in "codec list") echo "int4 x"; echo "patch x" ;; esac; echo "casync $*" >>"$SEEN/casync"',
+    "casync": 'case "$*" in "codec list") echo "# bits: of each"; echo "# codec  bits"; echo "int4     4.5"; '
+    'echo "fp8_e4m3  8"; echo "patch x" ;; esac; echo "casync $*" >>"$SEEN/casync"',
     "gpu_sessions_test": SESSIONS,
     "gpu_session_bench": "echo '| codec | calls |'; echo '|---|---|'; echo '| `int4` | 0 |'",
     "gpu_kernels_test": 'if [ "$1" = --list ]; then echo int4; echo topk; else echo "$*" >>"$SEEN/kernels"; fi',
@@ -41,8 +42,10 @@ PROGRAMS = {
 # The machine has a card, a sanitizer that runs its program, and a PyTorch.
 MACHINE = {
     "nvidia-smi": 'echo "name, driver_version"; echo "A card, 580.1"',
-    "compute-sanitizer": 'echo "$*" >>"$SEEN/sanitized"; shift 4; echo "ERROR SUMMARY: 0 errors"; exec "$@"',
-    "python3": 'case "$*" in *"import torch"*) exit ${TORCH:-0} ;; *"nvidia.nccl"*) exit 1 ;; esac; '
+    "compute-sanitizer": '[ "$1" != --help ] || exit 0; echo "$*" >>"$SEEN/sanitized"; '
+    'while [ "${1#--}" != "$1" ]; do shift 2; done; echo "ERROR SUMMARY: 0 errors"; exec "$@"',
+    "python3": 'case "$*" in *"import torch"*) echo 1 >>"$SEEN/torch"; exit ${TORCH:-0} ;; esac; '
+    'case "$*" in *"nvidia.nccl"*) exit 1 ;; esac; '
     'exec %s "$@"' % sys.executable,
 }
 
@@ -114,13 +117,40 @@ def test_the_page_has_the_machine_and_every_section():
         claim("allocations, synchronizations and the like in steady steps | 0 | at most 0 | yes |" in page, "a target", page)
         claim(page.count("Left out") == 1 and "compiled none for sm_90" in page, "what it leaves out, and why", page)
         names = ["on this GPU: first\\, and second", "on this GPU: over nccl\\, one rank"]
-        under_memcheck = "session on a GPU: another codec on the second hop*"
+        sanitized = ["on this GPU: the device conforms", "session on a GPU: another codec on the second hop*"]
         ran = sorted(seen(root, "cases"))
-        claim(ran == [*names, under_memcheck], "each case ran once, by its escaped name", ran)
+        claim(ran == sorted(names + 3 * sanitized), "each case ran once, by its escaped name, some under each tool", ran)
+        profile = [line for line in seen(root, "casync") if line.startswith("casync profile ")]
+        claim(len(profile) == 1 and " --codecs int4,fp8_e4m3 --output " in profile[0], "codecs of sessions", profile)
+        claim(seen(root, "torch") == ["1"], "PyTorch is looked for once", seen(root, "torch"))
         claim({"--small . int4 onebit terngrad published rht4 turned", ". int4", ". topk"} <= set(seen(root, "kernels")),
               "kernels ran, under the sanitizer and without", seen(root, "kernels"))  # fmt: skip
         tools = {line.split()[1] for line in seen(root, "sanitized")}
         claim(tools == {"racecheck", "memcheck", "synccheck"}, "each tool ran", seen(root, "sanitized"))
+
+
+# Stands for a tool that has so many ports for all of its runs; notes how many run at a time.
+COUNTING = r"""
+if [ "$1" = --help ]; then echo "  --tool arg"; echo "$OPTIONS"; exit 0; fi
+echo "$*" >>"$SEEN/sanitized"
+touch "$SEEN/run.$$"
+ls "$SEEN" | grep -c "^run" >>"$SEEN/together"
+sleep 1
+rm "$SEEN/run.$$"
+"""
+
+
+def test_sanitizers_do_not_run_out_of_ports():
+    for options, most in (("", 8), ("  --max-connections arg (=10)", 16)):
+        with machine() as root:
+            put(root / "path/compute-sanitizer", "#!/bin/sh\n" + COUNTING)
+            put(root / "path/nproc", "#!/bin/sh\necho 16\n")
+            code, output, page = run(root, "sanitizer", OPTIONS=options)
+            claim(code == 0, "it passes", output, page)
+            told = ["--max-connections 100" in line for line in seen(root, "sanitized")]
+            claim(len(told) == 18 and set(told) == {bool(options)}, "more ports where the tool knows of them", told)
+            together = [int(line) for line in seen(root, "together")]
+            claim(max(together) <= most, "as many at a time as have ports", together)
 
 
 def test_a_section_that_fails_lets_the_others_go_on():
@@ -207,6 +237,7 @@ def test_the_page_says_what_the_machine_lacks():
         claim(code == 0, "it is no failure", output)
         for text in ("There is no nvidia-smi", "no PyTorch that finds the GPU", "pack had no programs that nvcc compiles"):
             claim(text in page, text, page)
+        claim(page.count("no PyTorch that finds the GPU") == 2, "of DDP's bytes, and of its steps", page)
         lacks = "compute-sanitizer\n\nLeft out: it is not on this machine"
         claim(lacks in page or Path("/usr/local/cuda/bin/compute-sanitizer").exists(), lacks, page)
 
@@ -302,9 +333,13 @@ def test_the_names_are_those_of_the_sources():
     claim(len(kernels) > 10, "kernels for the sanitizer", kernels)
     for name in kernels:
         claim(any((ROOT / folder / f"{name}.cll").exists() for folder in folders), f"{name} is a codec's file")
-    spec = re.search(r'-w NoTests "([^"]*)\*"', function)[1]
-    cases = "".join(file.read_text() for file in (ROOT / "tests/runtime/session").glob("session_device*_test.cc"))
-    claim(f'TEST_CASE("{spec}' in cases, f"a case begins with {spec}")
+    specs = re.findall(r'"\$tool" "([^"$]*?)\*?"', function)
+    claim(len(specs) == 2, "cases for the sanitizer", specs)
+    sessions = ROOT / "tests/runtime/session"
+    sources = [sessions / "gpu_sessions_test.cc", *sessions.glob("session_device*_test.cc")]
+    cases = "".join(file.read_text() for file in sources)
+    for spec in specs:
+        claim(f'TEST_CASE("{spec}' in cases, f"a case begins with {spec}")
 
 
 if __name__ == "__main__":

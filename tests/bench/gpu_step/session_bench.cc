@@ -5,9 +5,9 @@
 //   gpu_session_bench [MODEL [CODEC ...]]   examples/models/resnet50.txtpb and some codecs unless said otherwise
 //
 // Prints tables in Markdown: of one gradient, and of the model's. `first kernel`: the host's time from the call of
-// submit() to the end of the first launch. `kernels`: the sum of the times that a rank's kernels take on the device,
-// each between two events, in steps of their own. `calls`: allocations, synchronizations, and made events, streams and
-// modules in all measured steps. Exit code 1: there were such calls, or a session failed. 77: no GPU.
+// submit() to the end of the same rank's first launch. `kernels`: the sum of the times that a rank's kernels take on
+// the device, each between two events, in steps of their own. `calls`: allocations, synchronizations, and made events,
+// streams and modules in all measured steps. Exit code 1: there were such calls, or a session failed. 77: no GPU.
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -42,11 +42,12 @@ class Watch {
     static auto* const watch = new Watch;  // outlives all other statics
     return *watch;
   }
-  /// The driver with these calls watched.
+  /// The driver with these calls watched, of rank 0 and of the others.
   const DriverApi& driver() const { return watched_; }
+  const DriverApi& driver_of_others() const { return others_; }
 
   void begin_step() { first_launch_ = 0; }
-  /// Seconds from `begin` to the end of the step's first launch.
+  /// Seconds from `begin` to the end of the step's first launch of rank 0.
   double first_launch_after(Clock::time_point begin) const {
     return std::chrono::duration<double>(Clock::duration(first_launch_.load()) - begin.time_since_epoch()).count();
   }
@@ -76,7 +77,7 @@ class Watch {
   using Handle = DriverApi::Handle;
 
   Watch() : real_(*compll::find_driver().value()), watched_(real_) {
-    watched_.launch = &launch;
+    watched_.launch = &launch<true>;
     watched_.allocate = &counted<&DriverApi::allocate>;
     watched_.free = &counted<&DriverApi::free>;
     watched_.allocate_pinned = &counted<&DriverApi::allocate_pinned>;
@@ -85,6 +86,8 @@ class Watch {
     watched_.make_stream = &counted<&DriverApi::make_stream>;
     watched_.wait_for_stream = &counted<&DriverApi::wait_for_stream>;
     watched_.make_event = &counted<&DriverApi::make_event>;
+    others_ = watched_;
+    others_.launch = &launch<false>;
   }
 
   template <auto member, class... Arguments>
@@ -93,6 +96,7 @@ class Watch {
     return (only().real_.*member)(arguments...);
   }
 
+  template <bool is_rank_0>
   static Code launch(Handle function, unsigned x, unsigned y, unsigned z, unsigned block_x, unsigned block_y,
                      unsigned block_z, unsigned shared, Handle stream, void** arguments, void** extra) {
     Watch& watch = only();
@@ -104,7 +108,7 @@ class Watch {
     if (around[1] != nullptr) watch.real_.record_event(around[1], stream);
     ++watch.launches;
     std::int64_t none = 0;
-    watch.first_launch_.compare_exchange_strong(none, Clock::now().time_since_epoch().count());
+    if (is_rank_0) watch.first_launch_.compare_exchange_strong(none, Clock::now().time_since_epoch().count());
     return code;
   }
 
@@ -115,7 +119,7 @@ class Watch {
     taken_ += 2;
   }
 
-  DriverApi real_, watched_;
+  DriverApi real_, watched_, others_;
   std::atomic<std::int64_t> first_launch_{0};
   std::atomic<bool> timing_{false};
   std::mutex mutex_;
@@ -192,6 +196,16 @@ std::string run_rank(Session& session, int rank, const Training& model, std::bar
   return "";
 }
 
+Result<std::unique_ptr<runtime::Device>> open_on(const DriverApi& driver) {
+  const auto compiled = [](const compll::CudaCodecText& text,
+                           const std::string& architecture) -> Result<std::vector<std::string>> {
+    Result<compll::Cubin> cubin = compll::cubin_of(text, architecture);
+    if (!cubin) return cubin.status();
+    return std::move(cubin->code);
+  };
+  return runtime::make_cuda_device(driver, 0, compiled);
+}
+
 /// A model of one gradient of 1 Mi elements.
 Training one_gradient() {
   Training model;
@@ -215,6 +229,8 @@ int run(const Training& model, const std::vector<std::string>& codecs) {
           options.codec = CodecChoice{codec, {}};
           options.timeout_s = 60;
           on_gpu(options);
+          if (*options.launch.rank == 0) return;
+          options.open_device = [](const std::string&) { return open_on(Watch::only().driver_of_others()); };
         },
         [&](Session& session, RankContext& context) {
           std::string complaint = run_rank(session, context.rank, model, together, figures);
@@ -238,15 +254,7 @@ int run(const Training& model, const std::vector<std::string>& codecs) {
 
 const DriverApi& gpu_driver() { return Watch::only().driver(); }
 
-Result<std::unique_ptr<runtime::Device>> open_gpu(const std::string&) {
-  const auto compiled = [](const compll::CudaCodecText& text,
-                           const std::string& architecture) -> Result<std::vector<std::string>> {
-    Result<compll::Cubin> cubin = compll::cubin_of(text, architecture);
-    if (!cubin) return cubin.status();
-    return std::move(cubin->code);
-  };
-  return runtime::make_cuda_device(gpu_driver(), 0, compiled);
-}
+Result<std::unique_ptr<runtime::Device>> open_gpu(const std::string&) { return open_on(gpu_driver()); }
 
 }  // namespace casync::test
 

@@ -6,6 +6,7 @@
 #include "compll/codec/registry.h"
 #include "runtime/device/cuda/factory.h"
 #include "tests/compll/cuda/emulated/driver.h"
+#include "tests/compll/cuda/emulated/streams.h"
 #include "tests/conformance/device_conformance.h"
 #include "tests/runtime/session/gpu.h"
 
@@ -52,6 +53,14 @@ TEST_CASE("cuda device: an event carries the failure of an earlier kernel, and e
     CHECK_THAT(text, Catch::EndsWith(fault + ": this process cannot use the GPU any more: start it again"));
   }
   emulated::mend_device();
+}
+
+TEST_CASE("cuda device: after an error of the hardware the process has to be started again, too") {
+  const auto device = std::move(open_gpu("cuda:0")).value();
+  emulated::set_error(compll::DriverApi::kContained);
+  const std::string text = device->allocate(64, Memory::kDevice).status().text();
+  emulated::mend_device();
+  CHECK_THAT(text, Catch::EndsWith("(CUDA 226): this process cannot use the GPU any more: start it again"));
 }
 
 TEST_CASE("cuda device: a batch takes no more room than its calls alone, of every codec") {

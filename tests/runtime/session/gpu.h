@@ -54,8 +54,9 @@ inline std::vector<float> converted(const std::byte* elements, std::size_t count
 /// of the stream: a session that refuses a gradient leaves the write of that gradient under way.
 class Program {
  public:
-  explicit Program(const std::string& name = "cuda:0")
-      : index_(name.ends_with(":1") ? 1 : 0), device_(std::move(open_gpu(name)).value()) {
+  explicit Program(const std::string& name = "cuda:0") : device_(std::move(open_gpu(name)).value()) {
+    const compll::RelaxedCapture relaxed(gpu_driver());
+    gpu_driver().retain_context(&context_, name.ends_with(":1") ? 1 : 0);
     context([&](const auto& api) { api.make_stream(&stream_, compll::DriverApi::kNonBlocking, 0); });
   }
   ~Program() {
@@ -98,9 +99,7 @@ class Program {
   template <class Call>
   void context(const Call& call) {
     const auto& api = gpu_driver();
-    void* context = nullptr;
-    api.retain_context(&context, index_);
-    const compll::ContextScope scope(api, context);
+    const compll::ContextScope scope(api, context_);
     call(api);
   }
   void* stream() const { return stream_; }
@@ -110,9 +109,9 @@ class Program {
     return memory_.emplace_back(std::move(device_->allocate(bytes, memory)).value()).get();
   }
 
-  const int index_;
   std::unique_ptr<runtime::Device> device_;
   std::vector<std::unique_ptr<runtime::DeviceBuffer>> memory_;
+  void* context_ = nullptr;  ///< until the process ends
   void* stream_ = nullptr;
 };
 

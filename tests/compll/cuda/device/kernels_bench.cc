@@ -6,9 +6,11 @@
 // time of each stage of an encoding. Exit code 77: no GPU.
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compll/codec/coded/coded_codec.h"
@@ -68,7 +70,12 @@ class Batch {
     encode_at_ = upload(encode_), merge_at_ = upload(merge_), decode_at_ = upload(decode_);
   }
 
-  double encode() { return run(encode_, encode_at_, kernels_.encode_statistics, kernels_.encode); }
+  /// Makes the codes that decode() and merge() read.
+  double encode() {
+    const double seconds = run(encode_, encode_at_, kernels_.encode_statistics, kernels_.encode);
+    for (const auto& [to, from] : copies_) device_.copy(to, from, payload_bytes_);
+    return seconds;
+  }
   double merge() { return run(merge_, merge_at_, kernels_.merge_statistics, kernels_.merge); }
   double decode() { return run(decode_, decode_at_, nullptr, kernels_.decode); }
 
@@ -95,8 +102,14 @@ class Batch {
     return launch;
   }
 
+  /// So many codes of a segment. Each has memory of its own: a code that is read again would come from the cache.
   const cuda::Contribution* contributions(const cuda::Segment& segment, std::uint32_t count) {
-    const std::vector<cuda::Contribution> all(count, {segment.payload, nullptr});
+    std::vector<cuda::Contribution> all(1, {segment.payload, nullptr});
+    while (all.size() < count) {
+      std::byte* const copy = device_.allocate(payload_bytes_);
+      copies_.emplace_back(copy, reinterpret_cast<const std::byte*>(segment.payload));
+      all.push_back({reinterpret_cast<const unsigned char*>(copy), nullptr});
+    }
     std::byte* at = device_.allocate(all.size() * sizeof all[0]);
     device_.upload(at, all.data(), all.size() * sizeof all[0]);
     return reinterpret_cast<const cuda::Contribution*>(at);
@@ -111,10 +124,12 @@ class Batch {
   double run(const std::vector<cuda::Segment>& all, const cuda::Segment* segments, cuda::Kernel statistics,
              cuda::Kernel kernel) {
     launch_.segments = segments;
-    const bool two = cuda::needs_second(kernels_.shape, all.data(), static_cast<cuda::uint32_t>(all.size()));
+    // The launch of statistics may be all of an encoding. A decoding has none, and is a launch.
+    const auto count = static_cast<cuda::uint32_t>(all.size());
+    const bool is_over = statistics != nullptr && !cuda::needs_second(kernels_.shape, all.data(), count);
     return device_.seconds([&] {
       if (statistics != nullptr) device_.launch(statistics, cuda::grid_of(tiles_, unit_), launch_);
-      if (two) device_.launch(kernel, cuda::grid_of(tiles_, unit_), launch_);
+      if (!is_over) device_.launch(kernel, cuda::grid_of(tiles_, unit_), launch_);
     });
   }
 
@@ -123,9 +138,24 @@ class Batch {
   Bytes payload_bytes_ = 0;
   std::vector<cuda::Segment> encode_, merge_, decode_;
   const cuda::Segment *encode_at_ = nullptr, *merge_at_ = nullptr, *decode_at_ = nullptr;
+  std::vector<std::pair<std::byte*, const std::byte*>> copies_;  ///< of codes: to and from
   cuda::Launch launch_;
   std::uint32_t unit_ = 0, tiles_ = 0;
 };
+
+/// Keeps the device busy until its clocks, which are low at rest, have risen.
+void warm_up(CudaDevice& device) {
+  constexpr std::size_t kBytes = std::size_t{256} << 20;
+  constexpr std::chrono::milliseconds kTime{500};
+  device.reset();
+  std::byte* const from = device.allocate(kBytes);
+  std::byte* const to = device.allocate(kBytes);
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < kTime) {
+    device.copy(to, from, kBytes);
+    device.wait();
+  }
+}
 
 /// Bytes read and written by a copy of n floats, per second.
 double copy_speed(CudaDevice& device, Elements n) {
@@ -285,6 +315,7 @@ int run(const std::string& what, const std::string& root, const std::vector<std:
     return kSkipped;
   }
   constexpr Elements kMany = Elements{1} << 26, kSome = Elements{1} << 20;
+  warm_up(*device);
   if (what == "--tiles") {
     print_tiles(*device, root, wanted, kMany);
     return 0;

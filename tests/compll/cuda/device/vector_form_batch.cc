@@ -35,7 +35,12 @@ VectorFormBatch::VectorFormBatch(CudaDevice& device, const cuda::VectorFormKerne
     segment.state_stride = n;
     segment.payload = reinterpret_cast<unsigned char*>(device.allocate(payload_bytes_));
     segment.gradient = i;
-    const std::vector<cuda::Contribution> all(merged, {segment.payload, nullptr});
+    std::vector<cuda::Contribution> all(1, {segment.payload, nullptr});
+    while (all.size() < merged) {  // each in memory of its own: a code that is read again would come from the cache
+      std::byte* const copy = device_.allocate(payload_bytes_);
+      copies_.emplace_back(copy, reinterpret_cast<const std::byte*>(segment.payload));
+      all.push_back({reinterpret_cast<const unsigned char*>(copy), nullptr});
+    }
     std::byte* const at = device.allocate(all.size() * sizeof all[0]);
     device.upload(at, all.data(), all.size() * sizeof all[0]);
     segment.contributions = reinterpret_cast<const cuda::Contribution*>(at);
@@ -95,10 +100,12 @@ void VectorFormBatch::run(const cuda::VectorFormFunction& function, const Prepar
 }
 
 double VectorFormBatch::encode() {
-  return device_.seconds([&] {
+  const double seconds = device_.seconds([&] {
     run(kernels_.encode, encode_);
     if (subtracts_residual_) run(kernels_.decode, residual_);
   });
+  for (const auto& [to, from] : copies_) device_.copy(to, from, payload_bytes_);
+  return seconds;
 }
 
 double VectorFormBatch::merge() {

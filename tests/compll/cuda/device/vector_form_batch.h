@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compll/codec/codec.h"
@@ -17,7 +19,7 @@ class VectorFormBatch {
                   Elements n, std::uint32_t merged, std::uint32_t largest_tile = cuda::kLargestVectorFormTile,
                   DType dtype = DType::kFloat32);
 
-  // Seconds. Encoding keeps a residual, if the codec has one, or its states.
+  // Seconds. Encoding keeps a residual, if the codec has one, or its states, and makes the codes that the others read.
   double encode();
   double merge();
   double decode();
@@ -44,7 +46,8 @@ class VectorFormBatch {
   cuda::Settings settings_;
   std::uint32_t largest_tile_;
   Bytes payload_bytes_ = 0;
-  bool subtracts_residual_ = false;  ///< in a launch of its own
+  bool subtracts_residual_ = false;                              ///< in a launch of its own
+  std::vector<std::pair<std::byte*, const std::byte*>> copies_;  ///< of codes: to and from
   Prepared encode_, residual_, sum_, merge_, decode_;
 };
 

@@ -30,6 +30,7 @@ using Handle = DriverApi::Handle;
 using Memory = DriverApi::Memory;
 
 constexpr Code kNoDevice = 100, kNoSuchDevice = 101, kNotFound = 500;
+constexpr int kMostShared = 227 << 10;  ///< bytes of shared memory that a kernel can ask for: compute capability 9.0
 
 int devices = 1, processors = 3, cuda_version = 13000;
 std::atomic<Order> order{Order::kForward};
@@ -110,8 +111,11 @@ Code device_attribute(int* value, int attribute, DriverApi::DeviceId id) {
   }
   return 0;
 }
-Code retain_context(Handle* context, DriverApi::DeviceId device) { return *context = &contexts[device], 0; }
-Code release_context(DriverApi::DeviceId) { return 0; }
+Code retain_context(Handle* context, DriverApi::DeviceId device) {
+  *context = &contexts[device];
+  return end_captures();
+}
+Code release_context(DriverApi::DeviceId) { return end_captures(); }
 Code push_context(Handle context) {
   current.push_back(context);
   return 0;
@@ -139,7 +143,13 @@ Code function(Handle* function, Handle module, const char* name) {
   *function = &found->second;
   return 0;
 }
-Code set_function_attribute(Handle, int, int) { return Call("cuFuncSetAttribute").code; }
+Code set_function_attribute(Handle function, int attribute, int value) {
+  const Call call("cuFuncSetAttribute");
+  if (call.code != 0) return call.code;
+  if (attribute != DriverApi::kMostShared || value < 0 || value > kMostShared) return kInvalidValue;
+  static_cast<Function*>(function)->most_shared = value;
+  return 0;
+}
 Code blocks_at_once(int* blocks, Handle, int, std::size_t) {
   return *blocks = 1, Call("cuOccupancyMaxActiveBlocksPerMultiprocessor").code;
 }
@@ -169,6 +179,7 @@ Code launch_kernel(Handle function, unsigned grid, unsigned, unsigned, unsigned 
   const auto& called = *static_cast<Function*>(function);
   if (called.device != call.device) return kInvalidHandle;
   if (grid == 0 || threads == 0 || threads > 1024) return kInvalidValue;
+  if (shared_bytes > static_cast<unsigned>(called.most_shared)) return kInvalidValue;
   std::function<void()> kernel;
   if (called.sizes != nullptr) {
     kernel = [sizes = called.sizes, told = *static_cast<cuda::Sizes**>(arguments[0]),

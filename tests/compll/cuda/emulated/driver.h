@@ -13,8 +13,8 @@ enum class Order;  // launch.h
 /// CUDA's driver with devices that are this host. A module has all kernels that this program was linked with, or those
 /// of set_functions (functions.h), by their names, whatever its machine code says. Streams are threads (streams.h).
 /// Stricter than the true one: work on the default stream, a copy beyond an allocation and an event of another device
-/// are errors, a call that may wait ends the capture of any stream, memory is gone once it is given back, and a kernel
-/// whose arguments lead to other memory faults.
+/// are errors, a call that may wait, or takes a context or gives it back, ends the capture of any stream, memory is
+/// gone once it is given back, and a kernel whose arguments lead to other memory faults.
 const DriverApi& driver();
 
 /// The next call of a function that launches or copies fails, as after an illegal access of a kernel: later ones,

@@ -203,6 +203,30 @@ TEST_CASE("emulated driver: a function of a stream calls no driver, and kernels 
   CHECK(api().launch(kernel, 1, 1, 1, 128, 1, 1, 0, here.stream, arguments, nullptr) == emulated::kInvalidHandle);
 }
 
+TEST_CASE("emulated driver: a launch has 48 KiB of shared memory at most, or what its kernel was given") {
+  Here here;
+  Handle module = nullptr, kernel = nullptr;
+  api().load_module(&module, "");
+  REQUIRE(api().function(&kernel, module, "casync_int4_encode") == 0);
+  const auto launch_with = [&](unsigned shared_bytes) {
+    cuda::Launch launch;
+    void* arguments[] = {&launch};
+    return api().launch(kernel, 1, 1, 1, 128, 1, 1, shared_bytes, here.stream, arguments, nullptr);
+  };
+  const auto give = [&](int bytes) { return api().set_function_attribute(kernel, DriverApi::kMostShared, bytes); };
+  emulated::hold_streams();
+  emulated::break_after_kernels(0);  // none of them runs: they have no segments
+  CHECK(launch_with(48 << 10) == 0);
+  CHECK(launch_with((48 << 10) + 1) == emulated::kInvalidValue);
+  CHECK(give((227 << 10) + 1) == emulated::kInvalidValue);
+  CHECK(give(64 << 10) == 0);
+  CHECK(launch_with(64 << 10) == 0);
+  CHECK(launch_with((64 << 10) + 1) == emulated::kInvalidValue);
+  CHECK(give(48 << 10) == 0);  // of other tests, too
+  emulated::release_streams();
+  CHECK(api().wait_for_stream(here.stream) == emulated::kIllegalAccess);
+}
+
 TEST_CASE("emulated driver: a kernel whose arguments lead to memory of the host faults") {
   Handle module = nullptr, kernel = nullptr;
   const float host[4] = {};
@@ -277,6 +301,16 @@ TEST_CASE("a GPU: it leaves the program's context current, and is the one that w
   api().push_context(current);
   CHECK(CudaDevice::open(api(), 2).status().text() == "Unavailable: CUDA device 2: the driver shows 2");
   emulated::set_device_count(1);
+}
+
+TEST_CASE("a GPU: a program may capture a stream while it is opened and closed") {
+  Here here;
+  int mode = 0;
+  api().exchange_capture_mode(&mode);  // the strictest, which a program's thread has
+  emulated::begin_capture(here.stream);
+  CHECK(CudaDevice::open(api(), 0).status().text() == "OK");
+  CHECK(emulated::end_capture(here.stream));
+  api().exchange_capture_mode(&mode);
 }
 
 TEST_CASE("a GPU: modules that it has loaded are unloaded when it is closed") {

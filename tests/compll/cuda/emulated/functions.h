@@ -20,7 +20,8 @@ struct Function {
   cuda::Kernel kernel = nullptr;
   cuda::SizesKernel sizes = nullptr;
   cuda::CodingKernel coding = nullptr;
-  int device = 0;  ///< that has loaded it
+  int device = 0;              ///< that has loaded it
+  int most_shared = 48 << 10;  ///< bytes of shared memory that a launch may have
 };
 using Functions = std::map<std::string, Function>;
 
