@@ -67,6 +67,20 @@ TEST_CASE("names: a conversion at the beginning of parentheses is no type in par
   CHECK(value_of("(uint<(1 + 1)>) -1") == 0.0f);
 }
 
+TEST_CASE("names: the width of a function's result may be in parentheses, and long") {
+  const std::string text = kSettings +
+                           "uint<(bits - 1)> cut(float x) { return x; }\n"
+                           "uint<bits + 1 - 1 + 1 - 1 + 1 - 1 + 1 - 1>* all_of(float* x) {\n"
+                           "  return map(x, [&](float each) -> uint<(bits)> { return each; });\n"
+                           "}\n"
+                           "void encode(float* g, uint8* compressed) {\n"
+                           "  compressed = concat(map(g, all_of(g), [&](float x, uint y) -> float {\n"
+                           "    return cut(x) + y * 10;\n"
+                           "  }));\n"
+                           "}\n";
+  CHECK(round_trip_of(text + kDecode, {2, 9}) == std::vector<float>{22, 73});
+}
+
 TEST_CASE("names: a width that decode extracts is that of the parameter which was sent") {
   const std::string text =
       "param { uint bits = 4 in 1..8; uint width = 8 in 1..8; }\n"
