@@ -47,9 +47,10 @@ class Surroundings {
  public:
   explicit Surroundings(int errors) : environment_(environment()) {
     posix_spawn_file_actions_init(&files_);
+    // First: in a process without stdin and stdout the pipe has one of their numbers.
+    posix_spawn_file_actions_adddup2(&files_, errors, STDERR_FILENO);
     posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&files_, errors, STDERR_FILENO);
     posix_spawnattr_init(&attributes_);
     sigset_t none, ignored_here;  // by Python, and by a program that waits for no child: ccache waits for its own
     sigemptyset(&none);

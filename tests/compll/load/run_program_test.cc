@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <csignal>
@@ -47,6 +48,22 @@ TEST_CASE("run_program: words are words, whatever is in them") {
 
 TEST_CASE("run_program: it finds nothing to read and does not write to our stdout") {
   CHECK(run("cat; echo to nowhere; exit 4").exit_code == 4);
+}
+
+TEST_CASE("run_program: what is written to stderr comes back to a process without stdin, stdout and stderr") {
+  int kept[3];
+  for (int fd = 0; fd < 3; ++fd) kept[fd] = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  for (int fd = 0; fd < 3; ++fd) ::close(fd);
+  const std::string command[] = {"/bin/sh", "-c", "echo said >&2; echo out; cat; exit 3"};
+  const Result<ProgramEnd> end = run_program(command, 60);
+  for (int fd = 0; fd < 3; ++fd) {
+    if (kept[fd] < 0) continue;
+    ::dup2(kept[fd], fd);
+    ::close(kept[fd]);
+  }
+  REQUIRE(end.status().text() == "OK");
+  CHECK(end->exit_code == 3);
+  CHECK(end->said == "said\n");
 }
 
 TEST_CASE("run_program: whatever the locale is, messages are English") {
