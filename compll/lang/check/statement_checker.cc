@@ -211,11 +211,11 @@ Variables::Values StatementChecker::chosen(VariableId condition, const Variables
 }
 
 void StatementChecker::check_node(const Statement&, const Repeat& node) {
-  const double times = code_.types.constant(*node.times, "the count of `repeat`");
+  // A quotient is rounded down: `repeat (levels / 2 * 2)`.
+  const double times = code_.types.whole_constant(*node.times, "the count of `repeat`");
   if (!(times >= 0 && times <= kMostRepeats)) {
     code_.refuse(node.times->at, "`repeat` runs 0 to 256 times");
   }
-  // A quotient is rounded down: `repeat (levels / 2)`.
   if (times != std::floor(times) && !std::holds_alternative<Binary>(node.times->node)) {
     code_.refuse(node.times->at, "`repeat` runs " + number_text(times) + " times", "write a whole number");
   }

@@ -168,6 +168,25 @@ TEST_CASE("numbers: a real is rounded once, and -2147483648 alone is an int") {
   CHECK(value_of("-uint(2147483648)") == 2147483648.0f);
 }
 
+TEST_CASE("numbers: each quotient in the count of a `repeat` is rounded down, not the count alone") {
+  const auto runs = [](const std::string& count) {
+    const std::string encode =
+        "param { uint levels = 7 in 1..8; }\n"
+        "void encode(float* g, uint8* compressed) {\n"
+        "  float value = 0;\n"
+        "  repeat (" +
+        count +
+        ") { value += 1; }\n"
+        "  compressed = concat(map(g, [&](float x) -> float { return value; }));\n"
+        "}\n";
+    return round_trip_of(encode + kDecode, {0})[0];
+  };
+  CHECK(runs("levels / 2") == 3.0f);
+  CHECK(runs("levels / 2 * 2") == 6.0f);
+  CHECK(runs("levels / 2 + 5 / 2") == 5.0f);
+  CHECK(runs("(levels + 1) / 2") == 4.0f);
+}
+
 TEST_CASE("numbers: a parameter's range may end at the largest float as it is usually written") {
   CHECK(first_said("param { float x = 1 in -3.4028235e38..3.4028235e38; }\n" + in_encode("float y = x;")) == "OK");
 }
