@@ -99,6 +99,10 @@ void StatementChecker::store(const Declared& declared, TermPtr value, Span at) {
                  "elements are worked on in no order; return the value, and let `map` or `reduce` collect it");
   }
   const std::size_t slot = variable.slot;
+  if (slot < code_.place.outside_choice) {
+    code_.refuse(at, "a function on one side of `?` changes " + name + " outside of it",
+                 "both sides are computed: choose by `if`, or return the value");
+  }
   TermPtr fitting = fit(std::move(value), variable.type, name, at);
   const VariableId kept = code_.variables.keep(terms(std::move(fitting)), declared.name, at).front();
   code_.variables.values()[slot] = kept;
