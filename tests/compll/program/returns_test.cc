@@ -92,7 +92,7 @@ TEST_CASE("returns: a function on one side of `?` changes no variable outside of
     return first_said(
         "float low;\n"
         "float f(float x) { low = x; return x; }\n"
-        "float own(float x) { float y = x; lambda_func more = [&]() -> float { y += 1; return y; }; return more(); }\n" +
+        "float own(float x) { float y = x; lambda_func more = [&]() -> float { y += 1; return y; } return more(); }\n" +
         in_encode(text));
   };
   const std::string refused = "2:26: a function on one side of `?` changes `low` outside of it";
