@@ -81,6 +81,15 @@ TEST_CASE("names: the width of a function's result may be in parentheses, and lo
   CHECK(round_trip_of(text + kDecode, {2, 9}) == std::vector<float>{22, 73});
 }
 
+TEST_CASE("names: a parameter among those of encode has the width that its type says") {
+  const std::string text =
+      "void encode(float* g, uint8* compressed, uint<4> top) {\n"
+      "  compressed = concat(map(g, [&](float x) -> float { return min(x, top); }));\n"
+      "}\n";
+  CHECK(round_trip_of(text + kDecode, {3, 20}, {{"top", 15}}) == std::vector<float>{3, 15});
+  CHECK_THROWS_WITH(from_text("names", text + kDecode, {{"top", 16}}), Catch::Contains("`top` cannot be 16"));
+}
+
 TEST_CASE("names: a width that decode extracts is that of the parameter which was sent") {
   const std::string text =
       "param { uint bits = 4 in 1..8; uint width = 8 in 1..8; }\n"
