@@ -136,6 +136,7 @@ TEST_CASE("refused: declarations that do not hold") {
       {"param { uint x = 9 in 1..8; }", "1:14: `x` cannot be 9"},
       {"param { uint x = 1.5; }", "1:14: `x` cannot be 1.5"},
       {"param { uint x = 24 in 16..64 step 16; }", "1:14: `x` cannot be 24"},
+      {"param { uint x = 4000000000 in 1..4294967295 step 2; }", "1:14: `x` cannot be 4e+09"},
       {"param { uint x = 3 in {2, 4}; }", "1:14: `x` cannot be 3"},
       {"param { uint x = 4 in 8..1; }", "1:14: the least value of `x` is above the most"},
       {"param { uint x = 20 in 10..100 step 15; }", "1:14: `x` cannot be 20"},
