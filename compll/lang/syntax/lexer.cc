@@ -82,7 +82,14 @@ class Lexer {
     refuse_character();
   }
 
-  void read_name() { add(Token::Kind::kName, end_of_word(at_)); }
+  void read_name() {
+    const std::size_t end = end_of_word(at_), size = end - at_;
+    if (size > kMostNameBytes) {
+      diagnostics_.add({at_, end}, "a name of " + std::to_string(size) + " characters",
+                       "a name has at most " + std::to_string(kMostNameBytes));
+    }
+    add(Token::Kind::kName, end);
+  }
 
   // 12, 0x1f, 1.5, .5, 1e-3, and any of the decimal ones followed by C's f. `1..2` is a range.
   void read_number() {

@@ -48,6 +48,11 @@ TEST_CASE("refused: more of something than a codec has") {
   };
   CHECK(first_said(choices(16)) == "OK");
   CHECK(first_said(choices(17)).find("more than 16 values of a parameter") != std::string::npos);
+  const auto name = [](std::size_t size) {
+    return "float f(float " + std::string(size, 'x') + ") { return 1; }\n" + in_encode("");
+  };
+  CHECK(first_said(name(255)) == "OK");
+  CHECK(first_said(name(256)) == "1:15: a name of 256 characters");
   const auto states = [&](int count) { return list(count, "state float* s", "\n", ";") + "\n" + in_encode(""); };
   CHECK(first_said(states(8)) == "OK");
   CHECK(first_said(states(9)) == "9:1: more than 8 states");
@@ -336,6 +341,22 @@ TEST_CASE("refused: a message shows the line, the place and a hint") {
   const Source letters("topk.cll", in_encode("/* \xc3\xa9\xe2\x82\xac */ x = 1;  // \xc3\xa9"));
   CHECK(compile(letters).status().message().find("\n 2 | /* \xc3\xa9\xe2\x82\xac */ x = 1;  // \xc3\xa9\n"
                                                  "   |          ^\n") != std::string::npos);
+}
+
+TEST_CASE("refused: of a long line a message shows what is around the place, by whole characters") {
+  std::string letters;
+  for (int i = 0; i < 50000; ++i) letters += "\xe2\x82\xac";
+  const Source source("x.cll", in_encode("/* " + letters + " */ x = 1;  // " + letters + "!"));
+  const std::string said = compile(source).status().message();
+  CHECK(said.size() < 1000);
+  CHECK(said.starts_with("x.cll:2:150008: error: there is no variable `x`\n 2 | ... \xe2\x82\xac"));
+  const std::string line = said.substr(said.find("\n 2 | ") + 1), carets = line.substr(line.find('\n') + 1);
+  CHECK(line.substr(0, line.find('\n')).ends_with("\xe2\x82\xac ..."));
+  // Each of the letters has three bytes, and one space below it.
+  const std::size_t ahead = line.find("x = 1");
+  std::size_t characters = 0;
+  for (std::size_t i = 0; i < ahead; ++i) characters += (line[i] & 0xc0) != 0x80 ? 1 : 0;
+  CHECK(carets.find('^') == characters);
 }
 
 TEST_CASE("refused: several mistakes are reported in one go, and not for ever") {
