@@ -96,6 +96,20 @@ TEST_CASE("refused: nesting beyond what any program needs") {
   CHECK(first_said("float f(float x) { " + blocks + " }").ends_with("this nests too deeply"));
 }
 
+TEST_CASE("refused: parentheses nest as deeply as the language says, wherever they stand") {
+  const auto nested = [](const std::string& before) {
+    std::string text = "int(x)";
+    for (int i = 0; i < 60; ++i) text = before + "(" + text + ")";
+    return first_said(in_map("return " + text + ";"));
+  };
+  for (const char* before : {"", "-", "absolute", "1 + 2 * ", "x < 1 || 2 & 3 + 4 * -"}) {
+    INFO(before);
+    CHECK(nested(before) == "OK");
+  }
+  // Higher than 600 operations: each level has ten, one inside of the other.
+  CHECK(nested("1 || 2 && 3 | 4 ^ 5 & 6 == 7 < 8 << 9 + 10 * ").ends_with("this nests too deeply"));
+}
+
 TEST_CASE("refused: chains inside of chains, which are as deep as they are long") {
   const auto chain = [](std::string text, int links) {
     for (int i = 0; i < links; ++i) text += " + x";
