@@ -27,8 +27,7 @@ class Lexer {
 
   Tokens run() {
     if (text_.size() > kMostSourceBytes) {
-      diagnostics_.add({0, 0}, "the program has " + std::to_string(text_.size()) + " bytes, at most " +
-                                   std::to_string(kMostSourceBytes) + " are read");
+      diagnostics_.add({0, 0}, "the program has more than " + std::to_string(kMostSourceBytes) + " bytes");
       text_ = {};
     }
     refuse_characters();
