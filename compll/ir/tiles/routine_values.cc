@@ -9,7 +9,7 @@ namespace {
 
 // Operations of a text that are inside of each other. A compiler has an end there (clang++: 256 parentheses), and the
 // stack of what writes the text has one.
-constexpr int kMostInside = 64;
+constexpr int kMostNested = 64;
 
 }  // namespace
 
@@ -40,7 +40,7 @@ RoutineValues routine_values(const Graph& graph, Idioms idioms, const std::vecto
       if (!made.has_line[argument]) inside[id] = std::max(inside[id], inside[argument]);
     }
     ++inside[id];
-    made.has_line[id] = !is_computed || crosses[id] || made.uses[id] != 1 || inside[id] >= kMostInside;
+    made.has_line[id] = !is_computed || crosses[id] || made.uses[id] != 1 || inside[id] >= kMostNested;
   }
   return made;
 }
