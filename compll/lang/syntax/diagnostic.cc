@@ -46,6 +46,11 @@ std::string number_text(double value) {
   return {text, std::to_chars(text, text + sizeof(text), value).ptr};
 }
 
+std::string line_in_words(const Source& source, Span at) {
+  const std::string line = "line " + std::to_string(source.position_in_file(at.begin).line);
+  return source.has_several_files() ? line + " of " + without_controls(source.file_at(at.begin)) : line;
+}
+
 std::string render(const Source& source, const Diagnostic& diagnostic) {
   if (diagnostic.at.begin > source.text().size()) {  // the prelude's: its lines are not in this source
     return without_controls(source.name()) + ": error: " + diagnostic.message +
