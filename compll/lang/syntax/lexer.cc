@@ -109,6 +109,7 @@ class Lexer {
     const bool whole_word = end_of_word(end) == end;
     if (!whole_word) return refuse_number(end_of_word(end));
     if (real) return add_real(number, end);
+    if (number.size() > 1 && number.front() == '0') return refuse_number(end);  // C would read it in base 8
     const std::optional<std::uint32_t> whole = whole_number(number, 10);
     whole ? add(Token::Kind::kInteger, end, *whole) : refuse_number(end);
   }
@@ -130,7 +131,7 @@ class Lexer {
   void refuse_number(std::size_t end) {
     const std::size_t shown = std::min<std::size_t>(end - at_, 40);
     diagnostics_.add({at_, end}, "`" + std::string(text_.substr(at_, shown)) + "` is no number this language has",
-                     "write whole numbers below 2^32, 0x for base 16, and reals like 1.5 or 1e-3");
+                     "write whole numbers below 2^32, without zeros ahead, 0x for base 16, and reals like 1.5 or 1e-3");
     add(Token::Kind::kInteger, end);
   }
 

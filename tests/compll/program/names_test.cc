@@ -172,6 +172,7 @@ TEST_CASE("numbers: a real is rounded once, and -2147483648 alone is an int") {
   CHECK(value_of("1.00000005960464477539062500001") == 1.00000011920928955078125f);
   CHECK(value_of("1e39") == std::numeric_limits<float>::infinity());
   CHECK(value_of("1e-60") == 0.0f);
+  CHECK(value_of("0 + 00.5 + 0x010") == 16.5f);
   CHECK(value_of("-2147483648 / 2") == -1073741824.0f);
   CHECK(value_of("-2147483648.0 - 1000000000") == -3147483648.0f);
   CHECK(value_of("-uint(2147483648)") == 2147483648.0f);

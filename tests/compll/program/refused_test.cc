@@ -19,6 +19,8 @@ TEST_CASE("refused: unknown words") {
       {"codec x { number 99999999999; }", "1:18: `99999999999` is no number this language has"},
       {"codec x { number 1e999; }", "1:18: `1e999` is no number this language has"},
       {"codec x { number 0x; }", "1:18: `0x` is no number this language has"},
+      {"codec x { number 010; }", "1:18: `010` is no number this language has"},
+      {"codec x { number 00; }", "1:18: `00` is no number this language has"},
       {"\xc3\xa9", "1:1: `\xc3\xa9` means nothing here"},
       {"\x01", "1:1: the control character 0x01"},
       {"\xff", "1:1: a byte that is no text"},
