@@ -91,6 +91,26 @@ TEST_CASE("codegen: kernels of numbers that are made of themselves twice, again 
   CHECK_FALSE(kernels.empty());
 }
 
+TEST_CASE("codegen: kernels of sent values that are each made of the two before them are written in time") {
+  std::string maps;
+  for (int i = 2; i <= 40; ++i) {
+    const auto value = [](int number) { return "a" + std::to_string(number); };
+    maps += "float* " + value(i) + " = map(" + value(i - 1) + ", " + value(i - 2) +
+            ", [&](float x, float y) -> float { return x + y; });\n";
+  }
+  const std::string kernels = kernels_for(
+      "codec x { feedback; }\n"
+      "void encode(float* g, uint8* compressed) {\n"
+      "uint* place = largest(g, 4, absolute);\n"
+      "float* a0 = gather(g, place);\n"
+      "float* a1 = map(a0, [&](float x) -> float { return x + 1; });\n" +
+      maps +
+      "compressed = concat(place, a40);\n}\n"
+      "void decode(uint8* compressed, float* gradient) { uint* place; float* a; extract(compressed, place, a);\n"
+      "gradient = scatter(place, a, gradient.size); }\n");
+  CHECK(count(kernels, "a40_") != 0);
+}
+
 TEST_CASE("codegen: a section that is named twice gets two names") {
   const Result<std::string> text = text_for(
       "void encode(float* g, uint8* compressed) { compressed = concat(g, g); }\n"
