@@ -16,9 +16,13 @@ inline std::optional<double> number_from(std::string_view text) {
   return value;
 }
 
-/// Returns true if `value` is `least` plus a whole number of steps, except for rounding; a step of 0 accepts any value.
+/// Returns true if `value` is `least` plus a whole number of steps; except for rounding, unless all three are whole. A
+/// step of 0 accepts any value.
 inline bool is_on_step(double value, double least, double step) {
   if (step == 0) return true;
+  const auto is_whole = [](double number) { return number == std::floor(number); };
+  const bool is_exact = std::fabs(value - least) <= 0x1p53;
+  if (is_exact && is_whole(value) && is_whole(least) && is_whole(step)) return std::fmod(value - least, step) == 0;
   const double steps = (value - least) / step;
   return std::fabs(steps - std::round(steps)) <= 1e-9 * std::fmax(1, std::fabs(steps));
 }

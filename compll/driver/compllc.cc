@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/number.h"
@@ -110,7 +110,11 @@ int run(const Options& options) {
       std::fprintf(stderr, "compllc: cannot read %s\n", name.c_str());
       return kUsage;
     }
-    files.push_back({name, {std::istreambuf_iterator<char>(file), {}}});
+    // One byte more than is read at all: a device may have no end.
+    std::string text(kMostSourceBytes + 1, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    files.push_back({name, std::move(text)});
   }
   const std::optional<KnownParameters> known = known_parameters(options.settings);
   if (!known) return kUsage;

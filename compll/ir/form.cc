@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/ir/form.h"
 
+#include "compll/lang/syntax/diagnostic.h"
+
 namespace casync::compll {
 namespace {
 
 /// "line 3 has `largest`, which cannot be taken apart into tiles"; without the line if it is none of the program's.
 std::string reason_of(const Diagnostic& why, const Source& source) {
   const bool has_line = why.at.end != 0 && why.at.begin < source.text().size();
-  const std::string line = has_line ? "line " + std::to_string(source.position(why.at.begin).line) + " has " : "";
+  const std::string line = has_line ? line_in_words(source, why.at) + " has " : "";
   return line + why.message;
 }
 

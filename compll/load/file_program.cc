@@ -70,6 +70,7 @@ Result<KnownParameters> fixed_values(const Program& program,
     const double value = given->second;
     if (!parameter.allows(value)) {
       std::ostringstream text;
+      text.precision(15);  // as it was typed, not 1e+06
       text << of_parameter(program, parameter) << " is " << value << ", expected " << parameter.allowed();
       return invalid_argument(text.str());
     }

@@ -26,8 +26,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostSaid = 65536;
 constexpr int kShownLines = 12;
-constexpr std::size_t kShownBytes = 400;  // of a line
-constexpr int kLookEveryMs = 2;           // small compared with a compiler's time, and costs next to nothing
+constexpr std::size_t kShownBytes = 400;   // of a line
+constexpr int kLookEveryMs = 2;            // small compared with a compiler's time, and costs next to nothing
+constexpr std::chrono::seconds kGrace{2};  // for removing temporary files
 
 constexpr const char* kCLocale = "LC_ALL=C";
 
@@ -47,9 +48,10 @@ class Surroundings {
  public:
   explicit Surroundings(int errors) : environment_(environment()) {
     posix_spawn_file_actions_init(&files_);
+    // First: in a process without stdin and stdout the pipe has one of their numbers.
+    posix_spawn_file_actions_adddup2(&files_, errors, STDERR_FILENO);
     posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&files_, errors, STDERR_FILENO);
     posix_spawnattr_init(&attributes_);
     sigset_t none, ignored_here;  // by Python, and by a program that waits for no child: ccache waits for its own
     sigemptyset(&none);
@@ -87,16 +89,33 @@ void read_some(int fd, std::string& said) {
   }
 }
 
-/// Returns true if the program has ended. Another handler may have taken its exit code: then its output has to tell.
-bool has_ended(pid_t pid, ProgramEnd& end) {
+/// Returns true if the program has ended. Its number and its group's stay its own until it is taken.
+bool has_ended(pid_t pid) {
+  siginfo_t found = {};
+  if (::waitid(P_PID, static_cast<id_t>(pid), &found, WEXITED | WNOHANG | WNOWAIT) != 0) return errno != EINTR;
+  return found.si_pid == pid;
+}
+
+/// Takes how a program ended. Another handler may have taken its exit code: then its output has to tell.
+void take_end(pid_t pid, ProgramEnd& end) {
+  siginfo_t found = {};
+  ::waitid(P_PID, static_cast<id_t>(pid), &found, WEXITED | WNOHANG | WNOWAIT);
+  const bool by_signal = found.si_pid == pid && found.si_code != CLD_EXITED;
+  // Nobody else ends what a program that was ended leaves. One that ends by itself may leave a server on purpose.
+  if (end.too_late || by_signal) ::kill(-pid, SIGKILL);
   int status = 0;
-  const pid_t found = ::waitpid(pid, &status, WNOHANG);
-  if (found == 0 || (found < 0 && errno == EINTR)) return false;
-  if (found == pid) {
-    end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + end.signal;
-  }
-  return true;
+  pid_t taken = 0;
+  do {
+    taken = ::waitpid(pid, &status, 0);
+  } while (taken < 0 && errno == EINTR);
+  if (taken != pid) return;
+  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + end.signal;
+}
+
+void end_group(pid_t pid, int signal) {
+  ::kill(-pid, signal);
+  ::kill(pid, signal);  // should it have left its group
 }
 
 }  // namespace
@@ -115,19 +134,21 @@ Result<ProgramEnd> run_program(std::span<const std::string> command, double seco
   if (error != 0) return unavailable("cannot start " + command.front() + ": " + std::strerror(error));
   errors.reset();
   ProgramEnd end;
-  const auto limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  auto limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   // Does not wait until the pipe is closed: a server that a compiler's wrapper leaves running keeps it open.
-  while (!has_ended(pid, end)) {
+  while (!has_ended(pid)) {
     pollfd wait{said.get(), POLLIN, 0};
     ::poll(&wait, 1, kLookEveryMs);
     read_some(said.get(), end.said);
     // A closed pipe is always readable.
     if ((wait.revents & POLLHUP) != 0) ::poll(nullptr, 0, kLookEveryMs);
-    if (end.too_late || Clock::now() < limit) continue;
+    if (Clock::now() < limit) continue;
+    // A compiler that is asked to end removes its temporary files.
+    end_group(pid, end.too_late ? SIGKILL : SIGTERM);
+    limit = Clock::now() + kGrace;
     end.too_late = true;
-    ::kill(-pid, SIGKILL);
-    ::kill(pid, SIGKILL);  // should it have left its group
   }
+  take_end(pid, end);
   read_some(said.get(), end.said);
   return end;
 }

@@ -12,12 +12,13 @@ namespace casync::compll {
 struct ProgramEnd {
   int exit_code = 0;      ///< 128 and the signal if one ended it
   int signal = 0;         ///< that signal, or 0
-  bool too_late = false;  ///< it was killed, with its children
+  bool too_late = false;  ///< it was ended, with its children
   std::string said;       ///< its stderr, the first 64 KiB
 };
 
-/// Runs `command`, whose first word is a path, without a shell: no input, stdout discarded, messages in English. It is
-/// killed after so many seconds. Unavailable: it cannot be started; says why.
+/// Runs `command`, whose first word is a path, without a shell: no input, stdout discarded, messages in English. After
+/// so many seconds it is asked to end, so that it removes its temporary files, and killed two seconds later. Where a
+/// signal ended it, its children are killed. Unavailable: it cannot be started; says why.
 Result<ProgramEnd> run_program(std::span<const std::string> command, double seconds);
 
 /// Says how it ended, for a message: `ended with 1`, `was ended by signal 11 (Segmentation fault)`.

@@ -50,6 +50,14 @@ class CompllcTest(unittest.TestCase):
             ran = compllc(path)
             self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (2, "", f"compllc: cannot read {path}\n"))
 
+    def test_a_file_without_an_end_is_refused(self):
+        def limit_time():
+            resource.setrlimit(resource.RLIMIT_CPU, (5, 5))
+
+        ran = subprocess.run([COMPLLC, "/dev/zero"], capture_output=True, text=True, timeout=60, preexec_fn=limit_time)
+        self.assertEqual((ran.returncode, ran.stdout), (1, ""))
+        self.assertIn("/dev/zero:1:1: error: the program has more than 1048576 bytes\n", ran.stderr)
+
     def test_an_output_that_cannot_be_written_is_named(self):
         output = self.folder / "none" / "mine.cc"
         ran = compllc(self.file, "-o", output)

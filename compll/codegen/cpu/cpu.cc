@@ -2,7 +2,7 @@
 #include "compll/codegen/cpu/cpu.h"
 
 #include <algorithm>
-#include <charconv>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -102,9 +102,10 @@ std::string section_list(const Program& program) {
   return list;
 }
 
+/// A number of a double's field. Digits alone would be an integer of C++, which has an end.
 std::string number(double value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
+  const std::string text = shortest(value);
+  return std::fabs(value) >= 0x1p63 && text.find('e') == text.npos ? text + ".0" : text;
 }
 
 std::string flag(bool value) { return value ? "true" : "false"; }

@@ -127,7 +127,8 @@ std::string CudaExpression::division(ValueId id) const {
   const auto call = [&](const char* function) {
     return std::string(function) + "(" + bare(upper) + ", " + literal(by) + ")";
   };
-  if (value.type == kDoubleType) return is_mild(upper, 4) ? call("divide_mild") : "";
+  int looked_at = 0;
+  if (value.type == kDoubleType) return is_mild(upper, 4, looked_at) ? call("divide_mild") : "";
   const Value& made = graph_[upper];
   if (made.kind != Value::Kind::kCompute || made.op != Op::kConvert) return "";
   const ValueId from = made.arguments.front();
@@ -136,10 +137,13 @@ std::string CudaExpression::division(ValueId id) const {
   return is_small ? call("divide_whole") : "";
 }
 
-/// Returns true if the value is made of floats and integers by sums and products of at most so many factors.
-bool CudaExpression::is_mild(ValueId id, int factors) const {
+/// Returns true if the value is made of floats and integers by sums and products of at most so many factors, and of few
+/// enough operations. A sum of a sum with itself is looked at twice.
+bool CudaExpression::is_mild(ValueId id, int factors, int& looked_at) const {
+  constexpr int kMostLookedAt = 256;
   const Value& value = graph_[id];
-  if (value.kind == Value::Kind::kSpread) return is_mild(value.arguments.front(), factors);
+  if (++looked_at > kMostLookedAt) return false;
+  if (value.kind == Value::Kind::kSpread) return is_mild(value.arguments.front(), factors, looked_at);
   if (value.kind == Value::Kind::kConstant) {
     // A double that is computed from constants may be too small for any float: a product with it may be denormal.
     const double size = std::fabs(value.number);
@@ -148,7 +152,7 @@ bool CudaExpression::is_mild(ValueId id, int factors) const {
   if (value.kind != Value::Kind::kCompute || factors == 0) return false;
   const auto each = [&](int of_each) {
     return std::all_of(value.arguments.begin(), value.arguments.end(),
-                       [&](ValueId argument) { return is_mild(argument, of_each); });
+                       [&](ValueId argument) { return is_mild(argument, of_each, looked_at); });
   };
   switch (value.op) {
     case Op::kConvert: return graph_[value.arguments.front()].type != kDoubleType;

@@ -45,7 +45,7 @@ class CudaExpression {
   std::string division(ValueId id) const;
   bool is_rounded(ValueId id) const;
   bool is_of_numbers(ValueId id) const;
-  bool is_mild(ValueId id, int factors) const;
+  bool is_mild(ValueId id, int factors, int& looked_at) const;
   std::string numbers(ValueId id) const { return values_.asked[id] ? "" : of_seen_; }
 
   const CudaTileValues& values_;

@@ -18,7 +18,7 @@ std::string real_text(ScalarType type, double number) {
   const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(number));
   const std::string as_float = "wide::from_bits(" + std::to_string(bits) + "u)";
   if (type == kFloatType) return as_float;
-  return std::isinf(number) ? "wide::to_double(" + as_float + ")" : "double(" + shortest(number) + ")";
+  return std::isinf(number) ? "wide::to_double(" + as_float + ")" : "double(" + literal_text(type, number) + ")";
 }
 
 std::string constant_text(ScalarType type, double number) {

@@ -35,7 +35,7 @@ class Writer {
     last_ = number;
     std::string text = comment_text(source_.line(number));
     text.erase(0, text.find_first_not_of(' '));
-    line("// " + std::to_string(number) + ": " + text);
+    line("// " + std::to_string(source_.position_in_file(at.begin).line) + ": " + text);
   }
   void forget_line() { last_ = 0; }
 

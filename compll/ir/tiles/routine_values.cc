@@ -5,6 +5,13 @@
 #include <iterator>
 
 namespace casync::compll {
+namespace {
+
+// Operations of a text that are inside of each other. A compiler has an end there (clang++: 256 parentheses), and the
+// stack of what writes the text has one.
+constexpr int kMostNested = 64;
+
+}  // namespace
 
 RoutineValues routine_values(const Graph& graph, Idioms idioms, const std::vector<ValueId>& kept,
                              const std::vector<std::pair<ValueId, ValueId>>& instead) {
@@ -23,12 +30,17 @@ RoutineValues routine_values(const Graph& graph, Idioms idioms, const std::vecto
   }
   for (const ValueId id : kept) crosses[id] = true;
   for (const auto& [from, to] : instead) --made.uses[from], ++made.uses[to];
+  std::vector<int> inside(count, 0);
   for (ValueId id = 0; id < count; ++id) {
     const Value& value = graph[id];
     if (value.kind == Value::Kind::kConstant || value.kind == Value::Kind::kSpread) continue;
     if (made.idioms.replaced.contains(id)) continue;
     const bool is_computed = value.kind == Value::Kind::kCompute && !value.arguments.empty();
-    made.has_line[id] = !is_computed || crosses[id] || made.uses[id] != 1;
+    for (const ValueId argument : value.arguments) {
+      if (!made.has_line[argument]) inside[id] = std::max(inside[id], inside[argument]);
+    }
+    ++inside[id];
+    made.has_line[id] = !is_computed || crosses[id] || made.uses[id] != 1 || inside[id] >= kMostNested;
   }
   return made;
 }

@@ -3,13 +3,18 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace casync::compll {
 namespace {
 
 class Needs {
  public:
-  explicit Needs(const std::vector<const Step*>& steps) : steps_(steps) {}
+  explicit Needs(const std::vector<const Step*>& steps) : steps_(steps) {
+    for (const Step* step : steps_) {
+      if (step->variables.size() == 1 && is_of_parameters(*step->value)) of_parameters_.insert(step->variables.front());
+    }
+  }
 
   std::map<const Term*, ParameterCondition> of(const std::vector<const Term*>& terms,
                                                const std::vector<VariableId>& variables) {
@@ -39,12 +44,7 @@ class Needs {
   }
 
   bool is_of_parameters(const Term& term) const {
-    if (term.op == Op::kVariable) {
-      const auto step = std::find_if(steps_.begin(), steps_.end(), [&](const Step* each) {
-        return each->variables.size() == 1 && each->variables.front() == term.variable;
-      });
-      return step != steps_.end() && is_of_parameters(*(*step)->value);
-    }
+    if (term.op == Op::kVariable) return of_parameters_.contains(term.variable);
     const bool computes = term.op == Op::kConstant || term.op == Op::kParameter || is_scalar(term.op);
     return computes && std::all_of(term.arguments.begin(), term.arguments.end(),
                                    [&](const TermPtr& each) { return is_of_parameters(*each); });
@@ -79,6 +79,7 @@ class Needs {
   }
 
   const std::vector<const Step*>& steps_;
+  std::set<VariableId> of_parameters_;
   std::map<VariableId, If> variables_;
   std::map<const Term*, If> reductions_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/lang/check/expression_checker.h"
 
+#include <cstddef>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -10,6 +11,22 @@
 #include "compll/lang/check/code_checker.h"
 
 namespace casync::compll {
+namespace {
+
+/// Keeps variables from outside of a `?` from being assigned while it lives: both sides are computed.
+class Choice {
+ public:
+  Choice(Place& place, std::size_t slots) : place_(place), around_(std::exchange(place.outside_choice, slots)) {}
+  ~Choice() { place_.outside_choice = around_; }
+  Choice(const Choice&) = delete;
+  Choice& operator=(const Choice&) = delete;
+
+ private:
+  Place& place_;
+  std::size_t around_;
+};
+
+}  // namespace
 
 Terms ExpressionChecker::check_terms(const Expression& expression) {
   if (const auto* call = std::get_if<Call>(&expression.node)) return code_.calls.check(expression, *call);
@@ -160,6 +177,7 @@ TermPtr ExpressionChecker::operation(Span at, std::string_view written, Span sig
 
 TermPtr ExpressionChecker::check_node(const Expression& at, const Conditional& node) {
   TermPtr condition = check_condition(*node.condition, "`?`");
+  const Choice choice(code_.place, code_.variables.values().size());
   TermPtr yes = check_element(*node.yes, "`?`"), no = check_element(*node.no, "`?`");
   const ScalarType a = yes->type().element, b = no->type().element;
   const ScalarType type = a == b ? a : common_type(a, b);

@@ -26,7 +26,7 @@ double example_of(const ProgramParameter& parameter) {
 
 void ParameterChecker::declare_blocks() {
   for (const ParameterList& block : tree_.parameters) {
-    for (const Parameter& parameter : block.list) add(parameter);
+    for (const Parameter& parameter : block.list) add(parameter, code_.types.type_of(parameter.variable.type));
   }
 }
 
@@ -37,7 +37,7 @@ void ParameterChecker::declare_rest(const Function& function) {
     Parameter parameter;
     parameter.variable.type = {variable.type.name, nullptr, variable.type.array, variable.type.at};
     parameter.variable.name = variable.name;
-    add(parameter);
+    add(parameter, code_.types.type_of(variable.type));
   }
 }
 
@@ -149,8 +149,7 @@ void ParameterChecker::need_number(const Parameter& parameter, const DeclaredTyp
   }
 }
 
-void ParameterChecker::add(const Parameter& parameter) {
-  const DeclaredType type = code_.types.type_of(parameter.variable.type);
+void ParameterChecker::add(const Parameter& parameter, const DeclaredType& type) {
   const Word& word = parameter.variable.name;
   need_number(parameter, type);
   ProgramParameter added;

@@ -32,7 +32,7 @@ class ParameterChecker {
   void need_all_known() const;
 
  private:
-  void add(const Parameter& parameter);
+  void add(const Parameter& parameter, const DeclaredType& type);
   void need_number(const Parameter& parameter, const DeclaredType& type) const;
   void set_range(ProgramParameter& added, const Parameter& parameter);
   void check_range(const ProgramParameter& added, const Parameter& parameter) const;

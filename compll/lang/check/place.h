@@ -52,6 +52,7 @@ struct Place {
   int calls = 0;                       ///< functions being checked, one inside of the other
   int branches = 0;                    ///< of `if`, around this place and around what has called it
   int expressions = 0;                 ///< being checked, one inside of the other
+  std::size_t outside_choice = 0;      ///< slots of variables from outside of the `?` around this place, or 0
 
   bool makes_gradient() const { return kind != RoutineKind::kEncode && kind != RoutineKind::kMerge; }
 };

@@ -99,6 +99,10 @@ void StatementChecker::store(const Declared& declared, TermPtr value, Span at) {
                  "elements are worked on in no order; return the value, and let `map` or `reduce` collect it");
   }
   const std::size_t slot = variable.slot;
+  if (slot < code_.place.outside_choice) {
+    code_.refuse(at, "a function on one side of `?` changes " + name + " outside of it",
+                 "both sides are computed: choose by `if`, or return the value");
+  }
   TermPtr fitting = fit(std::move(value), variable.type, name, at);
   const VariableId kept = code_.variables.keep(terms(std::move(fitting)), declared.name, at).front();
   code_.variables.values()[slot] = kept;
@@ -211,11 +215,11 @@ Variables::Values StatementChecker::chosen(VariableId condition, const Variables
 }
 
 void StatementChecker::check_node(const Statement&, const Repeat& node) {
-  const double times = code_.types.constant(*node.times, "the count of `repeat`");
+  // A quotient is rounded down: `repeat (levels / 2 * 2)`.
+  const double times = code_.types.whole_constant(*node.times, "the count of `repeat`");
   if (!(times >= 0 && times <= kMostRepeats)) {
     code_.refuse(node.times->at, "`repeat` runs 0 to 256 times");
   }
-  // A quotient is rounded down: `repeat (levels / 2)`.
   if (times != std::floor(times) && !std::holds_alternative<Binary>(node.times->node)) {
     code_.refuse(node.times->at, "`repeat` runs " + number_text(times) + " times", "write a whole number");
   }

@@ -72,7 +72,7 @@ std::optional<ParameterId> TypeChecker::parameter_in(const Expression& expressio
   return is_extracted ? std::optional(extracted->second) : std::nullopt;
 }
 
-double TypeChecker::constant(const Expression& expression, const std::string& what) {
+double TypeChecker::value_of(const Expression& expression, const std::string& what, bool rounds_down) {
   if (const auto* number = std::get_if<Number>(&expression.node)) return number->value;
   if (const std::optional<ParameterId> id = parameter_in(expression)) {
     ProgramParameter& parameter = code_.program.parameters[*id];
@@ -84,14 +84,15 @@ double TypeChecker::constant(const Expression& expression, const std::string& wh
                  "use a number or a parameter");
   }
   if (const auto* unary = std::get_if<Unary>(&expression.node); unary != nullptr && unary->sign == "-") {
-    return -constant(*unary->operand, what);
+    return -value_of(*unary->operand, what, rounds_down);
   }
   if (const auto* binary = std::get_if<Binary>(&expression.node)) {
-    const double left = constant(*binary->left, what), right = constant(*binary->right, what);
+    const double left = value_of(*binary->left, what, rounds_down);
+    const double right = value_of(*binary->right, what, rounds_down);
     if (binary->sign == "+") return left + right;
     if (binary->sign == "-") return left - right;
     if (binary->sign == "*") return left * right;
-    if (binary->sign == "/" && right != 0) return left / right;
+    if (binary->sign == "/" && right != 0) return rounds_down ? std::floor(left / right) : left / right;
     if (binary->sign == "<<" && left >= 0 && left < 65536 && right >= 0 && right < 32)
       return std::ldexp(left, int(right));
   }

@@ -26,13 +26,18 @@ class TypeChecker {
 
   DeclaredType type_of(const TypeName& name);
   /// Returns the value of a constant, which is made of numbers, known parameters and arithmetic.
-  double constant(const Expression& expression, const std::string& what);
+  double constant(const Expression& expression, const std::string& what) { return value_of(expression, what, false); }
+  /// The same with each quotient rounded down.
+  double whole_constant(const Expression& expression, const std::string& what) {
+    return value_of(expression, what, true);
+  }
   /// The parameter of a block by its name; empty: it has none.
   std::optional<ParameterId> parameter_of(const ParameterList& block, std::string_view name) const;
   /// Sets the variables that decode extracts parameters into, by the places of their declarations.
   void know_extracted(std::map<std::size_t, ParameterId> extracted) { extracted_ = std::move(extracted); }
 
  private:
+  double value_of(const Expression& expression, const std::string& what, bool rounds_down);
   std::optional<ParameterId> parameter_in(const Expression& expression) const;
 
   CodeChecker& code_;

@@ -35,8 +35,8 @@ bool is_control(std::uint32_t code) { return code < 0x20 || (code >= 0x7f && cod
 
 /// Line and paragraph separators, marks that change the direction, and the byte order mark.
 bool is_invisible(std::uint32_t code) {
-  return code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
-         code == 0xfeff;
+  return code == 0x061c || code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }
 
 std::string message_of(const Character& character) {

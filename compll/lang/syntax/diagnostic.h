@@ -20,6 +20,9 @@ struct Diagnostic {
 /// The shortest decimal that reads back as this number: `0`, `12`, `0.1`.
 std::string number_text(double value);
 
+/// The line of a place: `line 3`, of a program of two files `line 3 of decode.pse`.
+std::string line_in_words(const Source& source, Span at);
+
 /// FILE:LINE:COLUMN: error: MESSAGE, the line, a caret below what is meant, the hint.
 std::string render(const Source& source, const Diagnostic& diagnostic);
 

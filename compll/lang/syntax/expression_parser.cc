@@ -52,7 +52,7 @@ ExpressionPtr ExpressionParser::read_conditional() {
 }
 
 ExpressionPtr ExpressionParser::read_binary(int least) {
-  const Nesting nesting = nest();
+  const Nesting nesting(tokens_, depth_, Nesting::Of::kOperand);
   ExpressionPtr left = read_unary();
   for (int links = 0; const int binds = binding(tokens_.now()); ++links) {
     if (binds < least) break;
@@ -60,6 +60,7 @@ ExpressionPtr ExpressionParser::read_binary(int least) {
     Nesting::wrap(tokens_, depth_);
     const Token& sign = tokens_.take();
     ExpressionPtr right = read_binary(binds + 1);
+    Nesting::need_height(tokens_, depth_);
     const Span at = between(left->at, right->at);
     left = make_expression(at, Binary{sign.text, sign.at, std::move(left), std::move(right)});
   }

@@ -26,7 +26,7 @@ class ExpressionParser {
 
   TypeParser& types() { return types_; }
   /// Counts one more level, of an expression or a statement, while the result lives.
-  Nesting nest() { return Nesting(tokens_, depth_); }
+  Nesting nest() { return Nesting(tokens_, depth_, Nesting::Of::kLevel); }
 
  private:
   ExpressionPtr read_conditional();

@@ -27,8 +27,7 @@ class Lexer {
 
   Tokens run() {
     if (text_.size() > kMostSourceBytes) {
-      diagnostics_.add({0, 0}, "the program has " + std::to_string(text_.size()) + " bytes, at most " +
-                                   std::to_string(kMostSourceBytes) + " are read");
+      diagnostics_.add({0, 0}, "the program has more than " + std::to_string(kMostSourceBytes) + " bytes");
       text_ = {};
     }
     refuse_characters();
@@ -82,7 +81,14 @@ class Lexer {
     refuse_character();
   }
 
-  void read_name() { add(Token::Kind::kName, end_of_word(at_)); }
+  void read_name() {
+    const std::size_t end = end_of_word(at_), size = end - at_;
+    if (size > kMostNameBytes) {
+      diagnostics_.add({at_, end}, "a name of " + std::to_string(size) + " characters",
+                       "a name has at most " + std::to_string(kMostNameBytes));
+    }
+    add(Token::Kind::kName, end);
+  }
 
   // 12, 0x1f, 1.5, .5, 1e-3, and any of the decimal ones followed by C's f. `1..2` is a range.
   void read_number() {
@@ -103,6 +109,7 @@ class Lexer {
     const bool whole_word = end_of_word(end) == end;
     if (!whole_word) return refuse_number(end_of_word(end));
     if (real) return add_real(number, end);
+    if (number.size() > 1 && number.front() == '0') return refuse_number(end);  // C would read it in base 8
     const std::optional<std::uint32_t> whole = whole_number(number, 10);
     whole ? add(Token::Kind::kInteger, end, *whole) : refuse_number(end);
   }
@@ -124,7 +131,7 @@ class Lexer {
   void refuse_number(std::size_t end) {
     const std::size_t shown = std::min<std::size_t>(end - at_, 40);
     diagnostics_.add({at_, end}, "`" + std::string(text_.substr(at_, shown)) + "` is no number this language has",
-                     "write whole numbers below 2^32, 0x for base 16, and reals like 1.5 or 1e-3");
+                     "write whole numbers below 2^32, without zeros ahead, 0x for base 16, and reals like 1.5 or 1e-3");
     add(Token::Kind::kInteger, end);
   }
 

@@ -10,6 +10,8 @@ namespace casync::compll {
 
 /// The largest program that is read at all.
 inline constexpr std::size_t kMostSourceBytes = std::size_t{1} << 20;
+/// The longest name: each of a program's variables has one, also those that calls and repeats write out.
+inline constexpr std::size_t kMostNameBytes = 255;
 
 /// Cuts a source into tokens. Comments are // to the end of the line and /* */. Characters that begin no token, and
 /// those that no source may have (characters.h), are reported to `diagnostics` and left out.

@@ -15,17 +15,21 @@ struct Depth {
 };
 
 /// One more level of the tree, while it lives. Throws ParseMistake beyond kMostNesting levels of the program; a level
-/// costs up to kCalls of these.
+/// costs up to kCalls of these. An operand on the right costs none: there are no more of them inside of each other than
+/// signs that bind differently.
 class Nesting {
  public:
-  Nesting(TokenReader& tokens, Depth& depth) : depth_(depth), beside_(depth.height) {
+  enum class Of { kLevel, kOperand };
+
+  Nesting(TokenReader& tokens, Depth& depth, Of of)
+      : depth_(depth), beside_(depth.height), around_(of == Of::kLevel ? 1 : 0) {
     constexpr int kCalls = 4;
     if (depth_.around >= kCalls * kMostNesting) refuse(tokens);
-    ++depth_.around;
+    depth_.around += around_;
     depth_.height = 0;
   }
   ~Nesting() {
-    --depth_.around;
+    depth_.around -= around_;
     depth_.height = std::max(beside_, depth_.height + 1);
   }
   Nesting(const Nesting&) = delete;
@@ -34,7 +38,12 @@ class Nesting {
   /// Puts everything that this level has read so far inside of one more operation: `a + b` inside of `a + b + c`.
   /// Throws ParseMistake beyond kMostHeight.
   static void wrap(TokenReader& tokens, Depth& depth) {
-    if (++depth.height > kMostHeight) refuse(tokens);
+    ++depth.height;
+    need_height(tokens, depth);
+  }
+  /// Throws ParseMistake if what this level has read so far is higher than kMostHeight.
+  static void need_height(TokenReader& tokens, const Depth& depth) {
+    if (depth.height > kMostHeight) refuse(tokens);
   }
 
  private:
@@ -45,6 +54,7 @@ class Nesting {
 
   Depth& depth_;
   int beside_;  ///< levels of what the level around it has read beside it
+  int around_;  ///< levels that this one costs
 };
 
 }  // namespace casync::compll

@@ -149,12 +149,16 @@ class FileParser {
     if (!is_repeated(read.whole)) tree_.functions.push_back(std::move(read));
   }
 
-  // TYPE NAME ( -- the type may be `uint<bits>` or an array.
+  // TYPE NAME ( -- the type may be `uint<bits>` or an array. The width may have parentheses of its own.
   bool is_function_ahead() const {
-    for (std::size_t i = 1; i < 16; ++i) {
+    bool in_width = false;
+    for (std::size_t i = 1, open = 0; i < 64; ++i) {
       const Token& token = tokens_.ahead(i);
-      if (token.is("(")) return tokens_.ahead(i - 1).kind == Token::Kind::kName;
       if (token.is(";") || token.is("=") || token.is("{") || token.kind == Token::Kind::kEnd) return false;
+      if (open == 0 && (token.is("<") || token.is(">"))) in_width = token.is("<");
+      if (token.is("(") && !in_width) return tokens_.ahead(i - 1).kind == Token::Kind::kName;
+      if (token.is("(")) ++open;
+      if (token.is(")") && open != 0) --open;
     }
     return false;
   }

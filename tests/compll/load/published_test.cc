@@ -242,6 +242,7 @@ TEST_CASE("blocks: any size that a declaration allows works, whatever form the p
   CHECK(
       published_refusal(path, {{"block", 20}}) ==
       "InvalidArgument: codec `int8`: parameter `block` is 20, expected a whole number from 16 to 4096 in steps of 8");
+  CHECK_THAT(published_refusal(path, {{"block", 1234567}}), Catch::Contains("parameter `block` is 1234567, expected"));
   const Result<std::unique_ptr<Codec>> built_in = make_codec("int8", {{{"block", 48}}});
   REQUIRE(built_in.status().text() == "OK");
   CHECK((*built_in)->info().block == 48);

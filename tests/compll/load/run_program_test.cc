@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <csignal>
@@ -22,6 +23,27 @@ ProgramEnd run(const std::string& script, double seconds = 60) {
   REQUIRE(end.status().text() == "OK");
   return *end;
 }
+
+/// A pipe with a name, whose other end a program and its children hold.
+class Held {
+ public:
+  Held() {
+    REQUIRE(::mkfifo(path().c_str(), 0600) == 0);
+    reader_ = UniqueFd(::open(path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    REQUIRE(reader_.get() >= 0);
+  }
+
+  std::string path() const { return folder_.path() + "/pipe"; }
+  /// Waits until no process holds the other end any more.
+  bool is_let_go() const {
+    pollfd closed{reader_.get(), 0, 0};
+    return ::poll(&closed, 1, 10'000) == 1 && (closed.revents & POLLHUP) != 0;
+  }
+
+ private:
+  test::TemporaryDirectory folder_;
+  UniqueFd reader_;
+};
 
 }  // namespace
 
@@ -49,6 +71,22 @@ TEST_CASE("run_program: it finds nothing to read and does not write to our stdou
   CHECK(run("cat; echo to nowhere; exit 4").exit_code == 4);
 }
 
+TEST_CASE("run_program: what is written to stderr comes back to a process without stdin, stdout and stderr") {
+  int kept[3];
+  for (int fd = 0; fd < 3; ++fd) kept[fd] = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  for (int fd = 0; fd < 3; ++fd) ::close(fd);
+  const std::string command[] = {"/bin/sh", "-c", "echo said >&2; echo out; cat; exit 3"};
+  const Result<ProgramEnd> end = run_program(command, 60);
+  for (int fd = 0; fd < 3; ++fd) {
+    if (kept[fd] < 0) continue;
+    ::dup2(kept[fd], fd);
+    ::close(kept[fd]);
+  }
+  REQUIRE(end.status().text() == "OK");
+  CHECK(end->exit_code == 3);
+  CHECK(end->said == "said\n");
+}
+
 TEST_CASE("run_program: whatever the locale is, messages are English") {
   const ScopedVariable german("LC_ALL", "de_DE.UTF-8"), word("WORD_OF_TEST", "kept");
   CHECK(run("echo $LC_ALL $WORD_OF_TEST >&2").said == "C kept\n");
@@ -73,19 +111,42 @@ TEST_CASE("run_program: more than a pipe holds does not stop it, and the first 6
   CHECK(end.said.size() == 65536);
 }
 
-TEST_CASE("run_program: after its time it is killed, with what it has started") {
-  test::TemporaryDirectory folder;
-  const std::string path = folder.path() + "/pipe";
-  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
-  const UniqueFd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  REQUIRE(reader.get() >= 0);
-  const ProgramEnd end = run("exec 3>" + path + "; sleep 60 & echo begun >&2; sleep 100", 2);
+TEST_CASE("run_program: after its time it is ended, with what it has started") {
+  const Held held;
+  const ProgramEnd end = run("exec 3>" + held.path() + "; sleep 60 & echo begun >&2; sleep 100", 2);
+  CHECK(end.too_late);
+  CHECK(end.exit_code == 128 + 15);
+  CHECK(end.said == "begun\n");
+  CHECK(held.is_let_go());
+}
+
+TEST_CASE("run_program: one that does not end when it is asked to is killed, with what it has started") {
+  const Held held;
+  const ProgramEnd end = run("trap '' TERM; exec 3>" + held.path() + "; sleep 60 & echo begun >&2; sleep 100", 2);
   CHECK(end.too_late);
   CHECK(end.exit_code == 128 + 9);
-  CHECK(end.said == "begun\n");
-  pollfd closed{reader.get(), 0, 0};  // once no process holds the other end any more
-  CHECK(::poll(&closed, 1, 10'000) == 1);
-  CHECK((closed.revents & POLLHUP) != 0);
+  CHECK(held.is_let_go());
+}
+
+TEST_CASE("run_program: after its time it can remove its temporary files, and what stays behind is killed") {
+  test::TemporaryDirectory folder;
+  const Held held;
+  const std::string file = folder.path() + "/temporary";
+  const std::string script = "(trap '' TERM; exec 3>" + held.path() + "; sleep 60) & trap 'rm -f " + file +
+                             "; exit 1' TERM; echo text >" + file + "; while :; do sleep 0.1; done";
+  const ProgramEnd end = run(script, 2);
+  CHECK(end.too_late);
+  CHECK(end.exit_code == 1);
+  CHECK(::access(file.c_str(), F_OK) != 0);
+  CHECK(held.is_let_go());
+}
+
+TEST_CASE("run_program: what a program has started is ended where a signal ended the program") {
+  const Held held;
+  const ProgramEnd end = run("exec 3>" + held.path() + "; sleep 60 & kill -9 $$");
+  CHECK_FALSE(end.too_late);
+  CHECK(end.signal == 9);
+  CHECK(held.is_let_go());
 }
 
 TEST_CASE("run_program: one that leaves a process running that holds its stderr has ended all the same") {

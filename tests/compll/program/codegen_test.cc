@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Generated text: what it may not contain, and what the back end says it cannot write.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <utility>
 
 #include "compll/codegen/cpu/cpu.h"
+#include "compll/codegen/cuda/codec_text.h"
 #include "compll/lang/front_end.h"
 #include "tests/compll/program/program_texts.h"
 #include "tests/compll/support/programs.h"
@@ -17,6 +19,16 @@ Result<std::string> text_for(const std::string& program_text) {
   Result<Program> program = compile(source);
   REQUIRE(program.status().text() == "OK");
   return cpu_text(*program, source, "x.cc");
+}
+
+std::string kernels_for(const std::string& program_text) {
+  const Source source("x.cll", program_text);
+  Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  program->declares.name = "x";
+  const Result<CudaCodecText> text = cuda_codec_text(*program, source);
+  REQUIRE(text.status().text() == "OK");
+  return text_of(*text);
 }
 
 std::size_t count(const std::string& text, const std::string& part) {
@@ -36,6 +48,67 @@ TEST_CASE("codegen: a source line that ends in a backslash does not take the nex
   REQUIRE(text.status().text() == "OK");
   CHECK(text->find("return 2 * x") != text->npos);
   CHECK(text->find("\\\n") == text->npos);
+}
+
+TEST_CASE("codegen: operations that are made of each other, many of them, are not all inside of each other") {
+  const Result<std::string> text = text_for(
+      "void encode(float* g, uint8* compressed) {\n"
+      "float* y = map(g, [&](float x) -> float {\n"
+      "float z = x;\n"
+      "repeat (256) { z = z * 0.5 + 1; z = 2 - z; }\n"
+      "return z;\n"
+      "});\n"
+      "compressed = concat(y);\n}\n" +
+      kDecode);
+  REQUIRE(text.status().text() == "OK");
+  int depth = 0, deepest = 0;
+  for (const char c : *text) {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    deepest = std::max(deepest, depth);
+  }
+  CHECK(deepest < 200);
+}
+
+TEST_CASE("codegen: kernels of numbers that are made of themselves twice, again and again, are written in time") {
+  const auto divisions = [](const std::string& body) {
+    return count(kernels_for("void encode(float* g, uint8* compressed) {\n"
+                             "float* y = map(g, [&](float x) -> float {\n" +
+                             body + "\n});\ncompressed = concat(y);\n}\n" + kDecode),
+                 "divide_mild(");
+  };
+  CHECK(divisions("double d = x; repeat (4) { d = d + d; } return d / 3;") != 0);
+  CHECK(divisions("double d = x; repeat (200) { d = d + d; } return d / 3;") == 0);
+  CHECK(divisions("float m = from_bits(bits(x) & 0x7f800000); repeat (200) { m = m + m; } return m;") == 0);
+  const std::string kernels = kernels_for(
+      "param { uint p = 1 in 1..8; }\n"
+      "void encode(float* g, uint8* compressed) {\n"
+      "uint k = p;\n"
+      "repeat (200) { k = k + k; }\n"
+      "float* s = sort(g);\n"
+      "float top = k == 7 ? reduce(s, max) : 1;\n"
+      "compressed = concat(map(s, [&](float x) -> float { return x * top; }));\n}\n" +
+      kDecode);
+  CHECK_FALSE(kernels.empty());
+}
+
+TEST_CASE("codegen: kernels of sent values that are each made of the two before them are written in time") {
+  std::string maps;
+  for (int i = 2; i <= 40; ++i) {
+    const auto value = [](int number) { return "a" + std::to_string(number); };
+    maps += "float* " + value(i) + " = map(" + value(i - 1) + ", " + value(i - 2) +
+            ", [&](float x, float y) -> float { return x + y; });\n";
+  }
+  const std::string kernels = kernels_for(
+      "codec x { feedback; }\n"
+      "void encode(float* g, uint8* compressed) {\n"
+      "uint* place = largest(g, 4, absolute);\n"
+      "float* a0 = gather(g, place);\n"
+      "float* a1 = map(a0, [&](float x) -> float { return x + 1; });\n" +
+      maps +
+      "compressed = concat(place, a40);\n}\n"
+      "void decode(uint8* compressed, float* gradient) { uint* place; float* a; extract(compressed, place, a);\n"
+      "gradient = scatter(place, a, gradient.size); }\n");
+  CHECK(count(kernels, "a40_") != 0);
 }
 
 TEST_CASE("codegen: a section that is named twice gets two names") {

@@ -53,6 +53,15 @@ TEST_CASE("form: vector form for all targets, with the operator that needs them"
   }
 }
 
+TEST_CASE("form: the line of a reason is that of its own file") {
+  const Source source(std::vector<SourceFile>{
+      {"encode.pse", "void encode(float* g, uint8* c) {\n  c = concat(g);\n}\n"},
+      {"decode.pse", "void decode(uint8* c, float* g) {\n  float* y;\n  extract(c, y);\n  g = sort(y);\n}\n"}});
+  const Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  CHECK(form_of(*program, source).reason == "line 4 of decode.pse has `sort`, which cannot be taken apart into tiles");
+}
+
 TEST_CASE("form: vector form for one target, with its reason") {
   const Forms forms = forms_of("terngrad");
   CHECK(forms.common.kind == Form::Kind::kTiles);

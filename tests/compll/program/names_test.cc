@@ -67,6 +67,29 @@ TEST_CASE("names: a conversion at the beginning of parentheses is no type in par
   CHECK(value_of("(uint<(1 + 1)>) -1") == 0.0f);
 }
 
+TEST_CASE("names: the width of a function's result may be in parentheses, and long") {
+  const std::string text = kSettings +
+                           "uint<(bits - 1)> cut(float x) { return x; }\n"
+                           "uint<bits + 1 - 1 + 1 - 1 + 1 - 1 + 1 - 1>* all_of(float* x) {\n"
+                           "  return map(x, [&](float each) -> uint<(bits)> { return each; });\n"
+                           "}\n"
+                           "void encode(float* g, uint8* compressed) {\n"
+                           "  compressed = concat(map(g, all_of(g), [&](float x, uint y) -> float {\n"
+                           "    return cut(x) + y * 10;\n"
+                           "  }));\n"
+                           "}\n";
+  CHECK(round_trip_of(text + kDecode, {2, 9}) == std::vector<float>{22, 73});
+}
+
+TEST_CASE("names: a parameter among those of encode has the width that its type says") {
+  const std::string text =
+      "void encode(float* g, uint8* compressed, uint<4> top) {\n"
+      "  compressed = concat(map(g, [&](float x) -> float { return min(x, top); }));\n"
+      "}\n";
+  CHECK(round_trip_of(text + kDecode, {3, 20}, {{"top", 15}}) == std::vector<float>{3, 15});
+  CHECK_THROWS_WITH(from_text("names", text + kDecode, {{"top", 16}}), Catch::Contains("`top` cannot be 16"));
+}
+
 TEST_CASE("names: a width that decode extracts is that of the parameter which was sent") {
   const std::string text =
       "param { uint bits = 4 in 1..8; uint width = 8 in 1..8; }\n"
@@ -149,9 +172,29 @@ TEST_CASE("numbers: a real is rounded once, and -2147483648 alone is an int") {
   CHECK(value_of("1.00000005960464477539062500001") == 1.00000011920928955078125f);
   CHECK(value_of("1e39") == std::numeric_limits<float>::infinity());
   CHECK(value_of("1e-60") == 0.0f);
+  CHECK(value_of("0 + 00.5 + 0x010") == 16.5f);
   CHECK(value_of("-2147483648 / 2") == -1073741824.0f);
   CHECK(value_of("-2147483648.0 - 1000000000") == -3147483648.0f);
   CHECK(value_of("-uint(2147483648)") == 2147483648.0f);
+}
+
+TEST_CASE("numbers: each quotient in the count of a `repeat` is rounded down, not the count alone") {
+  const auto runs = [](const std::string& count) {
+    const std::string encode =
+        "param { uint levels = 7 in 1..8; }\n"
+        "void encode(float* g, uint8* compressed) {\n"
+        "  float value = 0;\n"
+        "  repeat (" +
+        count +
+        ") { value += 1; }\n"
+        "  compressed = concat(map(g, [&](float x) -> float { return value; }));\n"
+        "}\n";
+    return round_trip_of(encode + kDecode, {0})[0];
+  };
+  CHECK(runs("levels / 2") == 3.0f);
+  CHECK(runs("levels / 2 * 2") == 6.0f);
+  CHECK(runs("levels / 2 + 5 / 2") == 5.0f);
+  CHECK(runs("(levels + 1) / 2") == 4.0f);
 }
 
 TEST_CASE("numbers: a parameter's range may end at the largest float as it is usually written") {

@@ -95,7 +95,7 @@ TEST_CASE("plain text: tabs and line ends of both kinds are white space") {
 
 TEST_CASE("plain text: characters of Unicode that end lines or turn text around, and what is no UTF-8, are refused") {
   const char* const refused[] = {"\xc2\x85",     "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xae",
-                                 "\xe2\x81\xa6", "\xef\xbb\xbf", "\xc2\x80"};
+                                 "\xe2\x81\xa6", "\xef\xbb\xbf", "\xc2\x80",     "\xd8\x9c"};
   for (const char* character : refused) {
     INFO(character);
     CHECK(first_said(program_with(std::string(" a") + character, "s")).find("character") != std::string::npos);
@@ -170,6 +170,26 @@ TEST_CASE("plain text: whole numbers are written with digits only") {
       "void decode(uint8* c, float* g) { uint* q; extract(c, q); g = scatter(q, 1.0, g.size); }\n");
   CHECK(text.find("e+") == text.npos);
   CHECK(text.find("4000000000u") != text.npos);
+}
+
+TEST_CASE("plain text: a real beyond the integers of C++ is none of them, in sizes and in ranges of parameters") {
+  const auto is_real = [](const std::string& text) {
+    const std::string digits = "36893488147419103232";
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.find(digits, at)) != text.npos; at += digits.size(), ++count) {
+      if (text.compare(at + digits.size(), 2, ".0") != 0) return false;
+    }
+    return count != 0;
+  };
+  const std::string decode =
+      "void decode(uint8* c, float* g) { uint* p; extract(c, p); g = scatter(p, 1.0, g.size); }\n";
+  CHECK(is_real(texts_of("void encode(float* g, uint8* c) {\n  double large = 36893488147419103232.0;\n"
+                         "  uint* p = largest(g, uint(large / (g.size + 1)), absolute);\n  c = concat(p);\n}\n" +
+                         decode)));
+  CHECK(is_real(texts_of("param { double top = 1 in 0..36893488147419103232.0; }\n"
+                         "void encode(float* g, uint8* c) {\n  uint* p = largest(g, uint(top), absolute);\n"
+                         "  c = concat(p);\n}\n" +
+                         decode)));
 }
 
 }  // namespace casync::compll

@@ -19,6 +19,8 @@ TEST_CASE("refused: unknown words") {
       {"codec x { number 99999999999; }", "1:18: `99999999999` is no number this language has"},
       {"codec x { number 1e999; }", "1:18: `1e999` is no number this language has"},
       {"codec x { number 0x; }", "1:18: `0x` is no number this language has"},
+      {"codec x { number 010; }", "1:18: `010` is no number this language has"},
+      {"codec x { number 00; }", "1:18: `00` is no number this language has"},
       {"\xc3\xa9", "1:1: `\xc3\xa9` means nothing here"},
       {"\x01", "1:1: the control character 0x01"},
       {"\xff", "1:1: a byte that is no text"},
@@ -48,6 +50,11 @@ TEST_CASE("refused: more of something than a codec has") {
   };
   CHECK(first_said(choices(16)) == "OK");
   CHECK(first_said(choices(17)).find("more than 16 values of a parameter") != std::string::npos);
+  const auto name = [](std::size_t size) {
+    return "float f(float " + std::string(size, 'x') + ") { return 1; }\n" + in_encode("");
+  };
+  CHECK(first_said(name(255)) == "OK");
+  CHECK(first_said(name(256)) == "1:15: a name of 256 characters");
   const auto states = [&](int count) { return list(count, "state float* s", "\n", ";") + "\n" + in_encode(""); };
   CHECK(first_said(states(8)) == "OK");
   CHECK(first_said(states(9)) == "9:1: more than 8 states");
@@ -89,6 +96,20 @@ TEST_CASE("refused: nesting beyond what any program needs") {
   std::string blocks;
   for (int i = 0; i < 20000; ++i) blocks += "if (x > 0) {";
   CHECK(first_said("float f(float x) { " + blocks + " }").ends_with("this nests too deeply"));
+}
+
+TEST_CASE("refused: parentheses nest as deeply as the language says, wherever they stand") {
+  const auto nested = [](const std::string& before) {
+    std::string text = "int(x)";
+    for (int i = 0; i < 60; ++i) text = before + "(" + text + ")";
+    return first_said(in_map("return " + text + ";"));
+  };
+  for (const char* before : {"", "-", "absolute", "1 + 2 * ", "x < 1 || 2 & 3 + 4 * -"}) {
+    INFO(before);
+    CHECK(nested(before) == "OK");
+  }
+  // Higher than 600 operations: each level has ten, one inside of the other.
+  CHECK(nested("1 || 2 && 3 | 4 ^ 5 & 6 == 7 < 8 << 9 + 10 * ").ends_with("this nests too deeply"));
 }
 
 TEST_CASE("refused: chains inside of chains, which are as deep as they are long") {
@@ -136,6 +157,7 @@ TEST_CASE("refused: declarations that do not hold") {
       {"param { uint x = 9 in 1..8; }", "1:14: `x` cannot be 9"},
       {"param { uint x = 1.5; }", "1:14: `x` cannot be 1.5"},
       {"param { uint x = 24 in 16..64 step 16; }", "1:14: `x` cannot be 24"},
+      {"param { uint x = 4000000000 in 1..4294967295 step 2; }", "1:14: `x` cannot be 4e+09"},
       {"param { uint x = 3 in {2, 4}; }", "1:14: `x` cannot be 3"},
       {"param { uint x = 4 in 8..1; }", "1:14: the least value of `x` is above the most"},
       {"param { uint x = 20 in 10..100 step 15; }", "1:14: `x` cannot be 20"},
@@ -335,6 +357,22 @@ TEST_CASE("refused: a message shows the line, the place and a hint") {
   const Source letters("topk.cll", in_encode("/* \xc3\xa9\xe2\x82\xac */ x = 1;  // \xc3\xa9"));
   CHECK(compile(letters).status().message().find("\n 2 | /* \xc3\xa9\xe2\x82\xac */ x = 1;  // \xc3\xa9\n"
                                                  "   |          ^\n") != std::string::npos);
+}
+
+TEST_CASE("refused: of a long line a message shows what is around the place, by whole characters") {
+  std::string letters;
+  for (int i = 0; i < 50000; ++i) letters += "\xe2\x82\xac";
+  const Source source("x.cll", in_encode("/* " + letters + " */ x = 1;  // " + letters + "!"));
+  const std::string said = compile(source).status().message();
+  CHECK(said.size() < 1000);
+  CHECK(said.starts_with("x.cll:2:150008: error: there is no variable `x`\n 2 | ... \xe2\x82\xac"));
+  const std::string line = said.substr(said.find("\n 2 | ") + 1), carets = line.substr(line.find('\n') + 1);
+  CHECK(line.substr(0, line.find('\n')).ends_with("\xe2\x82\xac ..."));
+  // Each of the letters has three bytes, and one space below it.
+  const std::size_t ahead = line.find("x = 1");
+  std::size_t characters = 0;
+  for (std::size_t i = 0; i < ahead; ++i) characters += (line[i] & 0xc0) != 0x80 ? 1 : 0;
+  CHECK(carets.find('^') == characters);
 }
 
 TEST_CASE("refused: several mistakes are reported in one go, and not for ever") {

@@ -87,6 +87,23 @@ TEST_CASE("returns: what a function assigns is what was assigned on the way to i
   }
 }
 
+TEST_CASE("returns: a function on one side of `?` changes no variable outside of it, as both sides are computed") {
+  const auto said_of = [](const std::string& text) {
+    return first_said(
+        "float low;\n"
+        "float f(float x) { low = x; return x; }\n"
+        "float own(float x) { float y = x; lambda_func more = [&]() -> float { y += 1; return y; } return more(); }\n" +
+        in_encode(text));
+  };
+  const std::string refused = "2:26: a function on one side of `?` changes `low` outside of it";
+  CHECK(said_of("float y = g[0] > 0 ? f(1) : 2;") == refused);
+  CHECK(said_of("float y = g[0] > 0 ? 1 : 1 + f(2);") == refused);
+  CHECK(said_of("float y = g[0] > 0 ? (g[1] > 0 ? 1 : 2) + f(2) : 3;") == refused);
+  CHECK(said_of("float y = f(1) > 0 ? 1 : 2;\nfloat z = f(2);") == "OK");
+  CHECK(said_of("float y = g[0] > 0 ? own(1) : own(2);") == "OK");
+  CHECK(said_of("float y = 0;\nif (g[0] > 0) y = f(1); else y = 2;") == "OK");
+}
+
 TEST_CASE("returns: an array that is another one at each `return` is refused") {
   CHECK(said_of_function("if (top == 0) return 0;\nkept = x;\nreturn 1;") ==
         "5:8: `kept` is another array after a `return` in a branch");

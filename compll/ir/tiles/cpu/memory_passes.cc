@@ -7,6 +7,7 @@
 #include <set>
 
 #include "compll/lang/element_count.h"
+#include "compll/lang/syntax/diagnostic.h"
 #include "compll/ops/trits.h"
 
 namespace casync::compll {
@@ -45,7 +46,7 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 std::string word_of(const Value& value, const Source& source) {
-  const std::string line = "line " + std::to_string(source.position(value.at.begin).line);
+  const std::string line = line_in_words(source, value.at);
   return value.name.empty() ? "what is reduced in " + line : "`" + value.name + "` (" + line + ")";
 }
 

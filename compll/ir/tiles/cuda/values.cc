@@ -17,9 +17,10 @@ class SeenNans {
     ValueFlags &seen = values_.seen, &asked = values_.asked;
     seen.assign(graph_.values().size(), false);
     asked = seen;
+    for (ValueId id = 0; id < graph_.values().size(); ++id) numbers_.push_back(is_number(id));
     for (const ValueId id : shown) seen[id] = graph_[id].type.is_float();
     for (ValueId id = static_cast<ValueId>(seen.size()); id-- > 0;) {
-      if (is_number(id)) seen[id] = asked[id] = false;
+      if (numbers_[id]) seen[id] = asked[id] = false;
       const bool asks = tells_nans_apart(id);
       for (const ValueId argument : graph_[id].arguments) {
         if (!graph_[argument].type.is_float()) continue;
@@ -44,7 +45,7 @@ class SeenNans {
     const Value& value = graph_[id];
     if (value.kind == Value::Kind::kConstant) return value.number >= 0;
     if (is_compute(id, Op::kFromBits)) return values_.of.ranges[value.arguments.front()].most <= 0x7f800000;
-    return is_compute(id, Op::kAdd) && is_number(value.arguments[0]) && is_number(value.arguments[1]);
+    return is_compute(id, Op::kAdd) && numbers_[value.arguments[0]] && numbers_[value.arguments[1]];
   }
 
   bool is_compute(ValueId id, Op op) const { return graph_[id].kind == Value::Kind::kCompute && graph_[id].op == op; }
@@ -70,6 +71,7 @@ class SeenNans {
 
   CudaTileValues& values_;
   const Graph& graph_;
+  ValueFlags numbers_;  ///< of the values up to the one that is looked at
 };
 
 /// The values whose bits leave the kernel. With finite elements only transforms and states make a NaN, which is then

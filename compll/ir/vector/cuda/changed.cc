@@ -14,6 +14,7 @@
 #include "compll/ir/vector/cuda/changed.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "compll/ir/vector/distinct_places.h"
@@ -172,6 +173,12 @@ class UsesOfChanged {
   /// Returns true if the step's result for the places goes to sections and to the change, element by element, and
   /// nowhere else.
   bool is_only_sent(const Step& step, const Step* change) const {
+    // A step that two others read is asked for by both.
+    const auto known = only_sent_.find(&step);
+    if (known != only_sent_.end()) return known->second;
+    return only_sent_[&step] = find_only_sent(step, change);
+  }
+  bool find_only_sent(const Step& step, const Step* change) const {
     if (step.variables.size() != 1) return false;
     const VariableId id = step.variables.front();
     if (is_state(id)) return false;
@@ -197,6 +204,7 @@ class UsesOfChanged {
   const VariableId array_, places_;
   const std::set<VariableId>& kept_;
   const std::set<VariableId> before_;
+  mutable std::map<const Step*, bool> only_sent_;  ///< is_only_sent(), whose `change` is that of allow() for all steps
 };
 
 }  // namespace

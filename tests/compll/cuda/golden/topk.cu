@@ -11,7 +11,7 @@ struct Lengths {
   uint64_t size0;  ///< selected(ratio, gradient.size)
 
   COMPLL_BOTH Lengths([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
-    size0 = opaque(least<uint64_t>(n, wide::to_uint(wide::min(wide::to_double(wide::Uint(n)), wide::max(double(1), wide::ceil(wide::multiply(wide::to_double(settings.parameters[0]), wide::to_double(wide::Uint(n)))))))));
+    size0 = opaque(least<uint64_t>(n, wide::to_uint(wide::min(wide::to_double(wide::Uint(n)), wide::max(double(1.0), wide::ceil(wide::multiply(wide::to_double(settings.parameters[0]), wide::to_double(wide::Uint(n)))))))));
   }
 };
 
