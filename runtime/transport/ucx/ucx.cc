@@ -145,10 +145,11 @@ void Ucx::abandon_unended() {
 }
 
 // The way back to those that have begun to send to us: over an endpoint of ours a failure of theirs is seen, and they
-// are told goodbye.
+// are told goodbye. In a crowd they hear of it, like those that were met ahead of it.
 void Ucx::answer_the_met() {
   for (const Rank peer : receiver_.met().take_new()) {
     if (const Status status = worker_->endpoints().reach(peer); !status.is_ok()) peers_.fail_later(peer, status);
+    receiver_.tell_of_crowd(peer);
   }
 }
 

@@ -90,6 +90,10 @@ void UcxReceiver::watch_crowd() {
   }
 }
 
+void UcxReceiver::tell_of_crowd(Rank peer) {
+  if (met_.is_crowded() && peers_->alive(peer)) sender_->send_notice(peer, FrameKind::kCrowded);
+}
+
 void UcxReceiver::add_counts(TransportStats& stats) const {
   stats.frames_dropped += inbox_.dropped();
   stats.held_bytes = memory_.held_bytes();
