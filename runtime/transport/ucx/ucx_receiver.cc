@@ -10,7 +10,7 @@ namespace casync::runtime {
 namespace {
 
 // The most bytes of headers in an announced fused message. More is no message of a correct peer.
-constexpr Bytes kMostFusedHeaders = 4096 * kFrameHeaderBytes;
+constexpr Bytes kMostFusedHeaders = 4 * kMostParts * kFrameHeaderBytes;
 
 ConstView view_of(const void* data, std::size_t size) { return {static_cast<const std::byte*>(data), size}; }
 

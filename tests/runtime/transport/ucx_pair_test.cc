@@ -115,6 +115,7 @@ TEST_CASE("ucx: messages sent together leave in as few wire messages as they fit
       {{1_KiB, 1_KiB, 1_MiB, 1_KiB, 1_KiB}, 3},  // large ones travel alone, in their turn
       {{60_KiB, 60_KiB}, 2},
       {{10}, 1},
+      {std::vector<Bytes>(5000, 0), 5},  // each with 1,024 headers: a longer one would be dropped
   };
   for (const Row& row : rows) {
     Pair pair;
