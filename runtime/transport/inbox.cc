@@ -17,6 +17,7 @@ Inbox::Inbox(Rank rank, int ranks, std::uint64_t epoch, PieceSource& source)
       epoch_(epoch),
       source_(source),
       failed_(ranks),
+      left_(static_cast<std::size_t>(ranks)),
       records_(&pool_),
       waiting_(ranks, &pool_) {}
 
@@ -116,7 +117,10 @@ void Inbox::retry(std::optional<std::uint64_t> gradient) {
   gradient ? waiting_.add_of(*gradient, records) : waiting_.add_all(records);
   for (InboxRecord* record : records) {
     // The client is not asked about a failed peer's message: fail() is about to drop it.
-    if (!failed_.has(record->from()) && ask(*record) && record->is_placed()) take_held(*record);
+    const Rank from = record->from();
+    if (failed_.has(from) || !ask(*record) || !record->is_placed()) continue;
+    if (left_[static_cast<std::size_t>(from)] && record->lacks_pieces()) refuse(from, left_in_a_message(from));
+    take_held(*record);
   }
   scratch_ = std::move(records);
 }
@@ -167,6 +171,10 @@ void finish_with(Inbox& inbox, InboxRecord* record, const FrameHeader& header, C
   }
   if (piece.size != 0) std::memcpy(into.data, piece.data, piece.size);
   inbox.finish(record, header, Status::ok());
+}
+
+Status left_in_a_message(Rank from) {
+  return peer_failure(fmt::format("rank {} closed its transport in the middle of a message", from));
 }
 
 }  // namespace casync::runtime

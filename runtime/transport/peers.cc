@@ -24,9 +24,8 @@ void Peers::sent_later(std::uint64_t cookie, Status status) { sent_.add({cookie,
 
 void Peers::goodbye(Rank rank) {
   of(rank).left = true;
-  if (inbox_.has_placed(rank)) {
-    fail(rank, peer_failure(fmt::format("rank {} closed its transport in the middle of a message", rank)));
-  }
+  inbox_.leave(rank);
+  if (inbox_.has_placed(rank)) fail(rank, left_in_a_message(rank));
 }
 
 // Returns false if it had failed already.

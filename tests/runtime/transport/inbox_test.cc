@@ -268,6 +268,32 @@ TEST_CASE_METHOD(InboxFixture, "inbox: when a peer fails, placed messages end on
   CHECK(inbox.empty());
 }
 
+TEST_CASE_METHOD(InboxFixture, "inbox: a peer that has left fails when a message that lacks pieces gets its place") {
+  answer = Placement::Kind::kLater;
+  const FrameHeader half = header(12'288, 4096, 0);
+  FrameHeader whole = header(100, 100, 0);
+  whole.message.key.gradient = 6;
+  for (const FrameHeader& piece : {half, whole}) {
+    CHECK(inbox.arrive(piece, nullptr).answer == Inbox::Answer::kHold);
+  }
+  inbox.leave(1);
+  inbox.retry();
+  CHECK(refusals.empty());  // nobody has wanted it yet
+  answer = Placement::Kind::kHere;
+  finishes_at_once = true;
+  inbox.retry(6);
+  CHECK(received_statuses.size() == 1);
+  CHECK(refusals.empty());
+  inbox.retry();
+  REQUIRE(refusals.size() == 1);
+  CHECK(refusals[0].text() == "PeerFailure: rank 1 closed its transport in the middle of a message");
+  CHECK(dropped_pieces == 1);
+  inbox.fail(1, refusals[0]);
+  REQUIRE(received_statuses.size() == 2);
+  CHECK(received_statuses[1].code() == StatusCode::kPeerFailure);
+  CHECK(inbox.empty());
+}
+
 TEST_CASE_METHOD(InboxFixture, "inbox: a wrong checksum is DataLoss that names the message") {
   FrameHeader frame = header(100, 100, 0);
   frame.checksummed = true;
