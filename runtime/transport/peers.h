@@ -31,8 +31,8 @@ class Peers {
   /// sent() with the next progress().
   void sent_later(std::uint64_t cookie, Status status);
 
-  /// The peer said goodbye. A failure only when a message of it has a place and is half here, now or later, or something
-  /// is sent to it later.
+  /// The peer said goodbye. A failure only when a message of it has a place, now or later, and is half here, or when
+  /// something is sent to it later.
   void goodbye(Rank rank);
 
   /// The peer has confirmed that all that was sent to it has arrived.
