@@ -155,6 +155,16 @@ TEST_CASE("ucx: 256 messages of 8 KiB leave in wire messages as large as the pla
   }
 }
 
+TEST_CASE("ucx: a plan that fuses without end gets wire messages that both sides have memory for") {
+  Pair pair(~Bytes{0});
+  pair.clients[1].memory.resize(40_MiB);
+  pair.send(std::vector<Bytes>(40, 1_MiB));
+  CHECK(pair.until([&] { return pair.clients[1].received_count == 40 && pair.clients[0].sent_count == 40; }));
+  CHECK(pair.transports[0]->stats().messages_sent == 3);  // of 16 MiB at most
+  CHECK(pair.transports[1]->stats().frames_dropped == 0);
+  CHECK(pair.clients[1].memory_is_whole());
+}
+
 TEST_CASE("ucx: parts of an announced fused message wait until they have a place") {
   Pair pair(4_MiB);
   pair.clients[1].puts_off = true;
