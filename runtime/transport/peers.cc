@@ -56,9 +56,19 @@ void Peers::fail_for_exception(Rank rank) noexcept {
 }
 
 void Peers::fail(Rank rank, Status status) {
-  if (!set_failed(rank, std::move(status))) return;
-  client_->failed(rank, of(rank).status);
-  inbox_.fail(rank, of(rank).status);
+  if (set_failed(rank, std::move(status))) tell(rank);
+}
+
+// Tells the client, and then the inbox, also where the client throws: nobody tells of this failure again.
+void Peers::tell(Rank rank) {
+  const Status& status = of(rank).status;
+  try {
+    client_->failed(rank, status);
+  } catch (...) {
+    inbox_.fail(rank, status);
+    throw;
+  }
+  inbox_.fail(rank, status);
 }
 
 void Peers::end_all(const Status& status) {
@@ -71,10 +81,7 @@ bool Peers::progress() {
   if (!has_news()) return false;
   // The client may send from inside these calls, which adds to the lists.
   sent_.make_all([this](const Sent& sent) { client_->sent(sent.cookie, sent.status); });
-  failing_.make_all([this](Rank rank) {
-    client_->failed(rank, of(rank).status);
-    inbox_.fail(rank, of(rank).status);
-  });
+  failing_.make_all([this](Rank rank) { tell(rank); });
   return true;
 }
 

@@ -78,6 +78,7 @@ class Peers {
     Status status;
   };
   bool set_failed(Rank rank, Status status);
+  void tell(Rank rank);
   void fail_for_exception(Rank rank) noexcept;
   Peer& of(Rank rank) { return peers_[static_cast<std::size_t>(rank)]; }
   const Peer& of(Rank rank) const { return peers_[static_cast<std::size_t>(rank)]; }
