@@ -2,6 +2,7 @@
 #include "runtime/transport/inbox.h"
 
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include <fmt/core.h>
@@ -145,11 +146,17 @@ void Inbox::fail(Rank from, const Status& status) {
   std::vector<InboxRecord*> ending = std::move(scratch_);
   ending.clear();
   records_.add_idle(from, ending);
+  std::exception_ptr thrown;
   for (InboxRecord* record : ending) {
-    drop_held(*record);
-    end(*record, failed_.status(from));
+    try {
+      drop_held(*record);
+      end(*record, failed_.status(from));
+    } catch (...) {  // of the client: the other messages end all the same
+      thrown = std::current_exception();
+    }
   }
   scratch_ = std::move(ending);
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 void Inbox::fail_all(const Status& status) {
