@@ -160,7 +160,15 @@ void Inbox::fail(Rank from, const Status& status) {
 }
 
 void Inbox::fail_all(const Status& status) {
-  for (Rank from = 0; from < ranks_; ++from) fail(from, status);
+  std::exception_ptr thrown;
+  for (Rank from = 0; from < ranks_; ++from) {
+    try {
+      fail(from, status);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  }
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 void Inbox::abandon_all(const Status& status) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -190,12 +191,26 @@ bool Ucx::close(Clock::time_point deadline) {
 }
 
 // Returns false if a device may still write to memory. Otherwise UCX uses nothing of ours any more, or its own memory
-// is left where it is: without progress() UCX itself writes nothing.
+// is left where it is: without progress() UCX itself writes nothing. Goes on where the client throws, and throws then.
 bool Ucx::end_endpoints(Clock::time_point deadline) {
   if (std::exchange(ended_, true)) return true;
+  std::exception_ptr thrown;
+  const auto attempt = [&](auto step) {
+    try {
+      step();
+      return true;
+    } catch (...) {
+      thrown = std::current_exception();
+      return false;
+    }
+  };
+  // Makes each report once: those behind one that throws follow it.
+  const auto report = [&] {
+    while (!attempt([&] { peers_.progress(); })) continue;
+  };
   const Status closed = aborted("the transport was closed while this was under way");
   peers_.end_all(closed);
-  receiver_.inbox().fail_all(closed);
+  attempt([&] { receiver_.inbox().fail_all(closed); });
   receiver_.fused_fetches().drop_waiting();
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
     sender_.cancel(peer, closed);
@@ -207,7 +222,7 @@ bool Ucx::end_endpoints(Clock::time_point deadline) {
   };
   for (int round = 0; !ended() && (round < kLastRounds || Clock::now() < deadline); ++round) {
     worker_->progress();
-    peers_.progress();
+    report();
   }
   bool let_go = true;
   if (sender_.abandoned() != 0) worker_->leak();
@@ -216,9 +231,10 @@ bool Ucx::end_endpoints(Clock::time_point deadline) {
     worker_->leak();
     if (!let_go) receiver_.fused_fetches().keep_memory();
     sender_.abandon_all(closed);
-    receiver_.inbox().abandon_all(closed);
+    attempt([&] { receiver_.inbox().abandon_all(closed); });
   }
-  peers_.progress();
+  report();
+  if (thrown) std::rethrow_exception(thrown);
   return let_go;
 }
 

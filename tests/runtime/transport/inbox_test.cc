@@ -274,16 +274,26 @@ TEST_CASE_METHOD(InboxFixture, "inbox: when a peer fails, placed messages end on
 }
 
 TEST_CASE_METHOD(InboxFixture, "inbox: when a peer fails, each of its messages ends although the client throws") {
-  for (std::uint32_t partition = 0; partition < 3; ++partition) {
-    FrameHeader half = header(8192, 4096, 0);
-    half.message.key.partition = partition;
-    const Inbox::Arrival arrival = inbox.arrive(half, nullptr);
-    inbox.finish(arrival.record, half, Status::ok());
+  for (const Rank from : {1, 2}) {
+    for (std::uint32_t partition = 0; partition < 3; ++partition) {
+      FrameHeader half = header(8192, 4096, 0, from);
+      half.message.key.partition = partition;
+      const Inbox::Arrival arrival = inbox.arrive(half, nullptr);
+      inbox.finish(arrival.record, half, Status::ok());
+    }
   }
   CHECK(received_statuses.empty());
   throws = true;
-  CHECK_THROWS_AS(inbox.fail(1, peer_failure("rank 1 is gone")), std::bad_alloc);
-  CHECK(received_statuses.size() == 3);
+  SECTION("one peer") {
+    CHECK_THROWS_AS(inbox.fail(1, peer_failure("rank 1 is gone")), std::bad_alloc);
+    CHECK(received_statuses.size() == 3);
+    throws = false;
+    inbox.fail(2, data_loss("the end"));
+  }
+  SECTION("all of them") {
+    CHECK_THROWS_AS(inbox.fail_all(aborted("closed")), std::bad_alloc);
+    CHECK(received_statuses.size() == 6);
+  }
   CHECK(inbox.empty());
 }
 
