@@ -131,7 +131,7 @@ Placement Bundles::place(Rank from, const Message& message) {
     return Placement::refuse(data_loss("it sent a bundle of " + std::to_string(message.payload_bytes) +
                                        " bytes, expected at most " + std::to_string(kMostBundleBytes)));
   }
-  return Placement::here(waiting_.expect(from, message));
+  return waiting_.expect(from, message);
 }
 
 }  // namespace casync::runtime

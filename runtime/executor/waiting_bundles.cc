@@ -18,11 +18,22 @@ WaitingBundles::Waiting& WaitingBundles::add(Rank from, const Message& message) 
   return waiting;
 }
 
-View WaitingBundles::expect(Rank from, const Message& message) {
+Bytes& WaitingBundles::bytes_of(Rank from) {
+  const auto at = static_cast<std::size_t>(from);
+  if (at >= bytes_.size()) bytes_.resize(at + 1);
+  return bytes_[at];
+}
+
+Placement WaitingBundles::expect(Rank from, const Message& message) {
+  if (bytes_of(from) + size_of(message) > most_) {
+    return Placement::refuse(data_loss("it sent bundles of more than " + std::to_string(most_) +
+                                       " bytes together, and no gradient in them has begun here"));
+  }
   Waiting& waiting = add(from, message);
   waiting.bytes.resize(message.payload_bytes);
   waiting.view = {waiting.bytes.data(), waiting.bytes.size()};
-  return waiting.view;
+  bytes_of(from) += size_of(message);
+  return Placement::here(waiting.view);
 }
 
 void WaitingBundles::keep(Rank from, const Message& message, View memory, bool arrived) {
@@ -70,7 +81,11 @@ void WaitingBundles::hand_out(Waiting& waiting) {
   if (waiting.left != 0) return;
   const auto at = std::find_if(waiting_.begin(), waiting_.end(),
                                [&](const std::unique_ptr<Waiting>& one) { return one.get() == &waiting; });
-  if (waiting.in_arena) arena_.give_back(waiting.view);
+  if (waiting.in_arena) {
+    arena_.give_back(waiting.view);
+  } else {
+    bytes_of(waiting.from) -= size_of(waiting.message);
+  }
   spare_.push_back(std::move(*at));
   waiting_.erase(at);
 }

@@ -34,12 +34,16 @@ class WaitingBundles {
   };
 
  public:
-  /// Borrows all of these.
-  WaitingBundles(Arena& arena, const RunTable& runs, Messages& messages, Failures& failures)
-      : arena_(arena), runs_(runs), messages_(messages), failures_(failures) {}
+  /// Most memory for the bundles of one peer: what a transport gives to messages without a place.
+  static constexpr Bytes kMostBytes = 512_MiB;
 
-  /// Makes room for a bundle that is on its way.
-  View expect(Rank from, const Message& message);
+  /// Borrows all of these.
+  WaitingBundles(Arena& arena, const RunTable& runs, Messages& messages, Failures& failures, Bytes most = kMostBytes)
+      : arena_(arena), runs_(runs), messages_(messages), failures_(failures), most_(most) {}
+
+  /// Makes room for a bundle that is on its way. Refuses one of a peer whose bundles would have more than the most
+  /// memory: no correct peer is so far ahead.
+  Placement expect(Rank from, const Message& message);
   /// Takes over memory of the arena that a bundle is in, or is arriving in.
   void keep(Rank from, const Message& message, View memory, bool arrived);
   /// Hands out what it can of a bundle that has arrived. Returns false if that is none of these.
@@ -61,6 +65,9 @@ class WaitingBundles {
   void hand_out(Waiting& waiting);
   bool hand_out(Waiting& waiting, std::size_t at);
   bool hand_over(const Waiting& waiting, const Message& message, ConstView payload);
+  /// Memory that a bundle takes here.
+  static Bytes size_of(const Message& message) { return sizeof(Waiting) + message.payload_bytes; }
+  Bytes& bytes_of(Rank from);
   template <class Test>
   void hand_out_if(Test test);
 
@@ -68,6 +75,8 @@ class WaitingBundles {
   const RunTable& runs_;
   Messages& messages_;
   Failures& failures_;
+  const Bytes most_;
+  std::vector<Bytes> bytes_;  ///< by peer, up to the last that has sent any: memory for its bundles
   std::vector<std::unique_ptr<Waiting>> waiting_;
   std::vector<std::unique_ptr<Waiting>> spare_;
 };

@@ -156,7 +156,7 @@ void set_piece(FrameHeader& header, ConstView payload, Bytes offset, bool with_c
 
 std::size_t count_fused(std::span<const Outgoing> outgoing, Bytes fusion_bytes) {
   std::size_t count = 0;
-  for (Bytes room = fusion_bytes; count < outgoing.size(); ++count) {
+  for (Bytes room = fusion_bytes; count < outgoing.size() && count < kMostParts; ++count) {
     const Bytes bytes = outgoing[count].payload.size;
     if (bytes > room) break;
     room -= bytes;

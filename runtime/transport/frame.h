@@ -59,7 +59,12 @@ FrameFault read_frame_header(ConstView bytes, FrameHeader& out);
 /// The piece a header of this stride describes: piece_offset, piece_bytes and checksum filled in.
 void set_piece(FrameHeader& header, ConstView payload, Bytes offset, bool with_checksum);
 
-/// The number of messages, from the first on, that go into one wire message of at most so much payload: at least one.
+/// Most messages in a fused one. Bounds the headers in it where payloads are tiny: receivers drop an announced one that
+/// is much longer.
+inline constexpr std::size_t kMostParts = 1024;
+
+/// The number of messages, from the first on, that go into one wire message of at most so much payload: at least one,
+/// and at most kMostParts.
 std::size_t count_fused(std::span<const Outgoing> outgoing, Bytes fusion_bytes);
 
 /// Walks a fused message: header, payload, header, payload ... Every payload in it is whole.

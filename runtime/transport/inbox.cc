@@ -2,6 +2,7 @@
 #include "runtime/transport/inbox.h"
 
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include <fmt/core.h>
@@ -17,6 +18,7 @@ Inbox::Inbox(Rank rank, int ranks, std::uint64_t epoch, PieceSource& source)
       epoch_(epoch),
       source_(source),
       failed_(ranks),
+      left_(static_cast<std::size_t>(ranks)),
       records_(&pool_),
       waiting_(ranks, &pool_) {}
 
@@ -116,7 +118,10 @@ void Inbox::retry(std::optional<std::uint64_t> gradient) {
   gradient ? waiting_.add_of(*gradient, records) : waiting_.add_all(records);
   for (InboxRecord* record : records) {
     // The client is not asked about a failed peer's message: fail() is about to drop it.
-    if (!failed_.has(record->from()) && ask(*record) && record->is_placed()) take_held(*record);
+    const Rank from = record->from();
+    if (failed_.has(from) || !ask(*record) || !record->is_placed()) continue;
+    if (left_[static_cast<std::size_t>(from)] && record->lacks_pieces()) refuse(from, left_in_a_message(from));
+    take_held(*record);
   }
   scratch_ = std::move(records);
 }
@@ -141,15 +146,29 @@ void Inbox::fail(Rank from, const Status& status) {
   std::vector<InboxRecord*> ending = std::move(scratch_);
   ending.clear();
   records_.add_idle(from, ending);
+  std::exception_ptr thrown;
   for (InboxRecord* record : ending) {
-    drop_held(*record);
-    end(*record, failed_.status(from));
+    try {
+      drop_held(*record);
+      end(*record, failed_.status(from));
+    } catch (...) {  // of the client: the other messages end all the same
+      thrown = std::current_exception();
+    }
   }
   scratch_ = std::move(ending);
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 void Inbox::fail_all(const Status& status) {
-  for (Rank from = 0; from < ranks_; ++from) fail(from, status);
+  std::exception_ptr thrown;
+  for (Rank from = 0; from < ranks_; ++from) {
+    try {
+      fail(from, status);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  }
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 void Inbox::abandon_all(const Status& status) {
@@ -167,6 +186,10 @@ void finish_with(Inbox& inbox, InboxRecord* record, const FrameHeader& header, C
   }
   if (piece.size != 0) std::memcpy(into.data, piece.data, piece.size);
   inbox.finish(record, header, Status::ok());
+}
+
+Status left_in_a_message(Rank from) {
+  return peer_failure(fmt::format("rank {} closed its transport in the middle of a message", from));
 }
 
 }  // namespace casync::runtime

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <optional>
@@ -72,6 +73,9 @@ class Inbox {
   /// asking the client.
   void refuse(Rank from, Status reason);
 
+  /// The peer sends nothing more: it fails if a message that was put off gets a place and lacks pieces.
+  void leave(Rank from) { left_[static_cast<std::size_t>(from)] = true; }
+
   /// The peer failed: messages of it that were put off are dropped, placed ones end with `status` as soon as no
   /// piece is under way, later pieces are dropped.
   void fail(Rank from, const Status& status);
@@ -99,6 +103,7 @@ class Inbox {
   PieceSource& source_;
   TransportClient* client_ = nullptr;
   FailedSenders failed_;
+  std::vector<bool> left_;                       // by rank
   std::pmr::unsynchronized_pool_resource pool_;  // of records and lists
   InboxRecords records_;
   WaitingMessages waiting_;
@@ -109,5 +114,8 @@ class Inbox {
 /// Finishes a piece that lies in memory already: copies it to its place. DataLoss when it is not as long as its header
 /// says.
 void finish_with(Inbox& inbox, InboxRecord* record, const FrameHeader& header, ConstView piece, View into);
+
+/// The failure of a peer that has left, although pieces of a message of it are missing.
+Status left_in_a_message(Rank from);
 
 }  // namespace casync::runtime

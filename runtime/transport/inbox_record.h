@@ -61,6 +61,8 @@ class InboxRecord {
   void fail(Status status);
   const Status& status() const { return status_; }
   bool is_complete() const { return pieces_missing_ == 0; }
+  /// Pieces of it have not come yet: they are neither finished nor under way nor held.
+  bool lacks_pieces() const { return pieces_missing_ != pieces_under_way_ + held_.size(); }
   bool is_idle() const { return pieces_under_way_ == 0; }
   /// Nothing is written any more: what is under way does not count.
   void abandon() { pieces_under_way_ = 0; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/transport/link.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -20,6 +21,9 @@ struct Unit {
 constexpr Unit kRates[] = {{"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}, {"bit", 1}};
 constexpr Unit kTimes[] = {{"us", 1e-6}, {"ms", 1e-3}};
 
+// Longer than any job. A clock has room for thousands of it.
+constexpr Seconds kLongest{1e6};
+
 template <std::size_t kUnits>
 std::optional<double> quantity(std::string_view text, const Unit (&units)[kUnits]) {
   for (const Unit& unit : units) {
@@ -33,7 +37,8 @@ std::optional<double> quantity(std::string_view text, const Unit (&units)[kUnits
 }  // namespace
 
 Clock::duration Link::time_of(Bytes bytes) const {
-  return std::chrono::duration_cast<Clock::duration>(Seconds(static_cast<double>(bytes) * 8 / bits_per_second));
+  const Seconds time(static_cast<double>(bytes) * 8 / bits_per_second);
+  return std::chrono::duration_cast<Clock::duration>(std::min(time, kLongest));
 }
 
 Result<Link> parse_link(const std::string& text) {

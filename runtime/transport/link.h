@@ -15,7 +15,7 @@ struct Link {
   Clock::duration latency{};
   std::string text;  ///< as it was given
 
-  /// The time for which `bytes` occupy the link.
+  /// The time for which `bytes` occupy the link; at most some days.
   Clock::duration time_of(Bytes bytes) const;
 };
 

@@ -58,7 +58,9 @@ class Paced final : public Transport, private TransportClient {
   void sent(std::uint64_t cookie, Status status) override;
   void failed(Rank peer, Status status) override;
 
+  bool has_failed(Rank peer) const { return failed_[static_cast<std::size_t>(peer)]; }
   bool start_what_may_leave(Time now);
+  bool start_for_failed(Time now);
   void make_room_for(const Waiting& waiting);
   void start(Waiting& waiting, Time gone);
   bool report(Time now) { return reports_.make_due(*client_, now); }
@@ -78,6 +80,7 @@ class Paced final : public Transport, private TransportClient {
   bool settling_ = false;  // once all has left, and then:
   bool inner_settling_ = false;
   bool closing_ = false;
+  bool any_failed_ = false;
 };
 
 Bytes wire_bytes(const std::vector<Outgoing>& outgoing) {
@@ -95,18 +98,30 @@ void Paced::send(Rank to, std::span<const Outgoing> outgoing) {
   start_what_may_leave(waiting->since);
 }
 
-// A message begins when the one in front of it has left, even if we look later: the rate holds over time. Nothing for a
-// peer that failed takes any time.
+// A message begins when the one in front of it has left, even if we look later: the rate holds over time.
 bool Paced::start_what_may_leave(Time now) {
-  bool any = false;
+  bool any = any_failed_ && start_for_failed(now);
   while (!waiting_.empty()) {
     Waiting& first = *waiting_.front();
-    const bool costs_time = !closing_ && !failed_[static_cast<std::size_t>(first.to)];
-    if (costs_time && egress_free_ > now) return any;
+    if (!closing_ && egress_free_ > now) return any;
     make_room_for(first);
-    if (costs_time) egress_free_ = std::max(egress_free_, first.since) + link_.time_of(wire_bytes(first.outgoing));
+    if (!closing_) egress_free_ = std::max(egress_free_, first.since) + link_.time_of(wire_bytes(first.outgoing));
     waiting_.pop();
-    start(first, costs_time ? egress_free_ : now);
+    start(first, closing_ ? now : egress_free_);
+    any = true;
+  }
+  return any;
+}
+
+// Nothing for a peer that failed takes any time, nor waits for the link.
+bool Paced::start_for_failed(Time now) {
+  bool any = false;
+  for (Waiting* at = waiting_.front(); at != nullptr;) {
+    Waiting& waiting = *std::exchange(at, at->next);
+    if (!has_failed(waiting.to)) continue;
+    make_room_for(waiting);
+    waiting_.remove(&waiting);
+    start(waiting, now);
     any = true;
   }
   return any;
@@ -131,7 +146,8 @@ void Paced::start(Waiting& waiting, Time gone) {
 
 void Paced::sent(std::uint64_t cookie, Status status) {
   auto* leaving = reinterpret_cast<Leaving*>(static_cast<std::uintptr_t>(cookie));
-  reports_.add_sent(leaving->cookie, std::move(status), leaving->gone);
+  const Time at = status.is_ok() ? leaving->gone : Time{};  // a failure is told at once
+  reports_.add_sent(leaving->cookie, std::move(status), at);
   leaving_.give(leaving);
 }
 
@@ -151,7 +167,7 @@ void Paced::received(Rank from, const Message& message, Status status) {
 }
 
 void Paced::failed(Rank peer, Status status) {
-  failed_[static_cast<std::size_t>(peer)] = true;
+  failed_[static_cast<std::size_t>(peer)] = any_failed_ = true;
   client_->failed(peer, std::move(status));
 }
 

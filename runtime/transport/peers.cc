@@ -24,9 +24,8 @@ void Peers::sent_later(std::uint64_t cookie, Status status) { sent_.add({cookie,
 
 void Peers::goodbye(Rank rank) {
   of(rank).left = true;
-  if (inbox_.has_placed(rank)) {
-    fail(rank, peer_failure(fmt::format("rank {} closed its transport in the middle of a message", rank)));
-  }
+  inbox_.leave(rank);
+  if (inbox_.has_placed(rank)) fail(rank, left_in_a_message(rank));
 }
 
 // Returns false if it had failed already.
@@ -57,9 +56,19 @@ void Peers::fail_for_exception(Rank rank) noexcept {
 }
 
 void Peers::fail(Rank rank, Status status) {
-  if (!set_failed(rank, std::move(status))) return;
-  client_->failed(rank, of(rank).status);
-  inbox_.fail(rank, of(rank).status);
+  if (set_failed(rank, std::move(status))) tell(rank);
+}
+
+// Tells the client, and then the inbox, also where the client throws: nobody tells of this failure again.
+void Peers::tell(Rank rank) {
+  const Status& status = of(rank).status;
+  try {
+    client_->failed(rank, status);
+  } catch (...) {
+    inbox_.fail(rank, status);
+    throw;
+  }
+  inbox_.fail(rank, status);
 }
 
 void Peers::end_all(const Status& status) {
@@ -72,10 +81,7 @@ bool Peers::progress() {
   if (!has_news()) return false;
   // The client may send from inside these calls, which adds to the lists.
   sent_.make_all([this](const Sent& sent) { client_->sent(sent.cookie, sent.status); });
-  failing_.make_all([this](Rank rank) {
-    client_->failed(rank, of(rank).status);
-    inbox_.fail(rank, of(rank).status);
-  });
+  failing_.make_all([this](Rank rank) { tell(rank); });
   return true;
 }
 

@@ -31,7 +31,8 @@ class Peers {
   /// sent() with the next progress().
   void sent_later(std::uint64_t cookie, Status status);
 
-  /// The peer said goodbye. A failure only when a message of it is half here, or something is sent to it later.
+  /// The peer said goodbye. A failure only when a message of it has a place, now or later, and is half here, or when
+  /// something is sent to it later.
   void goodbye(Rank rank);
 
   /// The peer has confirmed that all that was sent to it has arrived.
@@ -77,6 +78,7 @@ class Peers {
     Status status;
   };
   bool set_failed(Rank rank, Status status);
+  void tell(Rank rank);
   void fail_for_exception(Rank rank) noexcept;
   Peer& of(Rank rank) { return peers_[static_cast<std::size_t>(rank)]; }
   const Peer& of(Rank rank) const { return peers_[static_cast<std::size_t>(rank)]; }

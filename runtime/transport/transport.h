@@ -97,7 +97,7 @@ class Transport {
   virtual Status connect(std::span<const std::string> addresses, TransportClient& client) = 0;
 
   /// Starts sending. Several outgoing travel together, in order, in as few wire messages as fit: up to
-  /// TransportOptions::fusion_bytes of payload in each.
+  /// TransportOptions::fusion_bytes of payload and 1,024 of them in each.
   virtual void send(Rank to, std::span<const Outgoing> outgoing) = 0;
 
   /// Asks place() again, in the next progress(), for each message that it put off.

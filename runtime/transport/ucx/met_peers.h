@@ -26,6 +26,8 @@ class MetPeers {
   /// Returns the peers that have been added since the last call.
   std::vector<Rank> take_new() { return std::exchange(new_, {}); }
 
+  /// A crowd has begun, and is not over: a peer that is met now has not heard of it.
+  bool is_crowded() const { return crowded_; }
   /// True: what waits begins to be too much; false: that is over; nothing: it is as it was.
   std::optional<bool> crowd_change(Bytes held) {
     if (crowded_ ? held > most_held_ / 2 : held <= most_held_) return std::nullopt;

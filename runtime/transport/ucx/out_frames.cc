@@ -34,7 +34,7 @@ std::size_t OutFrames::count_fused(std::span<const Outgoing> outgoing) const {
 void OutFrames::write_fused(std::span<const Outgoing> outgoing, std::vector<std::byte>& bytes) const {
   Bytes total = 0;
   for (const Outgoing& out : outgoing) total += kFrameHeaderBytes + out.payload.size;
-  bytes.reserve(fusion_bytes_ + kRoomForHeaders * kFrameHeaderBytes);
+  bytes.reserve(fusion_bytes_ + kMostParts * kFrameHeaderBytes);
   bytes.resize(total);  // of a message used again only what it grows by is written twice
   Bytes at = 0;
   for (const Outgoing& out : outgoing) {

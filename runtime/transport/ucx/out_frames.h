@@ -13,9 +13,6 @@
 
 namespace casync::runtime {
 
-/// Headers that a fused message has room for until its memory grows.
-inline constexpr std::size_t kRoomForHeaders = 1024;
-
 /// The frames of the messages that a rank sends: their headers, the size of their pieces, and the bytes of those that
 /// travel as one.
 class OutFrames {

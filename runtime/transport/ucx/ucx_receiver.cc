@@ -10,7 +10,7 @@ namespace casync::runtime {
 namespace {
 
 // The most bytes of headers in an announced fused message. More is no message of a correct peer.
-constexpr Bytes kMostFusedHeaders = 4096 * kFrameHeaderBytes;
+constexpr Bytes kMostFusedHeaders = 4 * kMostParts * kFrameHeaderBytes;
 
 ConstView view_of(const void* data, std::size_t size) { return {static_cast<const std::byte*>(data), size}; }
 
@@ -88,6 +88,10 @@ void UcxReceiver::watch_crowd() {
     if (!met_.has(peer) || !peers_->alive(peer)) continue;
     sender_->send_notice(peer, *crowded ? FrameKind::kCrowded : FrameKind::kRoomy);
   }
+}
+
+void UcxReceiver::tell_of_crowd(Rank peer) {
+  if (met_.is_crowded() && peers_->alive(peer)) sender_->send_notice(peer, FrameKind::kCrowded);
 }
 
 void UcxReceiver::add_counts(TransportStats& stats) const {

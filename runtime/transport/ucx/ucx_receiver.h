@@ -38,6 +38,8 @@ class UcxReceiver final : public PieceSource {
   MetPeers& met() { return met_; }
   /// Tells peers when what waits here begins to be too much, and when that is over.
   void watch_crowd();
+  /// Tells a peer that is new among those met, if what waits here is too much by now.
+  void tell_of_crowd(Rank peer);
 
  private:
   /// A message while its callback runs.

@@ -89,7 +89,7 @@ void UcxSender::start_fused(Rank to, std::span<const Outgoing> outgoing) {
   ++stats_.messages_sent;
   OutMessage* message = messages_.take_fused(to);
   std::vector<std::byte>& bytes = OutMessages::buffer_of(*message);
-  message->cookies.reserve(kRoomForHeaders);
+  message->cookies.reserve(kMostParts);
   frames_.write_fused(outgoing, bytes);
   for (const Outgoing& out : outgoing) {
     stats_.payload_bytes_sent += out.payload.size;

@@ -50,7 +50,7 @@ struct Coming : test::BundleJob {
 
 TEST_CASE("waiting bundles: each member takes its part as it begins, and the last one ends the bundle") {
   Coming it(905);
-  it.write(it.waiting.expect(1, it.message));
+  it.write(it.waiting.expect(1, it.message).view);
   CHECK_FALSE(it.waiting.received(0, it.message));  // rank 0 has sent none
   CHECK(it.waiting.received(1, it.message));
   CHECK_FALSE(it.waiting.received(1, it.message));  // it is there
@@ -68,7 +68,7 @@ TEST_CASE("waiting bundles: members that have begun take their parts when it arr
   Coming it(906);
   it.begin_one(0, 0);
   it.begin_one(0, 2);
-  it.write(it.waiting.expect(1, it.message));
+  it.write(it.waiting.expect(1, it.message).view);
   it.waiting.hand_out_to(*it.runs[0][0]);  // nothing has arrived
   test::run_all(it.ranks);
   CHECK(it.runs[0][0]->step.completed() == 0);
@@ -101,7 +101,7 @@ TEST_CASE("waiting bundles: one of this rank's own gradients goes to these as a 
   it.message.key.gradient = it.bundle(0).key;
   it.message.elements = it.bundle(0).elements;
   it.message.payload_bytes = it.bundle(0).parts->bytes(Hop::kFirst);
-  it.write(it.waiting.expect(1, it.message));
+  it.write(it.waiting.expect(1, it.message).view);
   CHECK(it.waiting.received(1, it.message));
   it.begin_together(0);
   it.waiting.hand_out_bundle(kUnknown);
@@ -115,9 +115,31 @@ TEST_CASE("waiting bundles: one of this rank's own gradients goes to these as a 
 
 TEST_CASE("waiting bundles: bytes that are none end the job") {
   Coming it(909);
-  const View payload = it.waiting.expect(1, it.message);
+  const View payload = it.waiting.expect(1, it.message).view;
   std::fill_n(payload.data, payload.size, std::byte{0xff});
   CHECK(it.waiting.received(1, it.message));
   CHECK(it.one.reported ==
         std::vector<std::string>{"DataLoss: message from rank 1 (step 0): not a bundle of gradients"});
+}
+
+TEST_CASE("waiting bundles: a peer that sends more than there is room for is refused, until its bundles are taken") {
+  Coming it(911);
+  ProgressParts& parts = it.one.parts;
+  WaitingBundles waiting(parts.arena, parts.runs, parts.messages, it.one.failures, 1500);  // one has 1,000 or so
+  Message second = it.message;
+  ++second.key.gradient;
+  it.write(waiting.expect(1, it.message).view);
+  const Placement refused = waiting.expect(1, second);
+  REQUIRE(refused.kind == Placement::Kind::kRefuse);
+  CHECK(refused.reason.text() ==
+        "DataLoss: it sent bundles of more than 1500 bytes together, and no gradient in them has begun here");
+  CHECK(waiting.expect(0, second).kind == Placement::Kind::kHere);  // another peer's
+  CHECK(waiting.received(1, it.message));
+  for (const std::size_t i : {0u, 2u}) {
+    CHECK(waiting.expect(1, second).kind == Placement::Kind::kRefuse);
+    it.begin_one(0, i);
+    waiting.hand_out_to(*it.runs[0][i]);
+  }
+  CHECK(waiting.expect(1, second).kind == Placement::Kind::kHere);
+  CHECK(it.one.reported.empty());
 }

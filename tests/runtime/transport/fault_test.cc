@@ -86,6 +86,24 @@ TEST_CASE("loopback: a message that comes twice is asked about twice, and the cl
   CHECK(pair.probes[1]->failed_[0][0].text() == "DataLoss: the same message twice");
 }
 
+TEST_CASE("loopback: a peer that has left in the middle of a message fails once that is wanted, and the message ends") {
+  Pair pair(WireFault::kDrop);
+  TransportProbe& probe = *pair.probes[1];
+  probe.answer = [](Rank, const runtime::Message&) { return runtime::Placement::later(); };
+  pair.probes[0]->send(1, 0, 3_MiB);  // its first piece is lost
+  pair.move();
+  CHECK(probe.asked_ == 1);
+  pair.probes[0]->transport().close(Clock::now());
+  probe.run_for(0.01);
+  CHECK(probe.failed_.empty());
+  probe.answer = [&](Rank from, const runtime::Message& message) { return probe.place_in_memory(from, message); };
+  probe.transport().retry_held();
+  for (int i = 0; i < 20; ++i) probe.transport().progress();
+  CHECK(probe.received_[{0, 0u, 0u}].completions == 1);
+  CHECK(probe.received_[{0, 0u, 0u}].status.code() == StatusCode::kPeerFailure);
+  CHECK(probe.failed_[0].size() == 1);
+}
+
 TEST_CASE("loopback: a rank exists once in an epoch") {
   auto first = runtime::make_loopback({.rank = 1, .ranks = 2, .epoch = 77});
   REQUIRE(first.is_ok());

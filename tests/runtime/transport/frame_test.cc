@@ -184,6 +184,13 @@ TEST_CASE("frame: a fused message is read part by part, and never past its end")
   }
 }
 
+TEST_CASE("frame: messages without a payload travel together, up to a number of them") {
+  const std::vector<Outgoing> empty(kMostParts + 1);
+  CHECK(count_fused(empty, 64_KiB) == kMostParts);
+  CHECK(count_fused({empty.data(), kMostParts}, 0) == kMostParts);
+  CHECK(count_fused({empty.data(), 2}, 0) == 2);
+}
+
 TEST_CASE("checksum: every set of instructions gives the same number") {
   std::vector<std::byte> bytes(70'000);
   std::mt19937 random(3);

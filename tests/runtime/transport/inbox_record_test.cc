@@ -51,6 +51,24 @@ TEST_CASE_METHOD(InboxRecordFixture,
   CHECK(record.is_complete());
 }
 
+TEST_CASE_METHOD(InboxRecordFixture, "inbox record: it lacks pieces until each is held, under way or has ended") {
+  const FrameHeader middle = piece_header(10'000, 4096, 4096);
+  record.hold(first, nullptr);
+  record.hold(last, nullptr);
+  CHECK(record.lacks_pieces());
+  record.place({memory.data(), memory.size()});
+  record.take_held();
+  for (const FrameHeader& piece : {first, last, middle}) {
+    CHECK(record.lacks_pieces());
+    REQUIRE(record.take(piece));
+  }
+  CHECK_FALSE(record.lacks_pieces());
+  for (const FrameHeader& piece : {middle, first, last}) {
+    record.end_piece(piece);
+    CHECK_FALSE(record.lacks_pieces());
+  }
+}
+
 TEST_CASE_METHOD(InboxRecordFixture, "inbox record: abandoned pieces are under way no more, and still missing") {
   record.place({memory.data(), memory.size()});
   REQUIRE(record.take(first));

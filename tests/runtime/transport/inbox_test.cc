@@ -2,6 +2,7 @@
 #include "runtime/transport/inbox.h"
 
 #include <cstring>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct InboxFixture : PieceSource, TransportClient {
   std::vector<Status> received_statuses, refusals;
   bool finishes_at_once = false;  // an accepted message is there at once, as an eager piece is
   int refused_question = 0;       // the n-th call of place()
+  bool throws = false;            // when a message is reported
 
   InboxFixture() { inbox.set_client(*this); }
 
@@ -36,7 +38,10 @@ struct InboxFixture : PieceSource, TransportClient {
     if (answer == Placement::Kind::kHere) return Placement::here({memory.data(), message.payload_bytes});
     return answer == Placement::Kind::kLater ? Placement::later() : Placement::refuse(data_loss("unwanted"));
   }
-  void received(Rank, const Message&, Status status) override { received_statuses.push_back(std::move(status)); }
+  void received(Rank, const Message&, Status status) override {
+    received_statuses.push_back(std::move(status));
+    if (throws) throw std::bad_alloc();
+  }
   void sent(std::uint64_t, Status) override {}
   void failed(Rank, Status) override {}
   void take_held(HeldPiece, InboxRecord* record, const FrameHeader& header, View) override {
@@ -265,6 +270,56 @@ TEST_CASE_METHOD(InboxFixture, "inbox: when a peer fails, placed messages end on
   inbox.finish(under_way.record, first, Status::ok());
   REQUIRE(received_statuses.size() == 2);
   for (const Status& status : received_statuses) CHECK(status.text() == "PeerFailure: rank 1 is gone");
+  CHECK(inbox.empty());
+}
+
+TEST_CASE_METHOD(InboxFixture, "inbox: when a peer fails, each of its messages ends although the client throws") {
+  for (const Rank from : {1, 2}) {
+    for (std::uint32_t partition = 0; partition < 3; ++partition) {
+      FrameHeader half = header(8192, 4096, 0, from);
+      half.message.key.partition = partition;
+      const Inbox::Arrival arrival = inbox.arrive(half, nullptr);
+      inbox.finish(arrival.record, half, Status::ok());
+    }
+  }
+  CHECK(received_statuses.empty());
+  throws = true;
+  SECTION("one peer") {
+    CHECK_THROWS_AS(inbox.fail(1, peer_failure("rank 1 is gone")), std::bad_alloc);
+    CHECK(received_statuses.size() == 3);
+    throws = false;
+    inbox.fail(2, data_loss("the end"));
+  }
+  SECTION("all of them") {
+    CHECK_THROWS_AS(inbox.fail_all(aborted("closed")), std::bad_alloc);
+    CHECK(received_statuses.size() == 6);
+  }
+  CHECK(inbox.empty());
+}
+
+TEST_CASE_METHOD(InboxFixture, "inbox: a peer that has left fails when a message that lacks pieces gets its place") {
+  answer = Placement::Kind::kLater;
+  const FrameHeader half = header(12'288, 4096, 0);
+  FrameHeader whole = header(100, 100, 0);
+  whole.message.key.gradient = 6;
+  for (const FrameHeader& piece : {half, whole}) {
+    CHECK(inbox.arrive(piece, nullptr).answer == Inbox::Answer::kHold);
+  }
+  inbox.leave(1);
+  inbox.retry();
+  CHECK(refusals.empty());  // nobody has wanted it yet
+  answer = Placement::Kind::kHere;
+  finishes_at_once = true;
+  inbox.retry(6);
+  CHECK(received_statuses.size() == 1);
+  CHECK(refusals.empty());
+  inbox.retry();
+  REQUIRE(refusals.size() == 1);
+  CHECK(refusals[0].text() == "PeerFailure: rank 1 closed its transport in the middle of a message");
+  CHECK(dropped_pieces == 1);
+  inbox.fail(1, refusals[0]);
+  REQUIRE(received_statuses.size() == 2);
+  CHECK(received_statuses[1].code() == StatusCode::kPeerFailure);
   CHECK(inbox.empty());
 }
 

@@ -29,10 +29,13 @@ TEST_CASE("met peers: each is new once") {
 TEST_CASE("met peers: a crowd begins above the limit and is over at half of it") {
   MetPeers peers(2, 100);
   CHECK(peers.crowd_change(100) == std::nullopt);
+  CHECK_FALSE(peers.is_crowded());
   CHECK(peers.crowd_change(101) == true);
   CHECK(peers.crowd_change(200) == std::nullopt);
   CHECK(peers.crowd_change(51) == std::nullopt);
+  CHECK(peers.is_crowded());
   CHECK(peers.crowd_change(50) == false);
+  CHECK_FALSE(peers.is_crowded());
   CHECK(peers.crowd_change(100) == std::nullopt);
 }
 

@@ -141,6 +141,27 @@ TEST_CASE("paced: a message that has left or has a place is reported without mor
   CHECK(paced->close(Clock::now()));
 }
 
+TEST_CASE("paced: what is sent to a peer that failed ends at once, whatever the link is busy with") {
+  Counter client;
+  auto inner = std::make_unique<Network>();
+  Network& network = *inner;
+  const auto paced = runtime::make_paced(std::move(inner), *runtime::parse_link("8bit"), 3);
+  REQUIRE(paced->connect({}, client).is_ok());
+  const runtime::Outgoing outgoing[1] = {};
+  for (const Rank to : {1, 2, 1}) paced->send(to, outgoing);
+  CHECK(network.cookies.size() == 1);  // the link is busy with its header for more than a minute
+  network.client->failed(1, peer_failure("gone"));
+  paced->progress();
+  REQUIRE(network.cookies.size() == 2);
+  paced->send(1, outgoing);
+  REQUIRE(network.cookies.size() == 3);
+  for (const std::uint64_t cookie : network.cookies) network.client->sent(cookie, peer_failure("gone"));
+  paced->progress();
+  CHECK(client.sent_count == 3);
+  CHECK(network.cookies.size() == 3);  // rank 2's waits
+  CHECK(paced->close(Clock::now()));
+}
+
 TEST_CASE("link: rates and latencies in their units") {
   struct Case {
     const char* text;
@@ -159,6 +180,10 @@ TEST_CASE("link: rates and latencies in their units") {
     CHECK(Seconds(link->latency).count() == Approx(c.seconds));
   }
   CHECK(Seconds(runtime::parse_link("1gbit")->time_of(125'000'000)).count() == Approx(1));
+  // A link that is slower than any: the time of a large message is a time, and so is the sum of two.
+  const Clock::duration longest = runtime::parse_link("1bit")->time_of(Bytes{1} << 50);
+  CHECK(longest > std::chrono::hours(24));
+  CHECK(Clock::now() + longest + longest > Clock::now() + longest);
 }
 
 TEST_CASE("link: anything else is refused with an example") {

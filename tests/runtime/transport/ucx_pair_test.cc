@@ -32,7 +32,7 @@ struct Client : TransportClient {
   std::vector<std::byte> memory = std::vector<std::byte>(4_MiB);
   Bytes used = 0;
   std::size_t received_count = 0, sent_count = 0;
-  bool throws_when_asked = false, throws_when_told = false, puts_off = false;
+  bool throws_when_asked = false, throws_when_told = false, throws_when_sent = false, puts_off = false;
   std::size_t asked = 0;
   std::vector<Status> failures;
 
@@ -48,7 +48,10 @@ struct Client : TransportClient {
     received_count += status.is_ok();
     if (throws_when_told) throw std::bad_alloc();
   }
-  void sent(std::uint64_t, Status) override { ++sent_count; }
+  void sent(std::uint64_t, Status) override {
+    ++sent_count;
+    if (throws_when_sent) throw std::bad_alloc();
+  }
   // Returns true if the received bytes are those of Pair::payload.
   bool memory_is_whole() const {
     return used != 0 && std::all_of(memory.begin(), memory.begin() + static_cast<std::ptrdiff_t>(used),
@@ -115,6 +118,7 @@ TEST_CASE("ucx: messages sent together leave in as few wire messages as they fit
       {{1_KiB, 1_KiB, 1_MiB, 1_KiB, 1_KiB}, 3},  // large ones travel alone, in their turn
       {{60_KiB, 60_KiB}, 2},
       {{10}, 1},
+      {std::vector<Bytes>(5000, 0), 5},  // each with 1,024 headers: a longer one would be dropped
   };
   for (const Row& row : rows) {
     Pair pair;
@@ -152,6 +156,16 @@ TEST_CASE("ucx: 256 messages of 8 KiB leave in wire messages as large as the pla
     CHECK(pair.transports[0]->stats().messages_sent == row.wire_messages);
     CHECK(pair.transports[1]->stats().messages_received == row.wire_messages);
   }
+}
+
+TEST_CASE("ucx: a plan that fuses without end gets wire messages that both sides have memory for") {
+  Pair pair(~Bytes{0});
+  pair.clients[1].memory.resize(40_MiB);
+  pair.send(std::vector<Bytes>(40, 1_MiB));
+  CHECK(pair.until([&] { return pair.clients[1].received_count == 40 && pair.clients[0].sent_count == 40; }));
+  CHECK(pair.transports[0]->stats().messages_sent == 3);  // of 16 MiB at most
+  CHECK(pair.transports[1]->stats().frames_dropped == 0);
+  CHECK(pair.clients[1].memory_is_whole());
 }
 
 TEST_CASE("ucx: parts of an announced fused message wait until they have a place") {
@@ -286,6 +300,18 @@ TEST_CASE("ucx: an exception of the client fails the peer, and never passes thro
   pair.clients[1].throws_when_told = false;
   for (auto& transport : pair.transports) transport->close(Clock::now());
   CHECK(pair.clients[1].failures.size() == 1);
+}
+
+TEST_CASE("ucx: a close reports each message although the client throws, and UCX has let go of all by then") {
+  Pair pair;
+  pair.send({1_KiB});
+  REQUIRE(pair.until([&] { return pair.clients[1].received_count == 1 && pair.clients[0].sent_count == 1; }));
+  pair.send(std::vector<Bytes>(3, 4_MiB));
+  pair.clients[0].throws_when_sent = true;
+  CHECK_THROWS_AS(pair.transports[0]->close(Clock::now()), std::bad_alloc);
+  CHECK(pair.clients[0].sent_count == 4);
+  pair.transports[0].reset();
+  pair.transports[1]->close(Clock::now());
 }
 
 TEST_CASE("ucx: a close that waits for a peer that does not come costs next to no processor time") {
