@@ -218,7 +218,9 @@ class Search {
       decision.priority = best_.priorities[g];
       decision.servers = limits.servers.value_or(Servers{});
       decision.partitions = limits.partitions.value_or(usual_partitions(evaluator_, g, decision));
-      if (!request_.limits.empty() && !allows(limits, request_.codecs, decision)) return false;
+      Decision written = decision;  // the search has no warm-up
+      written.warm_up_steps = limits.warm_up_steps.value_or(0);
+      if (!request_.limits.empty() && !allows(limits, request_.codecs, written)) return false;
       const Result<const Option*> option = evaluator_.option(g, decision);
       if (!option) return false;
       state.options[g] = *option;
