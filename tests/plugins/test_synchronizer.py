@@ -168,6 +168,12 @@ def test_exchanges_are_exact():
         assert means["matrix"].tolist() == [[1, 1], [2, 3]]
 
 
+def test_exchanges_are_no_steps_of_a_training_and_leave_no_record_or_trace(tmp_path):
+    env = {"CASYNC_STEPS": "1", "CASYNC_RECORD": str(tmp_path / "record"), "CASYNC_TRACE": str(tmp_path / "trace")}
+    assert all(ranks.values(__file__, "exchanges", 3, env=env)), "the first step ended the program"
+    assert not list(tmp_path.glob("*/*"))
+
+
 def meets(rank, plan):
     """What a step of gossip and a consensus make of parameters that are the rank's number."""
     results = []

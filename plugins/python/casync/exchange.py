@@ -2,7 +2,8 @@
 """Exact exchanges of arrays, without compression: the same start on every rank, means of metrics.
 
 Each call opens a session for its duration, so it is collective: all ranks call it with the same names, in the same order
-of calls. `options` are those of casync.Session (rank, size, rendezvous, token, transport, timeout, store).
+of calls. `options` are those of casync.Session (rank, size, rendezvous, token, transport, timeout, store). No step of it
+counts for CASYNC_STEPS, and CASYNC_RECORD and CASYNC_TRACE are not for it: they are for the session of a training.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from casync import errors
-from casync.session import Session
+from casync.copying import CopySession
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +26,7 @@ def broadcast(arrays: Mapping[str, NDArray[Any]], root: int = 0, **options: Any)
     """Copies rank `root`'s values to all ranks, in place and bit for bit. `arrays`: name -> contiguous, writable numpy
     array of any dtype; all ranks give the same names and sizes. A root that is no rank raises InvalidArgument on every
     rank."""
-    with Session(codec="none", op="sum", **options) as session:
+    with CopySession(**options) as session:
         size = session.size
         if 0 <= root < size:
             _take_from(session, {name: (array, root) for name, array in arrays.items()})
@@ -41,7 +42,7 @@ def check_root(root: int, size: int) -> None:
 def gather(array: ArrayLike, **options: Any) -> list[NDArray[Any]]:
     """The arrays of all ranks, by rank: all of the same shape and dtype."""
     array = numpy.ascontiguousarray(array)
-    with Session(codec="none", op="sum", **options) as session:
+    with CopySession(**options) as session:
         rows = [array.copy() for _ in range(session.size)]
         _take_from(session, {f"rank {rank}": (row, rank) for rank, row in enumerate(rows)})
     return rows
@@ -52,7 +53,7 @@ def average(values: Mapping[str, ArrayLike], **options: Any) -> dict[str, NDArra
     the ranks, so it is the same on all of them. All ranks give the same names and shapes."""
     names = sorted(values)
     arrays = [numpy.asarray(values[name], numpy.float64) for name in names]
-    with Session(codec="none", op="sum", **options) as session:
+    with CopySession(**options) as session:
         rows = {}
         for name, array in zip(names, arrays):
             for rank in range(session.size):
@@ -66,7 +67,7 @@ def average(values: Mapping[str, ArrayLike], **options: Any) -> dict[str, NDArra
     return means
 
 
-def _take_from(session: Session, arrays: Mapping[str, tuple[NDArray[Any], int]]) -> None:
+def _take_from(session: CopySession, arrays: Mapping[str, tuple[NDArray[Any], int]]) -> None:
     """name -> (array, rank): gives every rank that rank's array. It is a sum in which only one rank is not zero, of
     sixteen bits at a time as float32, which holds them exactly: summed as they are, -0.0, NaN and integers would not
     arrive as they were."""
