@@ -24,10 +24,16 @@ def copied(rank):
             assert session.step() and (total == 8).all()
         with pytest.raises(casync.InvalidArgument, match="6 elements are not 4 equal shards"):
             session.declare_copied("uneven", 24)
-        with pytest.raises(casync.InvalidArgument, match="root is 4"):
-            session.declare_copied("root", 24, 4)
+        for root in (4, -1, 2**32):  # C says -1 for no root, and has 32 bits
+            with pytest.raises(casync.InvalidArgument, match=f"root is {root}: the ranks are 0 to 3"):
+                session.declare_copied("root", 24, root)
         with pytest.raises(casync.InvalidArgument, match="7 bytes, expected a multiple of 4"):
             session.declare_copied("bytes", 7, 0)
+        for nbytes in (-4, 2**64 + 24):
+            with pytest.raises(casync.InvalidArgument, match="gradient wide: shape"):
+                session.declare_copied("wide", nbytes, 0)
+        with pytest.raises(casync.InvalidArgument, match="which has a NUL"):
+            session.declare_copied("one\0", 24, 0)
     return one.tolist(), all_[:, 0].tolist()
 
 

@@ -234,6 +234,25 @@ def test_a_name_is_not_cut(alone):
     alone.declare("fc", 6)
     with pytest.raises(casync.InvalidArgument, match="which has a NUL"):
         alone.declare("fc\0weight", 6)
+    with pytest.raises(casync.InvalidArgument, match=r"'fc\\udcff', which is not UTF-8"):
+        alone.declare("fc\udcff", 6)
+
+
+WRONG_NUMBERS = {
+    "extent of 64 bits and more": (dict(shape=(2**64 + 6,)), r"shape \(18446744073709551622,\) has over 2\^32 elements"),
+    "extent that is not whole": (dict(shape=(6.7,)), "an extent of 6.7, expected a whole number"),
+    "priority of 33 bits": (dict(shape=6, priority=2**31), "priority 2147483648, expected -2147483648 to 2147483647"),
+    "priority below": (dict(shape=6, priority=-(2**31) - 1), "priority -2147483649, expected"),
+    "priority that is not whole": (dict(shape=6, priority=0.5), "priority 0.5, expected a whole number"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_NUMBERS)
+def test_a_number_that_c_would_take_for_another_is_refused_by_the_gradient_s_name(alone, case):
+    arguments, why = WRONG_NUMBERS[case]
+    with pytest.raises(casync.InvalidArgument, match=f"gradient fc: {why}"):
+        alone.declare("fc", **arguments)
+    assert alone.declare("fc", numpy.int64(6), priority=numpy.int32(-7)) == alone.declare("fc", (6,), priority=-7)
 
 
 def test_a_gradient_twice_in_one_step_is_refused(alone):
@@ -284,6 +303,18 @@ def test_a_closed_session_says_so(alone):
     alone.close()
     with pytest.raises(casync.InvalidArgument, match="closed"):
         alone.declare("fc", 6)
+
+
+class Speechless(Exception):
+    def __str__(self):
+        raise AttributeError("no text")
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError("no file caf\udce9"), Speechless()], ids=["not UTF-8", "no text"])
+def test_an_exception_whose_text_cannot_be_told_ends_the_session_like_any_other(error):
+    with pytest.raises(type(error)), casync.Session(rank=0, size=1) as session:
+        raise error
+    assert session.closed
 
 
 def open_with_a_file(rank, folder):

@@ -131,7 +131,7 @@ class Session:
             _library.DTYPES[gradient.dtype],
             extents,
             len(gradient.shape),
-            0 if priority is None else priority,
+            arrays.priority_of(name, priority),
             ctypes.byref(identity),
         )
         return self._remember(identity.value, gradient)
@@ -327,7 +327,7 @@ class Session:
     def abort(self, reason: object) -> None:
         """Ends the job on all ranks; they raise an error with this reason."""
         self._check()
-        _library.call("casync_session_abort", self._pointer, str(reason).encode())
+        _library.call("casync_session_abort", self._pointer, str(reason).encode(errors="backslashreplace"))
 
     def close(self) -> None:
         """Says goodbye to the other ranks. Closing twice does nothing."""
@@ -348,7 +348,7 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self._leave(f"{kind.__name__}: {error}")
+            self._leave(_exit.described(error))
         self.close()
 
     def __del__(self) -> None:
