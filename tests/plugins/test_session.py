@@ -213,48 +213,6 @@ def test_world_sizes_that_differ_are_refused_with_both_values():
         assert "2" in outcome.message and "3" in outcome.message
 
 
-BAD_ARRAYS = {
-    "dtype": (numpy.ones(6), "float64"),
-    "contiguous": (numpy.ones((6, 2), numpy.float32)[:, 0], "not contiguous"),
-    "shape": (numpy.ones(7, numpy.float32), r"\(7,\)"),
-    "type": ([1.0] * 6, "list"),
-    "order": (numpy.ones(6, ">f4"), ">f4"),
-    "read-only": (numpy.frombuffer(bytes(24), numpy.float32), "read-only"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_ARRAYS)
-def test_an_array_that_cannot_be_the_gradient_is_refused_by_name(alone, case):
-    array, why = BAD_ARRAYS[case]
-    with pytest.raises(casync.InvalidArgument, match=f"gradient fc: .*{why}"):
-        alone.submit(alone.declare("fc", 6), array)
-
-
-def test_a_name_is_not_cut(alone):
-    alone.declare("fc", 6)
-    with pytest.raises(casync.InvalidArgument, match="which has a NUL"):
-        alone.declare("fc\0weight", 6)
-    with pytest.raises(casync.InvalidArgument, match=r"'fc\\udcff', which is not UTF-8"):
-        alone.declare("fc\udcff", 6)
-
-
-WRONG_NUMBERS = {
-    "extent of 64 bits and more": (dict(shape=(2**64 + 6,)), r"shape \(18446744073709551622,\) has over 2\^32 elements"),
-    "extent that is not whole": (dict(shape=(6.7,)), "an extent of 6.7, expected a whole number"),
-    "priority of 33 bits": (dict(shape=6, priority=2**31), "priority 2147483648, expected -2147483648 to 2147483647"),
-    "priority below": (dict(shape=6, priority=-(2**31) - 1), "priority -2147483649, expected"),
-    "priority that is not whole": (dict(shape=6, priority=0.5), "priority 0.5, expected a whole number"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG_NUMBERS)
-def test_a_number_that_c_would_take_for_another_is_refused_by_the_gradient_s_name(alone, case):
-    arguments, why = WRONG_NUMBERS[case]
-    with pytest.raises(casync.InvalidArgument, match=f"gradient fc: {why}"):
-        alone.declare("fc", **arguments)
-    assert alone.declare("fc", numpy.int64(6), priority=numpy.int32(-7)) == alone.declare("fc", (6,), priority=-7)
-
-
 def test_a_gradient_twice_in_one_step_is_refused(alone):
     fc = alone.declare("fc", 6)
     alone.submit(fc, numpy.ones(6, numpy.float32))
@@ -268,18 +226,6 @@ def test_bfloat16_travels_as_its_uint16_view(alone):
     before = array.copy()
     alone.submit(alone.declare("half", 2, "bfloat16"), array)
     assert alone.step() and (array == before).all()
-
-
-@pytest.mark.parametrize("value", ["abc", "0", "-1", "nan", "1e9"])
-def test_a_timeout_that_cannot_be_is_refused_with_variable_value_and_range(monkeypatch, value):
-    monkeypatch.setenv("CASYNC_TIMEOUT_SEC", value)
-    with pytest.raises(casync.InvalidArgument, match=f"CASYNC_TIMEOUT_SEC.*{value}.*0.001.*1000000"):
-        casync.Session(rank=0, size=1)
-
-
-def test_a_timeout_that_is_no_number_is_refused():
-    with pytest.raises(casync.InvalidArgument, match="'soon'"):
-        casync.Session(rank=0, size=1, timeout="soon")
 
 
 TORCHRUN = dict(RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")

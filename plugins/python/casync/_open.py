@@ -29,7 +29,8 @@ class Store(Protocol):
         """Makes `value` known to all ranks."""
 
     def get(self, key: str, seconds: float, /) -> bytes:
-        """Waits for a value. Raises TimeoutError when it has not come after so many seconds."""
+        """Waits for a value. Raises TimeoutError when it has not come after so many seconds. A bytearray or a memoryview
+        will do, and text will not."""
 
 
 @dataclasses.dataclass
@@ -130,6 +131,12 @@ def _bytes(text: str | os.PathLike[str] | None) -> bytes | None:
     return None if text is None else _library.c_text("an argument of Session", text)
 
 
+def _as_bytes(key: str, value: object) -> bytes:
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise errors.InvalidArgument(f"the store's get({key!r}) gave a {type(value).__name__}, expected bytes")
+    return bytes(value)
+
+
 class _StoreCalls:
     """A store as two C functions. The first exception is kept: C can carry only a number back."""
 
@@ -141,14 +148,14 @@ class _StoreCalls:
         try:
             self._store.set(key.decode(), ctypes.string_at(value, length))
             return 0
-        except Exception as error:
+        except BaseException as error:  # ctypes would print it and tell C of success
             self.error = self.error or error
             return 1
 
     def _get(self, user: int | None, key: bytes, value: int, capacity: int, length: Any, timeout_s: float) -> int:
         try:
-            found = self._store.get(key.decode(), timeout_s)
-        except Exception as error:
+            found = _as_bytes(key.decode(), self._store.get(key.decode(), timeout_s))
+        except BaseException as error:  # as above
             # Not there yet is an ordinary answer, and C says better who is missing.
             if not isinstance(error, TimeoutError) and "DistStoreError" not in type(error).__name__:
                 self.error = self.error or error
