@@ -60,7 +60,7 @@ class Handle:
         whatever ended the session. `hidden`: this is a helper's thread, and the program goes on meanwhile, so that
         reports don't count the wait as time lost."""
         if hidden:
-            self._session._wait_hidden(self.number)
+            self._session._wait_hidden(self.number, timeout)
         else:
             self._session._wait(self.number, timeout)
 
@@ -281,9 +281,7 @@ class Session:
         for handle in self._calls.failed.intersection(handles):
             self._calls.failed.discard(handle)
             self._in_flight.pop(handle, None)
-        if finite.value:
-            return StepResult(True, None)
-        return StepResult(False, name.value.decode(errors="replace"))
+        return StepResult(True, None) if finite.value else StepResult(False, name.value.decode(errors="replace"))
 
     def stats(self) -> dict[str, Any]:
         """Counters since the session was opened: bytes, messages, seconds per kind of task."""
@@ -379,9 +377,10 @@ class Session:
             patience.sliced(wait, timeout)
         self._in_flight.pop(handle, None)
 
-    def _wait_hidden(self, handle: int) -> None:
+    def _wait_hidden(self, handle: int, timeout: float | None) -> None:
         """Waits on a helper's thread while the program goes on: none of it is the program's standing still."""
-        _library.call("casync_session_wait_hidden", self._pointer, handle, -1.0)
+        seconds = -1.0 if timeout is None else max(0.0, timeout)  # C: below 0 for the session's
+        _library.call("casync_session_wait_hidden", self._pointer, handle, seconds)
         self._in_flight.pop(handle, None)
 
     def _is_done(self, handle: int) -> bool:
