@@ -229,8 +229,9 @@ casync_status casync_session_wait_hidden(casync_session* session, casync_handle 
  * casync_session_wait and casync_session_step: for reports. CASYNC_INVALID_ARGUMENT: seconds below 0 or NaN, or an
  * unknown handle. */
 casync_status casync_session_note_exposed(casync_session* session, casync_handle handle, double seconds);
-/* Sets *done to 1 once the submission's memory holds the result, else to 0, also for an unknown handle. Does not wait.
- * A failure of the submission is that of casync_session_wait. */
+/* Sets *done to 1 once the submission's memory holds the result, else to 0, also for an unknown handle. Does not wait
+ * for it; once the job has failed it returns the failure, but for a submission that is done. A failure of the
+ * submission alone is that of casync_session_wait. */
 casync_status casync_session_done(casync_session* session, casync_handle handle, int32_t* done);
 /* Ends the step: waits for all of its submissions, then commits residuals. All of its completions have returned by
  * then, except when it is called by one of them. *finite is 0 when some rank's gradient was NaN or infinite, or a

@@ -163,6 +163,22 @@ TEST_CASE("c session: a handle that no submission gave is refused with its numbe
   CHECK(done == 0);
 }
 
+TEST_CASE("c session: once the job has failed, submissions that are not done say so, and others stay done") {
+  const Session session("none");
+  std::vector<float> values(100, 1.5f);
+  const casync_submission one = submission(session.declare("a", 100), &values, nullptr);
+  casync_handle handle = 0;
+  REQUIRE(casync_session_submit_each(session.handle, 1, &one, &handle) == CASYNC_OK);
+  REQUIRE(casync_session_wait(session.handle, handle, -1) == CASYNC_OK);
+  REQUIRE(casync_session_abort(session.handle, "it is enough") == CASYNC_OK);
+  int32_t done = -1;
+  CHECK(comes_true([&] { return casync_session_done(session.handle, 12345, &done) != CASYNC_OK; }));
+  CHECK(last_error().find("it is enough") != std::string::npos);
+  CHECK(done == 0);
+  CHECK(casync_session_done(session.handle, handle, &done) == CASYNC_OK);
+  CHECK(done == 1);
+}
+
 TEST_CASE("c session: a device, stream or event that this build cannot take is refused by its field") {
   const Session session("none");
   std::vector<float> values(100, 1.5f);
