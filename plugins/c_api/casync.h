@@ -136,7 +136,8 @@ typedef struct casync_submission {
 uint32_t casync_abi_version(void);
 /* The library's version, such as "0.1.0". */
 const char* casync_version(void);
-/* The last failure of this thread, "" when there was none. Valid until the next call on this thread. */
+/* The last failure of this thread, "" when there was none. Valid until the next call on this thread, other than
+ * casync_session_free and casync_codec_free. */
 const char* casync_last_error(void);
 /* Names of the built-in codecs, separated by spaces. Valid until the process ends. */
 const char* casync_codec_names(void);

@@ -285,8 +285,7 @@ casync_status casync_session_close(casync_session* session) {
 }
 
 void casync_session_free(casync_session* session) {
-  guarded([&] {
+  guarded_free([&] {
     if (has_ended(session)) delete session;
-    return Status::ok();
   });
 }

@@ -150,6 +150,19 @@ TEST_CASE("c session: a completion that does not return ends the step and the cl
   CHECK(comes_true([&] { return stuck.returned.load(); }));
 }
 
+TEST_CASE("c session: what is freed leaves the last error of the thread as it is") {
+  casync_codec *codec = nullptr, *unknown = nullptr;
+  REQUIRE(casync_codec_open("int8", nullptr, 0, &codec) == CASYNC_OK);
+  {
+    const Session session("none");
+    REQUIRE(casync_codec_open("no such codec", nullptr, 0, &unknown) == CASYNC_INVALID_ARGUMENT);
+  }
+  const std::string said = last_error();
+  CHECK(said.find("no such codec") != std::string::npos);
+  casync_codec_free(codec);
+  CHECK(last_error() == said);
+}
+
 TEST_CASE("c session: a handle that no submission gave is refused with its number") {
   const Session session("none");
   const auto refused = [](casync_status status) {
