@@ -217,6 +217,10 @@ TEST_CASE("c session: a device, stream or event that this build cannot take is r
   CHECK(refused([](One& one) { one.struct_size = 8; }, CASYNC_INVALID_ARGUMENT).find("struct_size is 8") !=
         std::string::npos);
   CHECK(refused([](One&) {}, CASYNC_INVALID_ARGUMENT).find("twice in one submission") != std::string::npos);
+  One unset = submission(id, &values, &told);
+  unset.struct_size = std::size_t{1} << 40;  // as memory that nobody has cleared may have it
+  CHECK(casync_session_submit_each(session.handle, 1, &unset, nullptr) == CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error().find("casync_submission.struct_size is 1099511627776, at least") == 0);
   CHECK(told.calls == 0);
 }
 
