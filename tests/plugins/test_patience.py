@@ -30,6 +30,20 @@ def test_a_result_that_nobody_takes_is_abandoned_whenever_the_interruption_comes
     assert given_up.wait(20) and abandoned == ["made"]
 
 
+def test_the_result_of_a_thread_whose_start_was_interrupted_is_abandoned(monkeypatch):
+    """Python waits in it, too, and hears Ctrl-C there."""
+    start, given_up, abandoned = threading.Thread.start, threading.Event(), []
+
+    def interrupted(thread):
+        start(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        patience.in_thread(lambda: "made", lambda result: (abandoned.append(result), given_up.set()))
+    assert given_up.wait(20) and abandoned == ["made"]
+
+
 def test_a_failure_goes_to_who_waits_and_is_not_abandoned():
     def function():
         raise ValueError("no")

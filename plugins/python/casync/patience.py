@@ -59,14 +59,14 @@ def in_thread(function: Callable[[], T], abandoned: Callable[[T], object] = lamb
 
     thread = threading.Thread(target=run, name="casync-call", daemon=True)
     try:
-        thread.start()
-    except RuntimeError:  # at the program's end: Python 3.12 and later start no thread there
-        return function()
-    try:
+        try:
+            thread.start()
+        except RuntimeError:  # at the program's end: Python 3.12 and later start no thread there
+            return function()
         while thread.is_alive():
             thread.join(SLICE_S)
     except BaseException:
-        note("interruption")
+        note("interruption")  # start() waits, too: the thread may run by now
         raise
     result, error = outcome[0]
     if error is not None:
