@@ -305,6 +305,19 @@ def test_another_backend_of_keras_is_refused_with_the_variable_that_selects_it(m
         assert ("casync.torch" in str(refused.value)) == (backend == "torch")
 
 
+def apply_generators(rank):
+    casync.tensorflow.init(codec="none", rank=0, size=1, transport="loopback")
+    weight = keras.Variable(numpy.full(2, 3, numpy.float32), name="weight")
+    optimizer = casync.tensorflow.DistributedOptimizer(keras.optimizers.SGD(1.0))
+    for _ in range(2):
+        optimizer.apply((gradient for gradient in [tensorflow.ones(2)]), (variable for variable in [weight]))
+    return weight.numpy().tolist()
+
+
+def test_gradients_and_variables_may_be_generators_as_for_other_optimizers():
+    assert ranks.values(__file__, "apply_generators", 1) == [[1.0, 1.0]]
+
+
 class OwnAdam(keras.optimizers.Adam):
     """A program's own optimizer."""
 
