@@ -3,6 +3,8 @@
 work."""
 
 import os
+import pathlib
+import types
 
 import numpy
 import pytest
@@ -303,6 +305,16 @@ def test_another_backend_of_keras_is_refused_with_the_variable_that_selects_it(m
         with pytest.raises(casync.InvalidArgument, match=f"backend is {backend}.*set KERAS_BACKEND=tensorflow") as refused:
             make_one()
         assert ("casync.torch" in str(refused.value)) == (backend == "torch")
+
+
+def test_one_file_for_the_residuals_of_several_ranks_is_refused():
+    alone, together = (types.SimpleNamespace(rank=0, size=size) for size in (1, 2))
+    assert casync.tensorflow.ResidualsCallback("residuals", alone).file == "residuals"
+    assert casync.tensorflow.ResidualsCallback(pathlib.Path("of-{rank}"), together).file == "of-0"
+    for way in ("on_train_begin", "on_epoch_end"):
+        callback = casync.tensorflow.ResidualsCallback("residuals", together)
+        with pytest.raises(casync.InvalidArgument, match="each of 2 ranks has a file of its own: put {rank} into the path"):
+            getattr(callback, way)(*[0] * (way == "on_epoch_end"))
 
 
 def apply_generators(rank):
