@@ -296,10 +296,10 @@ def test_two_sessions_in_one_process_are_apart():
     assert ranks.values(__file__, "two_sessions", 2) == [(0.5, 1.5), (0.5, 1.5)]
 
 
-def greeted(rank, codec=None, configured=False):
+def greeted(rank, codec=None, configured=False, plan=None):
     if configured:
         logging.basicConfig(level=logging.INFO, format="log: %(levelname)s %(message)s")
-    Synchronizer(codec=codec).close()
+    Synchronizer(plan=plan, codec=codec).close()
 
 
 @pytest.mark.parametrize("configured, prefix", [(False, ""), (True, "log: INFO ")])
@@ -314,6 +314,14 @@ def test_nobody_trains_uncompressed_without_being_told():
     assert "no codec was chosen" in ranks.outcomes(__file__, "greeted", 1)[0].stderr
     assert "no codec" not in ranks.outcomes(__file__, "greeted", 1, env={"CASYNC_CODEC": "none"})[0].stderr
     assert "CaSync" not in ranks.outcomes(__file__, "greeted", 1, env={"CASYNC_LOG_LEVEL": "off"})[0].stderr
+
+
+def test_an_empty_plan_or_codec_is_none_whatever_the_environment_says(monkeypatch):
+    monkeypatch.setenv("CASYNC_CODEC", "tpok")  # there is no such codec
+    for plan, codec in (("", "int8"), ("", None), (None, ""), ("", "")):
+        check_choice(plan, codec)
+        text = ranks.outcomes(__file__, "greeted", 1, plan=plan, codec=codec, env={"CASYNC_CODEC": "tpok"})[0].stderr
+        assert f": 1 rank, {codec or 'none'}, " in text and "no codec was chosen" not in text, text
 
 
 @pytest.mark.parametrize("by_environment", [False, True])
