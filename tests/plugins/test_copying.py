@@ -6,6 +6,7 @@ import pytest
 import ranks
 
 import casync
+from casync import exchange
 from casync.copying import CopySession
 
 
@@ -43,3 +44,17 @@ def test_a_session_of_copies_gives_every_rank_the_same_bytes(tmp_path):
     for one, first in ranks.values(__file__, "copied", 4, env=env):
         assert one == [0x7F800002] * 6 and first == [0x7F800001 + rank for rank in range(4)]
     assert not list(tmp_path.glob("*/*"))
+
+
+@pytest.mark.parametrize(
+    "array,why",
+    [
+        (numpy.frombuffer(bytes(8)), "is read-only, and is written in place"),
+        (numpy.array([None]), "is of objects"),
+        ([1.0], "is a list, not a numpy array"),
+    ],
+    ids=["read-only", "objects", "list"],
+)
+def test_an_array_that_cannot_be_exchanged_is_refused_by_its_name(array, why):
+    with pytest.raises(casync.InvalidArgument, match=f"array w {why}"):
+        exchange.broadcast({"w": array}, rank=0, size=1)

@@ -151,6 +151,7 @@ def exchanges(rank):
     }
     exchange.broadcast(arrays, root=2)
     rows = exchange.gather(numpy.array([rank, 0.1 * rank]))
+    rows += exchange.gather(rank)
     means = exchange.average({"loss": 0.1 * (rank + 1), "matrix": [[rank, 1], [2, 3]]})
     with pytest.raises(errors.InvalidArgument, match="root is 3: the ranks are 0 to 2"):
         exchange.broadcast(arrays, root=3)
@@ -163,7 +164,7 @@ def test_exchanges_are_exact():
         assert arrays == outcomes[2][0]
         assert numpy.frombuffer(arrays["int"], numpy.int64).tolist() == [2**62 + 2, -1]
         assert numpy.signbit(numpy.frombuffer(arrays["float"], numpy.float32)[0])
-        assert [row.tolist() for row in rows] == [[rank, 0.1 * rank] for rank in range(3)]
+        assert [row.tolist() for row in rows] == [[0, 0], [1, 0.1], [2, 0.2], 0, 1, 2]
         assert means["loss"] == (0.1 + 0.2 + 0.1 * 3) / 3 and means["loss"].shape == ()
         assert means["matrix"].tolist() == [[1, 1], [2, 3]]
 

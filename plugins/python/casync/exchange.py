@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
 def broadcast(arrays: Mapping[str, NDArray[Any]], root: int = 0, **options: Any) -> None:
     """Copies rank `root`'s values to all ranks, in place and bit for bit. `arrays`: name -> contiguous, writable numpy
-    array of any dtype; all ranks give the same names and sizes. A root that is no rank raises InvalidArgument on every
-    rank."""
+    array of any dtype but objects; all ranks give the same names and sizes. InvalidArgument: an array that is not like
+    this, by its name; on every rank, a root that is no rank."""
     with CopySession(**options) as session:
         size = session.size
+        for name, array in arrays.items():
+            _check_array(name, array)
         if 0 <= root < size:
             _take_from(session, {name: (array, root) for name, array in arrays.items()})
     check_root(root, size)  # after the goodbye: all ranks raise this, and none an abort of another
@@ -41,8 +43,9 @@ def check_root(root: int, size: int) -> None:
 
 def gather(array: ArrayLike, **options: Any) -> list[NDArray[Any]]:
     """The arrays of all ranks, by rank: all of the same shape and dtype."""
-    array = numpy.ascontiguousarray(array)
+    array = numpy.array(array)  # of no dimensions, too, which ascontiguousarray() gives one
     with CopySession(**options) as session:
+        _check_array("to be gathered", array)
         rows = [array.copy() for _ in range(session.size)]
         _take_from(session, {f"rank {rank}": (row, rank) for rank, row in enumerate(rows)})
     return rows
@@ -65,6 +68,16 @@ def average(values: Mapping[str, ArrayLike], **options: Any) -> dict[str, NDArra
         total = sum(rows[f"{name} of rank {rank}"][0] for rank in range(size))
         means[name] = (total / size).reshape(array.shape)
     return means
+
+
+def _check_array(name: str, array: NDArray[Any]) -> None:
+    """In the session, so that the other ranks hear at once that this one goes."""
+    if not isinstance(array, numpy.ndarray):
+        raise errors.InvalidArgument(f"array {name} is a {type(array).__name__}, not a numpy array")
+    if array.dtype.hasobject:
+        raise errors.InvalidArgument(f"array {name} is of objects, whose bytes mean nothing elsewhere")
+    if not array.flags.writeable:
+        raise errors.InvalidArgument(f"array {name} is read-only, and is written in place")
 
 
 def _take_from(session: CopySession, arrays: Mapping[str, tuple[NDArray[Any], int]]) -> None:
