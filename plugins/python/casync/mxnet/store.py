@@ -130,9 +130,12 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         self.session.load_state_dict(state)
 
     def close(self) -> None:
-        """Says goodbye to the other ranks, after the last step. The end of the program does it, too."""
-        self._gate.wait_to_read()
-        self.session.close()
+        """Says goodbye to the other ranks, after the last step, whose failure it raises once the session is closed. The end
+        of the program does it, too."""
+        try:
+            self._gate.wait_to_read()
+        finally:
+            self.session.close()
 
     def set_optimizer(self, optimizer: Any) -> NoReturn:
         raise errors.Unavailable("this store averages gradients and does not update: use Trainer(update_on_kvstore=False)")
