@@ -263,6 +263,21 @@ def test_an_exception_whose_text_cannot_be_told_ends_the_session_like_any_other(
     assert session.closed
 
 
+def test_a_generator_that_is_not_read_to_its_end_closes_its_session_and_aborts_nobody(monkeypatch):
+    reasons = []
+    monkeypatch.setattr(casync.Session, "abort", lambda session, reason: reasons.append(reason))
+
+    def sessions():
+        with casync.Session(rank=0, size=1) as session:
+            while True:
+                yield session
+
+    reading = sessions()
+    session = next(reading)
+    reading.close()
+    assert session.closed and reasons == []
+
+
 def open_with_a_file(rank, folder):
     with casync.Session(codec=f"{folder}/{rank}.cll") as session:
         array = numpy.full(1000, 1.0 + rank, numpy.float32)

@@ -345,7 +345,7 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None:
+        if error is not None and kind is not GeneratorExit:  # one that is not read to its end has not failed
             self._leave(_exit.described(error))
         self.close()
 
