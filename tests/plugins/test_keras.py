@@ -317,6 +317,24 @@ def test_one_file_for_the_residuals_of_several_ranks_is_refused():
             getattr(callback, way)(*[0] * (way == "on_epoch_end"))
 
 
+def test_a_file_of_residuals_that_is_damaged_is_refused_by_its_name(tmp_path):
+    gradients = {"first/kernel": {"codec": "topk", "residual": numpy.arange(500, dtype=numpy.float32)}}
+    loaded, state = [], {"step": 3, "ranks": 1, "rank": 0}
+    session = types.SimpleNamespace(
+        rank=0, size=1, state_dict=lambda: {**state, "gradients": gradients}, load_state_dict=loaded.append
+    )
+    callback, file = casync.tensorflow.ResidualsCallback(tmp_path / "residuals", session), tmp_path / "residuals"
+    callback.on_epoch_end(0)
+    whole = file.read_bytes()
+    callback.on_train_begin()
+    assert loaded[0]["step"] == 3 and (loaded[0]["gradients"]["first/kernel"]["residual"] == numpy.arange(500)).all()
+    for damaged in (b"", b"a text", whole[:-100], whole.replace(b"first/kernel", b"first/kerneL")):
+        file.write_bytes(damaged)
+        with pytest.raises(casync.InvalidArgument, match=f"{file}: {len(damaged)} bytes are no residuals"):
+            callback.on_train_begin()
+    assert len(loaded) == 1
+
+
 def apply_generators(rank):
     casync.tensorflow.init(codec="none", rank=0, size=1, transport="loopback")
     weight = keras.Variable(numpy.full(2, 3, numpy.float32), name="weight")

@@ -70,7 +70,11 @@ class ResidualsCallback(keras.callbacks.Callback):
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         if os.path.exists(self.file):
             with open(self.file, "rb") as file:
-                residuals.load(current(self._session), file.read())
+                saved = file.read()
+            try:
+                residuals.load(current(self._session), saved)
+            except errors.InvalidArgument as error:
+                raise errors.InvalidArgument(f"{self.file}: {error}") from error
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         os.makedirs(os.path.dirname(self.file) or ".", exist_ok=True)
