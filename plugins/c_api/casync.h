@@ -37,11 +37,11 @@ typedef enum casync_status {
   CASYNC_OK = 0,
   CASYNC_INVALID_ARGUMENT = 1, /* the caller's arguments, or ranks that differ; nothing was started */
   CASYNC_PLAN_ERROR = 2,       /* a plan that cannot be read, or a decision that cannot be carried out */
-  CASYNC_PEER_FAILURE = 3,     /* another rank died, froze or left; the sentence names it */
+  CASYNC_PEER_FAILURE = 3,     /* a rank died, froze, left or aborted the job; the sentence names it */
   CASYNC_TIMEOUT = 4,          /* a time limit is over; the sentence names what was missing */
   CASYNC_DATA_LOSS = 5,        /* bytes that arrived are not the bytes that were sent */
   CASYNC_UNAVAILABLE = 6,      /* a part that this machine or build does not have */
-  CASYNC_ABORTED = 7,          /* the program has aborted or closed the session */
+  CASYNC_ABORTED = 7,          /* the program has closed the session */
   CASYNC_UNIMPLEMENTED = 8,    /* a part that this version does not have */
   CASYNC_INTERNAL = 9,         /* a fault of this library */
   CASYNC_COMPILE_ERROR = 10    /* a codec's file that does not compile */

@@ -151,8 +151,8 @@ class Session:
         return self._gradients[id].nbytes
 
     def submit(self, id: int, array: NDArray[Any]) -> Handle:
-        """Starts reducing `array` in place. It must be contiguous, writable, and of the declared shape and dtype
-        (numpy has no bfloat16: give its uint16 view)."""
+        """Starts reducing `array` in place. It must be contiguous, writable, of the declared dtype (numpy has no
+        bfloat16: give its uint16 view) and of as many elements as declared, in whatever shape."""
         gradient = self._gradients.get(id)
         if gradient is None:
             raise errors.InvalidArgument(f"gradient id {id} was never declared in this session")
