@@ -60,6 +60,19 @@ def test_a_timeout_that_is_no_number_is_refused():
         casync.Session(rank=0, size=1, timeout="soon")
 
 
+@pytest.mark.parametrize("name", ["rank", "size"])
+def test_a_place_of_more_bits_than_c_has_is_refused(name):
+    with pytest.raises(casync.InvalidArgument, match=rf"{name} is 4294967297, expected less than 2\^31"):
+        casync.Session(**{"rank": 0, "size": 1, name: 2**32 + 1})
+
+
+@pytest.mark.parametrize("name", ["codec", "device", "op", "plan", "rendezvous", "token", "trace", "transport"])
+def test_a_text_that_c_would_cut_is_refused_by_its_argument_and_a_token_is_not_shown(name):
+    with pytest.raises(casync.InvalidArgument, match=f"^{name} (is 'a secret|has a NUL)") as refused:
+        casync.Session(rank=0, size=1, **{name: "a secret\0"})
+    assert ("secret" in str(refused.value)) == (name != "token")
+
+
 class BadStore:
     """Gives `value`, or raises it."""
 
