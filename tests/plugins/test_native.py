@@ -59,7 +59,7 @@ def test_a_compiler_that_hangs_is_killed_with_what_it_started(tmp_path, monkeypa
     assert comes_true(lambda: not is_alive(child)), "the compiler's child lives"
 
 
-def test_what_a_compiler_says_is_told_also_where_it_is_not_utf_8(tmp_path, monkeypatch):
+def test_a_compiler_s_words_are_told_also_where_they_are_not_utf_8(tmp_path, monkeypatch):
     """Sources may have lines in another encoding, which compilers quote."""
     script = tmp_path / "latin1"
     script.write_text("#!/bin/sh\nprintf 'error: caf\\351 was not declared' >&2\nexit 1\n")

@@ -30,7 +30,7 @@ def test_casync_steps_ends_the_program_after_so_many_steps_without_its_exit_hand
 
 
 def test_an_empty_number_of_a_rank_is_none(monkeypatch):
-    """Those of torchrun count then, which also say which ranks are on one machine."""
+    """Torchrun's numbers count then, which also say which ranks are on one machine."""
     for name, value in {"CASYNC_RANK": "", "CASYNC_SIZE": "", "RANK": "1", "WORLD_SIZE": "2"}.items():
         monkeypatch.setenv(name, value)
     assert launch.environment_says(1, 2) and not launch.environment_says(0, 2)

@@ -150,7 +150,7 @@ TEST_CASE("c session: a completion that does not return ends the step and the cl
   CHECK(comes_true([&] { return stuck.returned.load(); }));
 }
 
-TEST_CASE("c session: what is freed leaves the last error of the thread as it is") {
+TEST_CASE("c session: freeing leaves the last error of the thread as it is") {
   casync_codec *codec = nullptr, *unknown = nullptr;
   REQUIRE(casync_codec_open("int8", nullptr, 0, &codec) == CASYNC_OK);
   {
