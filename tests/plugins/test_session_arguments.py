@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of casync.Session that are refused: arrays, names, numbers, time limits, answers of a store."""
+"""Arguments of casync.Session, and those that are refused: arrays, names, numbers, time limits, a store's answers."""
 
 import numpy
 import pytest
@@ -58,6 +58,13 @@ def test_a_timeout_that_cannot_be_is_refused_with_variable_value_and_range(monke
 def test_a_timeout_that_is_no_number_is_refused():
     with pytest.raises(casync.InvalidArgument, match="'soon'"):
         casync.Session(rank=0, size=1, timeout="soon")
+
+
+@pytest.mark.parametrize("device", [None, "", "cpu"])
+def test_a_session_without_a_device_takes_arrays(device):
+    with casync.Session(rank=0, size=1, device=device) as session:
+        session.submit(session.declare("fc", 6), numpy.ones(6, numpy.float32))
+        assert session.step()
 
 
 @pytest.mark.parametrize("name", ["rank", "size"])

@@ -98,7 +98,7 @@ class Session:
             _open.Request(rank, size, rendezvous, token, plan, codec, transport, op, timeout, trace, store, device)
         )
         self._closed = False
-        self._on_gpu = device is not None and device != "cpu"
+        self._on_gpu = device not in (None, "", "cpu")
         self._gradients = {}  # id -> arrays.Gradient
         self._compares = False  # a declare() or a load since the last submit: the next one waits for others
         self._in_flight = {}  # handle -> owner of its memory
