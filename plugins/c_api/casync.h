@@ -37,11 +37,11 @@ typedef enum casync_status {
   CASYNC_OK = 0,
   CASYNC_INVALID_ARGUMENT = 1, /* the caller's arguments, or ranks that differ; nothing was started */
   CASYNC_PLAN_ERROR = 2,       /* a plan that cannot be read, or a decision that cannot be carried out */
-  CASYNC_PEER_FAILURE = 3,     /* another rank died, froze or left; the sentence names it */
+  CASYNC_PEER_FAILURE = 3,     /* a rank died, froze, left or aborted the job; the sentence names it */
   CASYNC_TIMEOUT = 4,          /* a time limit is over; the sentence names what was missing */
   CASYNC_DATA_LOSS = 5,        /* bytes that arrived are not the bytes that were sent */
   CASYNC_UNAVAILABLE = 6,      /* a part that this machine or build does not have */
-  CASYNC_ABORTED = 7,          /* the program has aborted or closed the session */
+  CASYNC_ABORTED = 7,          /* the program has closed the session */
   CASYNC_UNIMPLEMENTED = 8,    /* a part that this version does not have */
   CASYNC_INTERNAL = 9,         /* a fault of this library */
   CASYNC_COMPILE_ERROR = 10    /* a codec's file that does not compile */
@@ -136,7 +136,8 @@ typedef struct casync_submission {
 uint32_t casync_abi_version(void);
 /* The library's version, such as "0.1.0". */
 const char* casync_version(void);
-/* The last failure of this thread, "" when there was none. Valid until the next call on this thread. */
+/* The last failure of this thread, "" when there was none. Valid until the next call on this thread, other than
+ * casync_session_free and casync_codec_free. */
 const char* casync_last_error(void);
 /* Names of the built-in codecs, separated by spaces. Valid until the process ends. */
 const char* casync_codec_names(void);
@@ -229,8 +230,9 @@ casync_status casync_session_wait_hidden(casync_session* session, casync_handle 
  * casync_session_wait and casync_session_step: for reports. CASYNC_INVALID_ARGUMENT: seconds below 0 or NaN, or an
  * unknown handle. */
 casync_status casync_session_note_exposed(casync_session* session, casync_handle handle, double seconds);
-/* Sets *done to 1 once the submission's memory holds the result, else to 0, also for an unknown handle. Does not wait.
- * A failure of the submission is that of casync_session_wait. */
+/* Sets *done to 1 once the submission's memory holds the result, else to 0, also for an unknown handle. Does not wait
+ * for it; once the job has failed it returns the failure, but for a submission that is done. A failure of the
+ * submission alone is that of casync_session_wait. */
 casync_status casync_session_done(casync_session* session, casync_handle handle, int32_t* done);
 /* Ends the step: waits for all of its submissions, then commits residuals. All of its completions have returned by
  * then, except when it is called by one of them. *finite is 0 when some rank's gradient was NaN or infinite, or a

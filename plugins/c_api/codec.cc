@@ -231,8 +231,5 @@ casync_status casync_codec_info(const casync_codec* codec, char* json, size_t ca
 }
 
 void casync_codec_free(casync_codec* codec) {
-  guarded([&] {
-    delete codec;
-    return Status::ok();
-  });
+  guarded_free([&] { delete codec; });
 }

@@ -34,6 +34,16 @@ casync_status guarded(Body&& body) noexcept {
   }
 }
 
+/// Runs the body of an entry that frees something, and has no failure to tell: this thread's last error stays. Python
+/// frees objects at moments of its own, also between a call that has failed and the question why.
+template <class Body>
+void guarded_free(Body&& body) noexcept {
+  try {
+    body();
+  } catch (...) {  // without memory for a line of the log
+  }
+}
+
 /// InvalidArgument, "`name` is NULL", for a pointer that has to point somewhere.
 inline Status need(const void* pointer, const char* name) {
   return pointer != nullptr ? Status::ok() : invalid_argument(std::string("`") + name + "` is NULL");

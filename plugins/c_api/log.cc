@@ -38,6 +38,9 @@ Status begin(casync_log_level level) {
 Status next(double wait_s, casync_log_level* level, char* text, size_t capacity, size_t* length) {
   CASYNC_RETURN_IF_ERROR(need(level, "level"));
   *level = CASYNC_LOG_NOTHING;
+  // A line that has been taken would be lost.
+  CASYNC_RETURN_IF_ERROR(need(length, "length"));
+  CASYNC_RETURN_IF_ERROR(need_array(text, capacity, "text"));
   if (std::isnan(wait_s)) return invalid_argument("`wait_s` is not a number: give seconds, or infinity");
   if (!log_sink().wait_for_line(Seconds(wait_s))) return give_text("", text, capacity, length);
   const std::optional<LogLine> line = log_sink().take(capacity == 0 ? 0 : capacity - 1);

@@ -255,7 +255,7 @@ casync_status casync_session_done(casync_session* session, casync_handle handle,
     CASYNC_RETURN_IF_ERROR(check_open(session));
     CASYNC_RETURN_IF_ERROR(need(done, "done"));
     *done = session->session->done(runtime::Handle(handle)) ? 1 : 0;
-    return Status::ok();
+    return *done == 1 ? Status::ok() : session->session->failure();  // a program that asks again and again hears of it
   });
 }
 
@@ -285,8 +285,7 @@ casync_status casync_session_close(casync_session* session) {
 }
 
 void casync_session_free(casync_session* session) {
-  guarded([&] {
+  guarded_free([&] {
     if (has_ended(session)) delete session;
-    return Status::ok();
   });
 }

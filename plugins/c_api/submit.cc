@@ -17,6 +17,7 @@ namespace {
 
 // The fields that the first version of the struct had; later ones are zero for callers that do not know them.
 constexpr std::size_t kFirstSubmissionSize = offsetof(casync_submission, user) + sizeof(void*);
+constexpr std::size_t kMostSize = 64 * 1024;  // one beyond it was never set, and leads behind the array
 
 runtime::Submission submission_of(const casync_submission& one) {
   const auto id = runtime::GradientId(one.gradient);
@@ -50,7 +51,7 @@ Status read(const casync_submission* submissions, std::size_t count, std::vector
   out->clear();
   if (count == 0) return Status::ok();
   const std::size_t stride = submissions->struct_size;
-  if (stride < kFirstSubmissionSize || stride % alignof(casync_submission) != 0) {
+  if (stride < kFirstSubmissionSize || stride > kMostSize || stride % alignof(casync_submission) != 0) {
     return invalid_argument("casync_submission.struct_size is " + std::to_string(stride) + ", at least " +
                             std::to_string(kFirstSubmissionSize) + ": set it to sizeof(casync_submission)");
   }

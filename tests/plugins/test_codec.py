@@ -56,6 +56,17 @@ def test_a_size_that_no_codec_has_is_refused(name, n):
             call(n)
 
 
+def test_a_seed_or_a_step_that_c_would_take_for_another_is_refused():
+    codec = casync.Codec("int8")
+    codec.encode(GRADIENT, seed=2**64 - 1, step=2**32 - 1)
+    for seed in (-1, 2**64):
+        with pytest.raises(casync.InvalidArgument, match=rf"seed is {seed}, expected 0 to 2\^64 - 1"):
+            codec.encode(GRADIENT, seed=seed)
+    for step in (-1, 2**32):
+        with pytest.raises(casync.InvalidArgument, match=rf"step is {step}, expected 0 to 2\^32 - 1"):
+            codec.encode(GRADIENT, step=step)
+
+
 def test_the_largest_size_has_a_bound():
     assert casync.Codec("topk").bound(2**31) > 8 * 2**31 // 100
     assert casync.Codec("int8").bound(2**31) > 2**31

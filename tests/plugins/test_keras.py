@@ -3,6 +3,8 @@
 work."""
 
 import os
+import pathlib
+import types
 
 import numpy
 import pytest
@@ -303,6 +305,47 @@ def test_another_backend_of_keras_is_refused_with_the_variable_that_selects_it(m
         with pytest.raises(casync.InvalidArgument, match=f"backend is {backend}.*set KERAS_BACKEND=tensorflow") as refused:
             make_one()
         assert ("casync.torch" in str(refused.value)) == (backend == "torch")
+
+
+def test_one_file_for_the_residuals_of_several_ranks_is_refused():
+    alone, together = (types.SimpleNamespace(rank=0, size=size) for size in (1, 2))
+    assert casync.tensorflow.ResidualsCallback("residuals", alone).file == "residuals"
+    assert casync.tensorflow.ResidualsCallback(pathlib.Path("of-{rank}"), together).file == "of-0"
+    for way in ("on_train_begin", "on_epoch_end"):
+        callback = casync.tensorflow.ResidualsCallback("residuals", together)
+        with pytest.raises(casync.InvalidArgument, match="each of 2 ranks has a file of its own: put {rank} into the path"):
+            getattr(callback, way)(*[0] * (way == "on_epoch_end"))
+
+
+def test_a_file_of_residuals_that_is_damaged_is_refused_by_its_name(tmp_path):
+    gradients = {"first/kernel": {"codec": "topk", "residual": numpy.arange(500, dtype=numpy.float32)}}
+    loaded, state = [], {"step": 3, "ranks": 1, "rank": 0}
+    session = types.SimpleNamespace(
+        rank=0, size=1, state_dict=lambda: {**state, "gradients": gradients}, load_state_dict=loaded.append
+    )
+    callback, file = casync.tensorflow.ResidualsCallback(tmp_path / "residuals", session), tmp_path / "residuals"
+    callback.on_epoch_end(0)
+    whole = file.read_bytes()
+    callback.on_train_begin()
+    assert loaded[0]["step"] == 3 and (loaded[0]["gradients"]["first/kernel"]["residual"] == numpy.arange(500)).all()
+    for damaged in (b"", b"a text", whole[:-100], whole.replace(b"first/kernel", b"first/kerneL")):
+        file.write_bytes(damaged)
+        with pytest.raises(casync.InvalidArgument, match=f"{file}: {len(damaged)} bytes are no residuals"):
+            callback.on_train_begin()
+    assert len(loaded) == 1
+
+
+def apply_generators(rank):
+    casync.tensorflow.init(codec="none", rank=0, size=1, transport="loopback")
+    weight = keras.Variable(numpy.full(2, 3, numpy.float32), name="weight")
+    optimizer = casync.tensorflow.DistributedOptimizer(keras.optimizers.SGD(1.0))
+    for _ in range(2):
+        optimizer.apply((gradient for gradient in [tensorflow.ones(2)]), (variable for variable in [weight]))
+    return weight.numpy().tolist()
+
+
+def test_gradients_and_variables_may_be_generators_as_for_other_optimizers():
+    assert ranks.values(__file__, "apply_generators", 1) == [[1.0, 1.0]]
 
 
 class OwnAdam(keras.optimizers.Adam):

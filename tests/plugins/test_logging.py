@@ -42,6 +42,7 @@ def test_the_logger_s_level_decides_what_is_said():
 
 def test_the_environment_s_level_is_stronger():
     assert WARNING not in stderr_of(CONFIGURE.format(level="INFO") + OPEN, CASYNC_LOG_LEVEL="error")
+    assert "casync|INFO|transport loopback" in stderr_of(CONFIGURE.format(level="ERROR") + OPEN, CASYNC_LOG_LEVEL="info")
     assert WARNING in stderr_of(OPEN, CASYNC_LOG_LEVEL="warn")
 
 

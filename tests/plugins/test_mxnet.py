@@ -334,6 +334,24 @@ def test_what_cannot_work_is_refused_by_name():
         assert name in answers and answers[name][0] == kind and words in answers[name][1], (name, answers.get(name))
 
 
+def closes_after_a_failure(rank):
+    store = casync.mxnet.create(codec="none", rank=0, size=1, transport="loopback")
+    gradient = mxnet.nd.ones((3,))
+    store.pushpull("g", gradient)
+    store.end_step()
+    assert store.finite
+    store.session.abort("it is enough")
+    store.pushpull("g", gradient)
+    store.end_step()
+    with pytest.raises(mxnet.base.MXNetError, match="it is enough"):
+        store.close()
+    return store.session.closed
+
+
+def test_a_store_is_closed_also_after_a_step_that_failed():
+    assert ranks.values(__file__, "closes_after_a_failure", 1) == [True]
+
+
 def lets_go_of_its_store(rank):
     """The engine may end the step later, when the session is closed."""
     store = casync.mxnet.create(codec="none", rank=0, size=1, transport="loopback")

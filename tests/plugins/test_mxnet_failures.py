@@ -188,6 +188,28 @@ def test_two_stores_in_one_process():
     assert ranks.values(__file__, "two_stores", 2) == [(1000, True)] * 2
 
 
+def beside_a_trainer(rank):
+    """A number of the program's own in each step of a Trainer."""
+    net = gluon.nn.Dense(2, in_units=3, prefix="net_")
+    net.initialize()
+    store, means = casync.mxnet.create(codec="none"), []
+    trainer = gluon.Trainer(net.collect_params(), "sgd", kvstore=store)
+    for _ in range(3):
+        with autograd.record():
+            loss = net(mxnet.nd.ones((1, 3))).sum()
+        loss.backward()
+        own = mxnet.nd.array([rank])
+        store.pushpull("own", own)
+        trainer.step(1)
+        means.append(own.asnumpy().tolist())
+    mxnet.nd.waitall()
+    return means, store.session.stats()["steps"]
+
+
+def test_a_step_ends_with_the_last_gradient_of_the_trainer_also_if_it_has_more():
+    assert ranks.values(__file__, "beside_a_trainer", 2) == [([[0.5]] * 3, 3)] * 2
+
+
 def other_release(rank):
     mxnet.__version__ = "2.0.0"
     casync.mxnet.create(codec="none")

@@ -59,6 +59,16 @@ def test_a_compiler_that_hangs_is_killed_with_what_it_started(tmp_path, monkeypa
     assert comes_true(lambda: not is_alive(child)), "the compiler's child lives"
 
 
+def test_a_compiler_s_words_are_told_also_where_they_are_not_utf_8(tmp_path, monkeypatch):
+    """Sources may have lines in another encoding, which compilers quote."""
+    script = tmp_path / "latin1"
+    script.write_text("#!/bin/sh\nprintf 'error: caf\\351 was not declared' >&2\nexit 1\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(native, "_compiler", lambda: (str(script),))
+    with pytest.raises(casync.CompileError, match="error: caf\ufffd was not declared"):
+        plugin().build(tmp_path)
+
+
 def test_a_lock_that_another_process_holds_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(native, "COMPILE_S", 0.5)
     path = tmp_path / "casync_nothing.lock"

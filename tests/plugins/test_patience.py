@@ -3,8 +3,10 @@
 
 import threading
 
+import numpy
 import pytest
 
+import casync
 from casync import patience
 
 
@@ -30,6 +32,20 @@ def test_a_result_that_nobody_takes_is_abandoned_whenever_the_interruption_comes
     assert given_up.wait(20) and abandoned == ["made"]
 
 
+def test_the_result_of_a_thread_whose_start_was_interrupted_is_abandoned(monkeypatch):
+    """Python waits in it, too, and hears Ctrl-C there."""
+    start, given_up, abandoned = threading.Thread.start, threading.Event(), []
+
+    def interrupted(thread):
+        start(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        patience.in_thread(lambda: "made", lambda result: (abandoned.append(result), given_up.set()))
+    assert given_up.wait(20) and abandoned == ["made"]
+
+
 def test_a_failure_goes_to_who_waits_and_is_not_abandoned():
     def function():
         raise ValueError("no")
@@ -39,6 +55,14 @@ def test_a_failure_goes_to_who_waits_and_is_not_abandoned():
         patience.in_thread(function, abandoned.append)
     assert patience.in_thread(lambda: 5, abandoned.append) == 5
     assert abandoned == []
+
+
+def test_a_time_that_is_no_number_is_refused_and_not_waited_for():
+    with casync.Session(rank=0, size=1, transport="loopback") as session:
+        handle = session.submit(session.declare("fc", 6), numpy.ones(6, numpy.float32))
+        with pytest.raises(casync.InvalidArgument, match="timeout_s is not a number"):
+            handle.wait(float("nan"))
+        assert session.step()
 
 
 def test_nobody_has_to_wait_for_what_runs_aside():

@@ -151,6 +151,7 @@ def exchanges(rank):
     }
     exchange.broadcast(arrays, root=2)
     rows = exchange.gather(numpy.array([rank, 0.1 * rank]))
+    rows += exchange.gather(rank)
     means = exchange.average({"loss": 0.1 * (rank + 1), "matrix": [[rank, 1], [2, 3]]})
     with pytest.raises(errors.InvalidArgument, match="root is 3: the ranks are 0 to 2"):
         exchange.broadcast(arrays, root=3)
@@ -163,9 +164,15 @@ def test_exchanges_are_exact():
         assert arrays == outcomes[2][0]
         assert numpy.frombuffer(arrays["int"], numpy.int64).tolist() == [2**62 + 2, -1]
         assert numpy.signbit(numpy.frombuffer(arrays["float"], numpy.float32)[0])
-        assert [row.tolist() for row in rows] == [[rank, 0.1 * rank] for rank in range(3)]
+        assert [row.tolist() for row in rows] == [[0, 0], [1, 0.1], [2, 0.2], 0, 1, 2]
         assert means["loss"] == (0.1 + 0.2 + 0.1 * 3) / 3 and means["loss"].shape == ()
         assert means["matrix"].tolist() == [[1, 1], [2, 3]]
+
+
+def test_exchanges_are_no_steps_of_a_training_and_leave_no_record_or_trace(tmp_path):
+    env = {"CASYNC_STEPS": "1", "CASYNC_RECORD": str(tmp_path / "record"), "CASYNC_TRACE": str(tmp_path / "trace")}
+    assert all(ranks.values(__file__, "exchanges", 3, env=env)), "the first step ended the program"
+    assert not list(tmp_path.glob("*/*"))
 
 
 def meets(rank, plan):
@@ -290,10 +297,10 @@ def test_two_sessions_in_one_process_are_apart():
     assert ranks.values(__file__, "two_sessions", 2) == [(0.5, 1.5), (0.5, 1.5)]
 
 
-def greeted(rank, codec=None, configured=False):
+def greeted(rank, codec=None, configured=False, plan=None):
     if configured:
         logging.basicConfig(level=logging.INFO, format="log: %(levelname)s %(message)s")
-    Synchronizer(codec=codec).close()
+    Synchronizer(plan=plan, codec=codec).close()
 
 
 @pytest.mark.parametrize("configured, prefix", [(False, ""), (True, "log: INFO ")])
@@ -308,6 +315,14 @@ def test_nobody_trains_uncompressed_without_being_told():
     assert "no codec was chosen" in ranks.outcomes(__file__, "greeted", 1)[0].stderr
     assert "no codec" not in ranks.outcomes(__file__, "greeted", 1, env={"CASYNC_CODEC": "none"})[0].stderr
     assert "CaSync" not in ranks.outcomes(__file__, "greeted", 1, env={"CASYNC_LOG_LEVEL": "off"})[0].stderr
+
+
+def test_an_empty_plan_or_codec_is_none_whatever_the_environment_says(monkeypatch):
+    monkeypatch.setenv("CASYNC_CODEC", "tpok")  # there is no such codec
+    for plan, codec in (("", "int8"), ("", None), (None, ""), ("", "")):
+        check_choice(plan, codec)
+        text = ranks.outcomes(__file__, "greeted", 1, plan=plan, codec=codec, env={"CASYNC_CODEC": "tpok"})[0].stderr
+        assert f": 1 rank, {codec or 'none'}, " in text and "no codec was chosen" not in text, text
 
 
 @pytest.mark.parametrize("by_environment", [False, True])

@@ -157,7 +157,8 @@ def broadcast_everything(rank):
 
 def test_broadcast_copies_bit_for_bit():
     envs = {rank: {"CASYNC_LOCAL_RANK": str(rank), "CASYNC_LOCAL_SIZE": "2"} for rank in range(2)}
-    first, second = ranks.outcomes(__file__, "broadcast_everything", 2, envs=envs)
+    env = {"CASYNC_STEPS": "1"}  # would end the program at its first step, and a broadcast is none
+    first, second = ranks.outcomes(__file__, "broadcast_everything", 2, env=env, envs=envs)
     assert (first.value, second.value) == ((0, 2, 0), (1, 2, 1)), first.stderr[-3000:] + second.stderr[-3000:]
     # And rank 0 has said what gradients travel as, once, though there was a session beside it.
     (line,) = [line for line in first.stderr.splitlines() if line.startswith("CaSync")]

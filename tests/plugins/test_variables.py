@@ -8,6 +8,7 @@ import pytest
 import ranks
 
 import casync
+from casync import launch
 
 
 def train(rank):
@@ -26,6 +27,16 @@ def test_casync_steps_ends_the_program_after_so_many_steps_without_its_exit_hand
         for rank, outcome in enumerate(job.wait()):
             assert outcome.code == 0 and outcome.error is None, outcome.stderr
             assert job.lines(rank) == [*(f"step {step}" for step in range(steps)), *end]
+
+
+def test_an_empty_number_of_a_rank_is_none(monkeypatch):
+    """Torchrun's numbers count then, which also say which ranks are on one machine."""
+    for name, value in {"CASYNC_RANK": "", "CASYNC_SIZE": "", "RANK": "1", "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    assert launch.environment_says(1, 2) and not launch.environment_says(0, 2)
+    monkeypatch.setenv("CASYNC_RANK", "0")
+    monkeypatch.setenv("CASYNC_SIZE", "2")
+    assert launch.environment_says(0, 2) and not launch.environment_says(1, 2)
 
 
 def over(rank):

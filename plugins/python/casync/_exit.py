@@ -47,6 +47,14 @@ def free(pointer: ctypes.c_void_p, has_left: bool, detach: Callable[[], None] | 
         _run_aside(leave)
 
 
+def described(error: BaseException) -> str:
+    """The reason that other ranks hear of an exception, also of one that has no text."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # of its own __str__
+        return type(error).__name__
+
+
 def keep(*objects: object) -> None:
     """Keeps what native threads use that did not end with their session, for as long as the program lives."""
     _in_use.append(objects)
@@ -96,7 +104,7 @@ def _end_all() -> None:
             continue
         error = getattr(sys, "last_value", None)
         if error is not None:
-            session._leave(f"rank {session.rank} ended with {type(error).__name__}: {error}")
+            session._leave(f"rank {session.rank} ended with {described(error)}")
         elif session.busy:
             session._leave(f"rank {session.rank} ended its program in the middle of a step")
         try:

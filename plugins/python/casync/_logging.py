@@ -55,9 +55,17 @@ def _say_next(wait_s: float) -> bool:
         if level.value == 0:
             return False
         if length.value < capacity:
-            _log.log(_LEVELS[level.value], "%s", text.value.decode(errors="replace"))
+            _say(_LEVELS[level.value], text.value.decode(errors="replace"))
             return True
         capacity = length.value + 1
+
+
+def _say(level: int, text: str) -> None:
+    """CASYNC_LOG_LEVEL has chosen among the lines where it is set, so the logger's level leaves none of them out."""
+    if os.environ.get("CASYNC_LOG_LEVEL"):
+        _log.handle(_log.makeRecord(_log.name, level, __file__, 0, "%s", (text,), None))
+    else:
+        _log.log(level, "%s", text)
 
 
 @atexit.register

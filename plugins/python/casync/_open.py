@@ -29,7 +29,8 @@ class Store(Protocol):
         """Makes `value` known to all ranks."""
 
     def get(self, key: str, seconds: float, /) -> bytes:
-        """Waits for a value. Raises TimeoutError when it has not come after so many seconds."""
+        """Waits for a value. Raises TimeoutError when it has not come after so many seconds. A bytearray or a memoryview
+        will do, and text will not."""
 
 
 @dataclasses.dataclass
@@ -74,8 +75,9 @@ def _probe(variable: str, folder: str | os.PathLike[str] | None) -> None:
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        _log.warning("nothing can be written to %s (%s): %s", folder, variable, error.strerror or error)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        _log.warning("nothing can be written to %s (%s): %s", folder, variable, reason)
 
 
 def _open(options: _library.SessionOptions) -> ctypes.c_void_p:
@@ -99,23 +101,30 @@ def _options(request: Request, store: Store | None, calls: _StoreCalls) -> _libr
         rank, size, rendezvous = store.rank, store.size, "store"
     options = _library.SessionOptions(
         struct_size=ctypes.sizeof(_library.SessionOptions),
-        rank=-1 if rank is None else rank,
-        size=-1 if size is None else size,
-        rendezvous=_bytes(rendezvous),
-        token=_bytes(request.token),
-        plan=_bytes(request.plan),
-        codec=_bytes(codec),
+        rank=_number("rank", rank),
+        size=_number("size", size),
+        rendezvous=_bytes("rendezvous", rendezvous),
+        token=_bytes("token", request.token),
+        plan=_bytes("plan", request.plan),
+        codec=_bytes("codec", codec),
         parameters=_library.parameters(parameters),
         parameter_count=len(parameters),
-        transport=_bytes(request.transport),
-        op=_bytes(request.op),
+        transport=_bytes("transport", request.transport),
+        op=_bytes("op", request.op),
         timeout_s=_seconds(request.timeout),
-        trace=_bytes(request.trace),
-        device=_bytes(request.device),
+        trace=_bytes("trace", request.trace),
+        device=_bytes("device", request.device),
     )
     if store is not None:
         options.store_set, options.store_get = calls.set, calls.get
     return options
+
+
+def _number(name: str, number: int | None) -> int:
+    """A rank or a size as C takes it, which has 32 bits, and says what is wrong with one below -1."""
+    if number is not None and not -(2**31) <= number < 2**31:
+        raise errors.InvalidArgument(f"{name} is {number}, expected less than 2^31")
+    return -1 if number is None else number
 
 
 def _seconds(timeout: float | None) -> float:
@@ -126,8 +135,19 @@ def _seconds(timeout: float | None) -> float:
         raise errors.InvalidArgument(f"timeout is {timeout!r}, expected seconds") from None
 
 
-def _bytes(text: str | os.PathLike[str] | None) -> bytes | None:
-    return None if text is None else _library.c_text("an argument of Session", text)
+def _bytes(name: str, text: str | os.PathLike[str] | None) -> bytes | None:
+    """The argument `name` as C takes it. A token is shown to nobody."""
+    if text is None:
+        return None
+    if name == "token" and b"\0" in os.fsencode(text):
+        raise errors.InvalidArgument("token has a NUL")
+    return _library.c_text(name, text)
+
+
+def _as_bytes(key: str, value: object) -> bytes:
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise errors.InvalidArgument(f"the store's get({key!r}) gave a {type(value).__name__}, expected bytes")
+    return bytes(value)
 
 
 class _StoreCalls:
@@ -141,14 +161,14 @@ class _StoreCalls:
         try:
             self._store.set(key.decode(), ctypes.string_at(value, length))
             return 0
-        except Exception as error:
+        except BaseException as error:  # ctypes would print it and tell C of success
             self.error = self.error or error
             return 1
 
     def _get(self, user: int | None, key: bytes, value: int, capacity: int, length: Any, timeout_s: float) -> int:
         try:
-            found = self._store.get(key.decode(), timeout_s)
-        except Exception as error:
+            found = _as_bytes(key.decode(), self._store.get(key.decode(), timeout_s))
+        except BaseException as error:  # as above
             # Not there yet is an ordinary answer, and C says better who is missing.
             if not isinstance(error, TimeoutError) and "DistStoreError" not in type(error).__name__:
                 self.error = self.error or error

@@ -92,8 +92,8 @@ class Codec:
             x.size,
             _address(before),
             _address(after),
-            seed,
-            step,
+            _whole("seed", seed, 64),
+            _whole("step", step, 32),
             payload,
             len(payload),
             ctypes.byref(size),
@@ -185,6 +185,13 @@ def _kind(state: object) -> str:
 
 def _address(array: NDArray[Any] | None) -> int | None:
     return None if array is None else array.ctypes.data
+
+
+def _whole(what: str, number: int, bits: int) -> int:
+    """A number that C does not take for another one."""
+    if not 0 <= number < 2**bits:
+        raise errors.InvalidArgument(f"{what} is {number}, expected 0 to 2^{bits} - 1")
+    return number
 
 
 def _count(n: int) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING
 
-from casync import _library, arrays
+from casync import _library, arrays, errors
 from casync.session import Session
 
 if TYPE_CHECKING:
@@ -26,12 +26,15 @@ class CopySession(Session):
         each rank gets the shards of all; its own is the `rank`-th of equal ones. InvalidArgument: nbytes is no multiple
         of 4, or of 4 * size without a root; the root is no rank."""
         self._check()
+        words = arrays.Gradient(name, (nbytes // 4,), "float32")
+        if root is not None and not 0 <= root < self.size:  # C takes -1 for no root
+            raise errors.InvalidArgument(f"{name}: root is {root}: the ranks are 0 to {self.size - 1}")
         identity = ctypes.c_uint32()
         root = -1 if root is None else root
         _library.call(
             "casync_session_declare_copied", self._pointer, name.encode(), nbytes, root, ctypes.byref(identity)
         )
-        return self._remember(identity.value, arrays.Gradient(name, (nbytes // 4,), "float32"))
+        return self._remember(identity.value, words)
 
     def end_submissions(self) -> None:
         """Submits nothing more in the step under way: ranks that have submitted other names then learn it at once."""

@@ -56,10 +56,10 @@ def tell_record(session: Session) -> None:
 
 def _chosen(plan: str | os.PathLike[str] | None, codec: str | os.PathLike[str] | Codec | None) -> str | None:
     """The plan or the codec, as arguments and environment name them, or None."""
-    if plan is not None:
+    if plan:
         return f"plan {plan}"
-    if codec is not None:
-        return str(getattr(codec, "name", codec))
+    if plan is not None or codec is not None:  # "" is none, whatever the environment says
+        return str(getattr(codec, "name", codec) or "none")
     if os.environ.get("CASYNC_PLAN"):
         return f"plan {os.environ['CASYNC_PLAN']}"
     return os.environ.get("CASYNC_CODEC") or None

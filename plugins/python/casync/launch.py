@@ -88,8 +88,9 @@ def _meets_elsewhere() -> bool:
 def environment_says(rank: int, size: int) -> bool:
     """Returns True if the launcher's variables give this rank and size: then they also tell which ranks are local."""
     for names in (("CASYNC_RANK", "CASYNC_SIZE"), ("RANK", "WORLD_SIZE")):
-        if all(name in os.environ for name in names):
-            return [os.environ[name] for name in names] == [str(rank), str(size)]
+        values = [os.environ.get(name) for name in names]
+        if all(values):  # an empty value is none
+            return values == [str(rank), str(size)]
     return False
 
 

@@ -144,8 +144,9 @@ def _lock(file: TextIO) -> None:
 def _run(command: list[str]) -> tuple[int, str]:
     """Runs the compiler. Returns its exit code and what it said. One that is late is ended with all that it started."""
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as compiler:
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
+        encoding="utf-8", errors="replace",
+    ) as compiler:  # fmt: skip
         try:
             _, said = compiler.communicate(timeout=COMPILE_S)
         except BaseException as end:  # Ctrl-C, too, which a session of its own does not hear

@@ -22,6 +22,8 @@ SLICE_S = 0.2
 def sliced(wait: Callable[[float], T], timeout_s: float | None = None) -> T:
     """Calls wait(seconds), which raises Timeout, in slices until it returns or `timeout_s` are over. None: until it
     raises a Timeout that is not the slice's, but says that what it waits for has failed."""
+    if timeout_s is not None and math.isnan(timeout_s):
+        return wait(timeout_s)  # C refuses it; no moment is behind such a deadline
     deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
     while True:
         begin = time.monotonic()
@@ -59,14 +61,14 @@ def in_thread(function: Callable[[], T], abandoned: Callable[[T], object] = lamb
 
     thread = threading.Thread(target=run, name="casync-call", daemon=True)
     try:
-        thread.start()
-    except RuntimeError:  # at the program's end: Python 3.12 and later start no thread there
-        return function()
-    try:
+        try:
+            thread.start()
+        except RuntimeError:  # at the program's end: Python 3.12 and later start no thread there
+            return function()
         while thread.is_alive():
             thread.join(SLICE_S)
     except BaseException:
-        note("interruption")
+        note("interruption")  # start() waits, too: the thread may run by now
         raise
     result, error = outcome[0]
     if error is not None:

@@ -60,7 +60,7 @@ class Handle:
         whatever ended the session. `hidden`: this is a helper's thread, and the program goes on meanwhile, so that
         reports don't count the wait as time lost."""
         if hidden:
-            self._session._wait_hidden(self.number)
+            self._session._wait_hidden(self.number, timeout)
         else:
             self._session._wait(self.number, timeout)
 
@@ -98,7 +98,7 @@ class Session:
             _open.Request(rank, size, rendezvous, token, plan, codec, transport, op, timeout, trace, store, device)
         )
         self._closed = False
-        self._on_gpu = device is not None and device != "cpu"
+        self._on_gpu = device not in (None, "", "cpu")
         self._gradients = {}  # id -> arrays.Gradient
         self._compares = False  # a declare() or a load since the last submit: the next one waits for others
         self._in_flight = {}  # handle -> owner of its memory
@@ -131,7 +131,7 @@ class Session:
             _library.DTYPES[gradient.dtype],
             extents,
             len(gradient.shape),
-            0 if priority is None else priority,
+            arrays.priority_of(name, priority),
             ctypes.byref(identity),
         )
         return self._remember(identity.value, gradient)
@@ -151,8 +151,8 @@ class Session:
         return self._gradients[id].nbytes
 
     def submit(self, id: int, array: NDArray[Any]) -> Handle:
-        """Starts reducing `array` in place. It must be contiguous, writable, and of the declared shape and dtype
-        (numpy has no bfloat16: give its uint16 view)."""
+        """Starts reducing `array` in place. It must be contiguous, writable, of the declared dtype (numpy has no
+        bfloat16: give its uint16 view) and of as many elements as declared, in whatever shape."""
         gradient = self._gradients.get(id)
         if gradient is None:
             raise errors.InvalidArgument(f"gradient id {id} was never declared in this session")
@@ -281,9 +281,7 @@ class Session:
         for handle in self._calls.failed.intersection(handles):
             self._calls.failed.discard(handle)
             self._in_flight.pop(handle, None)
-        if finite.value:
-            return StepResult(True, None)
-        return StepResult(False, name.value.decode(errors="replace"))
+        return StepResult(True, None) if finite.value else StepResult(False, name.value.decode(errors="replace"))
 
     def stats(self) -> dict[str, Any]:
         """Counters since the session was opened: bytes, messages, seconds per kind of task."""
@@ -327,7 +325,7 @@ class Session:
     def abort(self, reason: object) -> None:
         """Ends the job on all ranks; they raise an error with this reason."""
         self._check()
-        _library.call("casync_session_abort", self._pointer, str(reason).encode())
+        _library.call("casync_session_abort", self._pointer, str(reason).encode(errors="backslashreplace"))
 
     def close(self) -> None:
         """Says goodbye to the other ranks. Closing twice does nothing."""
@@ -347,8 +345,8 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None:
-            self._leave(f"{kind.__name__}: {error}")
+        if error is not None and kind is not GeneratorExit:  # one that is not read to its end has not failed
+            self._leave(_exit.described(error))
         self.close()
 
     def __del__(self) -> None:
@@ -379,9 +377,10 @@ class Session:
             patience.sliced(wait, timeout)
         self._in_flight.pop(handle, None)
 
-    def _wait_hidden(self, handle: int) -> None:
+    def _wait_hidden(self, handle: int, timeout: float | None) -> None:
         """Waits on a helper's thread while the program goes on: none of it is the program's standing still."""
-        _library.call("casync_session_wait_hidden", self._pointer, handle, -1.0)
+        seconds = -1.0 if timeout is None else max(0.0, timeout)  # C: below 0 for the session's
+        _library.call("casync_session_wait_hidden", self._pointer, handle, seconds)
         self._in_flight.pop(handle, None)
 
     def _is_done(self, handle: int) -> bool:

@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 def check_choice(plan: str | os.PathLike[str] | None, codec: str | os.PathLike[str] | Codec | None) -> None:
     """Refuses a plan or codec that no session could open, on the line where the program names it; without both, those
-    of CASYNC_PLAN and CASYNC_CODEC. InvalidArgument: both are given, the plan is no file, the codec has an unknown name
-    or a parameter out of range. PlanError: the plan cannot be read, or has such a codec. A codec's file is compiled
-    later, when the session opens."""
-    if plan is not None and codec is not None:
+    of CASYNC_PLAN and CASYNC_CODEC; "" is none, whatever the environment says. InvalidArgument: both are given, the plan
+    is no file, the codec has an unknown name or a parameter out of range. PlanError: the plan cannot be read, or has
+    such a codec. A codec's file is compiled later, when the session opens."""
+    if plan and codec:
         raise errors.InvalidArgument(f"both plan {plan} and codec {codec} are given: a plan names its codecs")
     if plan is None and codec is None:
-        plan, codec = (os.environ.get(name) or None for name in ("CASYNC_PLAN", "CASYNC_CODEC"))
-    if plan is not None and not os.path.isfile(plan):
+        plan, codec = (os.environ.get(name) for name in ("CASYNC_PLAN", "CASYNC_CODEC"))
+    if plan and not os.path.isfile(plan):
         raise errors.InvalidArgument(f"plan {plan}: no such file")
-    if plan is not None:
+    if plan:
         _library.call("casync_plan_check", _library.c_text("the plan's path", plan))
-    if isinstance(codec, str) and not _is_file(codec):
+    if codec and isinstance(codec, str) and not _is_file(codec):
         Codec(codec)
 
 

@@ -52,7 +52,14 @@ TEST_CASE("c log: lines go to one reader from its beginning to its end, and one 
   CHECK(nothing.length == 0);
 
   const Session session("none");  // says who it is
-  const Line cut = next_line(8), whole = next_line();
+  const Line cut = next_line(8);
+  casync_log_level level = CASYNC_LOG_ERROR;
+  char text[4096];
+  CHECK(casync_log_next(0, &level, nullptr, sizeof text, &length) == CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error() == "`text` is NULL");
+  CHECK(casync_log_next(0, &level, text, sizeof text, nullptr) == CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error() == "`length` is NULL");
+  const Line whole = next_line();  // the refused calls have taken none
   CHECK(cut.level >= CASYNC_LOG_INFO);
   CHECK(cut.text.size() == 7);
   CHECK(cut.length > 7);

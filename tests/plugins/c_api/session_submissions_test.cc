@@ -150,6 +150,19 @@ TEST_CASE("c session: a completion that does not return ends the step and the cl
   CHECK(comes_true([&] { return stuck.returned.load(); }));
 }
 
+TEST_CASE("c session: freeing leaves the last error of the thread as it is") {
+  casync_codec *codec = nullptr, *unknown = nullptr;
+  REQUIRE(casync_codec_open("int8", nullptr, 0, &codec) == CASYNC_OK);
+  {
+    const Session session("none");
+    REQUIRE(casync_codec_open("no such codec", nullptr, 0, &unknown) == CASYNC_INVALID_ARGUMENT);
+  }
+  const std::string said = last_error();
+  CHECK(said.find("no such codec") != std::string::npos);
+  casync_codec_free(codec);
+  CHECK(last_error() == said);
+}
+
 TEST_CASE("c session: a handle that no submission gave is refused with its number") {
   const Session session("none");
   const auto refused = [](casync_status status) {
@@ -161,6 +174,22 @@ TEST_CASE("c session: a handle that no submission gave is refused with its numbe
   int32_t done = -1;
   CHECK(casync_session_done(session.handle, 12345, &done) == CASYNC_OK);
   CHECK(done == 0);
+}
+
+TEST_CASE("c session: once the job has failed, submissions that are not done say so, and others stay done") {
+  const Session session("none");
+  std::vector<float> values(100, 1.5f);
+  const casync_submission one = submission(session.declare("a", 100), &values, nullptr);
+  casync_handle handle = 0;
+  REQUIRE(casync_session_submit_each(session.handle, 1, &one, &handle) == CASYNC_OK);
+  REQUIRE(casync_session_wait(session.handle, handle, -1) == CASYNC_OK);
+  REQUIRE(casync_session_abort(session.handle, "it is enough") == CASYNC_OK);
+  int32_t done = -1;
+  CHECK(casync_session_done(session.handle, 12345, &done) == CASYNC_PEER_FAILURE);
+  CHECK(last_error().find("rank 0 aborted the job: it is enough") != std::string::npos);
+  CHECK(done == 0);
+  CHECK(casync_session_done(session.handle, handle, &done) == CASYNC_OK);
+  CHECK(done == 1);
 }
 
 TEST_CASE("c session: a device, stream or event that this build cannot take is refused by its field") {
@@ -188,6 +217,10 @@ TEST_CASE("c session: a device, stream or event that this build cannot take is r
   CHECK(refused([](One& one) { one.struct_size = 8; }, CASYNC_INVALID_ARGUMENT).find("struct_size is 8") !=
         std::string::npos);
   CHECK(refused([](One&) {}, CASYNC_INVALID_ARGUMENT).find("twice in one submission") != std::string::npos);
+  One unset = submission(id, &values, &told);
+  unset.struct_size = std::size_t{1} << 40;  // as memory that nobody has cleared may have it
+  CHECK(casync_session_submit_each(session.handle, 1, &unset, nullptr) == CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error().find("casync_submission.struct_size is 1099511627776, at least") == 0);
   CHECK(told.calls == 0);
 }
 

@@ -46,8 +46,9 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         trainer = gluon.Trainer(net.collect_params(), "adam", kvstore=mxnet.kv.create("casync"))
 
     Opened on every rank; arguments are those of casync.Session, and mxnet.kv.create() gives none. Names of gradients are
-    those of the Trainer's parameters. A step ends with the last gradient of the Trainer's parameters; without a Trainer,
-    call end_step(). MXNet's engine runs all of it: errors are raised, as MXNetError, where the program waits for an array.
+    those of the Trainer's parameters, and keys that are no numbers. A step ends with the last gradient of the Trainer's
+    parameters; without a Trainer, call end_step(). MXNet's engine runs all of it: errors are raised, as MXNetError, where
+    the program waits for an array.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -105,7 +106,7 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         self._reduce(key, target, priority)
         for other in outs[1:]:
             target.copyto(other)
-        if self._step.submitted == self._expected:
+        if self._expected and self._expected <= self._step.submitted:
             self.end_step()
 
     def end_step(self) -> None:
@@ -130,9 +131,12 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         self.session.load_state_dict(state)
 
     def close(self) -> None:
-        """Says goodbye to the other ranks, after the last step. The end of the program does it, too."""
-        self._gate.wait_to_read()
-        self.session.close()
+        """Says goodbye to the other ranks, after the last step, whose failure it raises once the session is closed. The end
+        of the program does it, too."""
+        try:
+            self._gate.wait_to_read()
+        finally:
+            self.session.close()
 
     def set_optimizer(self, optimizer: Any) -> NoReturn:
         raise errors.Unavailable("this store averages gradients and does not update: use Trainer(update_on_kvstore=False)")
@@ -185,7 +189,8 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         return {p.name for p in trainer._params if p.grad_req != "null"} if trainer else None
 
     def _name(self, key: Any) -> str:
-        trainer = self._find_trainer()
+        """A Trainer's keys are positions of its parameters; others are the program's own, and names themselves."""
+        trainer = self._find_trainer() if isinstance(key, int) else None
         return trainer._params[key].name if trainer else str(key)
 
     def _find_trainer(self) -> Any:

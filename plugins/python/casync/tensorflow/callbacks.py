@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import keras
 
-from casync import exchange
+from casync import errors, exchange
 from casync.tensorflow import backend, residuals
 from casync.tensorflow.broadcast import broadcast_variables
 from casync.tensorflow.session import current
@@ -60,12 +60,21 @@ class ResidualsCallback(keras.callbacks.Callback):
 
     @property
     def file(self) -> str:
-        return os.fspath(self._path).format(rank=current(self._session).rank)
+        """This rank's file. InvalidArgument: the path does not tell ranks apart."""
+        session = current(self._session)
+        own, other = (os.fspath(self._path).format(rank=rank) for rank in (session.rank, session.rank + 1))
+        if own == other and session.size > 1:
+            raise errors.InvalidArgument(f"each of {session.size} ranks has a file of its own: put {{rank}} into the path {own}")
+        return own
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         if os.path.exists(self.file):
             with open(self.file, "rb") as file:
-                residuals.load(current(self._session), file.read())
+                saved = file.read()
+            try:
+                residuals.load(current(self._session), saved)
+            except errors.InvalidArgument as error:
+                raise errors.InvalidArgument(f"{self.file}: {error}") from error
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         os.makedirs(os.path.dirname(self.file) or ".", exist_ok=True)

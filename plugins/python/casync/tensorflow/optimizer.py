@@ -31,7 +31,9 @@ class _Distributed:
     _casync_non_finite: NonFinite | None = None  # once it was needed
 
     def apply(self, grads: Iterable[Any], trainable_variables: Iterable[Any] | None = None) -> Any:
-        variables = self._trainable_variables if trainable_variables is None else list(trainable_variables)
+        if trainable_variables is not None:
+            trainable_variables = list(trainable_variables)  # may be a generator, which Keras would find empty
+        variables = self._trainable_variables if trainable_variables is None else trainable_variables
         grads = list(grads)
         if len(variables) != len(grads):
             return super().apply(grads, trainable_variables)  # Keras says what is wrong

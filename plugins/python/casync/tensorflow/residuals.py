@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 import numpy
 import tensorflow
 
+from casync import errors
 from casync.tensorflow.session import current
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from casync.tensorflow.session import Session
 
 
@@ -30,7 +33,17 @@ def save(session: Session) -> bytes:
 
 
 def load(session: Session, saved: bytes) -> None:
-    """Takes what save() gave on this rank of a job of as many ranks."""
+    """Takes what save() gave on this rank of a job of as many ranks. InvalidArgument: they are other bytes, or damaged."""
+    try:
+        state = _state_of(saved)
+    except Exception as error:  # of zipfile, numpy or json: a file may hold anything
+        raise errors.InvalidArgument(
+            f"{len(saved)} bytes are no residuals that casync.tensorflow saved, or are damaged ({error})"
+        ) from error
+    session.load_state_dict(state)
+
+
+def _state_of(saved: bytes) -> dict[str, Any]:
     with numpy.load(io.BytesIO(saved), allow_pickle=False) as arrays:
         state = json.loads(arrays["state"].tobytes())
         # Earlier versions saved the codecs alone.
@@ -38,7 +51,7 @@ def load(session: Session, saved: bytes) -> None:
         state["gradients"] = {
             name: {**gradient, "residual": arrays[f"residual/{name}"]} for name, gradient in kept.items()
         }
-    session.load_state_dict(state)
+    return state
 
 
 class Residuals(tensorflow.train.experimental.PythonState):

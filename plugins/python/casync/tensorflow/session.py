@@ -70,9 +70,10 @@ class Session(AttachedSession):
 
     @property
     def exact(self) -> Session:
-        """A session beside this one that sums without a codec. Its first use is collective."""
+        """A session beside this one that sums without a codec, in steps that are none of the training. Its first use is
+        collective."""
         if self._exact is None:
-            self._exact = Session(quiet=True, plan="", codec="none", op="sum", trace="", **self.place)
+            self._exact = Session(quiet=True, plan="", codec="none", op="copy", trace="", **self.place)
         return self._exact
 
     def close(self) -> None:
