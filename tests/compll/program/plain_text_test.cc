@@ -183,13 +183,15 @@ TEST_CASE("plain text: a real beyond the integers of C++ is none of them, in siz
   };
   const std::string decode =
       "void decode(uint8* c, float* g) { uint* p; extract(c, p); g = scatter(p, 1.0, g.size); }\n";
-  CHECK(is_real(texts_of("void encode(float* g, uint8* c) {\n  double large = 36893488147419103232.0;\n"
-                         "  uint* p = largest(g, uint(large / (g.size + 1)), absolute);\n  c = concat(p);\n}\n" +
-                         decode)));
-  CHECK(is_real(texts_of("param { double top = 1 in 0..36893488147419103232.0; }\n"
-                         "void encode(float* g, uint8* c) {\n  uint* p = largest(g, uint(top), absolute);\n"
-                         "  c = concat(p);\n}\n" +
-                         decode)));
+  CHECK(
+      is_real(texts_of("void encode(float* g, uint8* c) {\n  double large = 36893488147419103232.0;\n"
+                       "  uint* p = largest(g, uint(large / (g.size + 1)), absolute);\n  c = concat(p);\n}\n" +
+                       decode)));
+  CHECK(
+      is_real(texts_of("param { double top = 1 in 0..36893488147419103232.0; }\n"
+                       "void encode(float* g, uint8* c) {\n  uint* p = largest(g, uint(top), absolute);\n"
+                       "  c = concat(p);\n}\n" +
+                       decode)));
 }
 
 }  // namespace casync::compll
