@@ -60,7 +60,7 @@ class GroupState final : public RoleEvents {
   std::set<std::string> agreed_;
   std::map<Rank, LastWords> left_;
   std::optional<Rank> alone_without_;  // the rank that has left, and with it the way to rank 0
-  GroupWatchers watchers_;  // called without the lock
+  GroupWatchers watchers_;             // called without the lock
 };
 
 }  // namespace casync::runtime
