@@ -48,7 +48,7 @@ class FileStore final : public Store {
   std::string path_of(const std::string& key) const { return directory_ + "/" + key; }
 
   std::string directory_;
-  // What this store wrote, to be taken away with it. Open, because the number of a file that is gone is given again.
+  // Files of this store, to be taken away with it. Open, because the number of a file that is gone is given again.
   std::map<std::string, Fd> written_;
 };
 
