@@ -46,6 +46,7 @@ Status GroupThread::start(std::unique_ptr<Role> role, RoleEvents& events, Second
   Result<std::thread> thread = start_thread("casync-group", [this] { run(); });
   if (!thread) return thread.status();
   thread_ = std::move(*thread);
+  id_ = thread_.get_id();
   return Status::ok();
 }
 
@@ -56,6 +57,7 @@ void GroupThread::post(std::function<void(Role&)> request) {
 }
 
 void GroupThread::stop(Clock::time_point latest) {
+  const std::lock_guard one(stop_mutex_);
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);

@@ -27,9 +27,9 @@ class GroupThread {
   /// Runs `request` on the thread, soon. Any thread; dropped when the thread has ended.
   void post(std::function<void(Role&)> request);
   /// Ends the thread. Queued bytes have a fifth of a second to leave, or until `latest` to arrive at the ranks below if
-  /// that is later. Not from the thread itself.
+  /// that is later. Any thread but that one.
   void stop(Clock::time_point latest = {});
-  bool is_current() const { return thread_.get_id() == std::this_thread::get_id(); }
+  bool is_current() const { return id_ == std::this_thread::get_id(); }
 
  private:
   void run() noexcept;
@@ -50,7 +50,9 @@ class GroupThread {
   bool stopping_ = false;                             // guarded by mutex_
   Clock::time_point latest_{};                        // guarded by mutex_ until stopping_
   Clock::time_point awake_;                           // when this thread last knew that it runs
-  std::thread thread_;
+  std::thread::id id_;                                // of thread_, which may just be joined
+  std::mutex stop_mutex_;
+  std::thread thread_;  // guarded by stop_mutex_ once it runs
 };
 
 }  // namespace casync::runtime
