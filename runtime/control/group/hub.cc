@@ -91,7 +91,11 @@ Status Hub::handle_from(Rank child, const Frame& frame) {
   const auto passed = decode_passed(frame.payload->bytes, ranks_);
   if (!passed) return passed.status();
   seats_.learn_way(passed->rank, child);
-  return handle(passed->rank, passed->type, std::string(passed->bytes));
+  const Status handled = handle(passed->rank, passed->type, std::string(passed->bytes));
+  const auto sender = arrivals_.here().find(passed->rank);
+  if (handled || sender == arrivals_.here().end()) return handled;
+  fail(died(sender->second, handled));  // the relay has only passed it on
+  return Status::ok();
 }
 
 Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {

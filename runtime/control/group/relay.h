@@ -47,7 +47,7 @@ class Relay {
  private:
   Verdict judge(const Hello& hello) const;
   Seats::Events seat_events();
-  void take(Rank child, const Frame& frame);
+  Status take(Rank child, const Frame& frame);
 
   Identity self_;
   Door door_;

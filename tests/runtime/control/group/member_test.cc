@@ -226,3 +226,21 @@ TEST_CASE("member: a rank whose parent has left tells its children, and goes on 
   below.member->gather({"weights", std::make_shared<const std::string>("own"), Clock::now()});
   CHECK_THAT(below.events.answer.text(), Catch::StartsWith("PeerFailure: rank 3 (") && Contains("\"weights\""));
 }
+
+TEST_CASE("member: a child that passes on what is no frame is named by its parent") {
+  const FrameType type = GENERATE(FrameType::kUp, FrameType::kDown);
+  Chain chain;
+  chain.child->send(type, std::string("x"));
+  std::vector<Frame> frames;
+  for (int turn = 0; turn < 1000 && frames.size() < 2; ++turn) {
+    chain.run();
+    REQUIRE(chain.parent->read(&frames).is_ok());
+  }
+  REQUIRE(frames.size() == 2);
+  CHECK(frames[0].type == FrameType::kHere);
+  REQUIRE(frames[1].type == FrameType::kAbort);
+  const auto abort = decode_abort(frames[1].payload->bytes);
+  REQUIRE(abort.is_ok());
+  CHECK(abort->culprit == 2);
+  CHECK_THAT(abort->cause.text(), Catch::StartsWith("DataLoss: rank 2 ("));
+}
