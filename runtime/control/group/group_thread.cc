@@ -108,7 +108,7 @@ void GroupThread::serve() {
   while (role_->has_output() && Clock::now() < latest) go_around(latest);
   // A socket that is closed with unread bytes, such as a beat, drops those that have not reached its peer.
   role_->hang_up();
-  while (role_->has_children() && Clock::now() < latest_) go_around(latest_);
+  while (role_->has_children() && Clock::now() < latest) go_around(latest);
   role_.reset();  // closes the connections on the thread that owns them
 }
 

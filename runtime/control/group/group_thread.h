@@ -26,8 +26,8 @@ class GroupThread {
   Status start(std::unique_ptr<Role> role, RoleEvents& events, Seconds beat);
   /// Runs `request` on the thread, soon. Any thread; dropped when the thread has ended.
   void post(std::function<void(Role&)> request);
-  /// Ends the thread. Queued bytes have a fifth of a second to leave, or until `latest` to arrive at the ranks below if
-  /// that is later. Any thread but that one.
+  /// Ends the thread. Queued bytes have a fifth of a second to arrive at the ranks below, or until `latest` if that is
+  /// later. Any thread but that one.
   void stop(Clock::time_point latest = {});
   bool is_current() const { return id_ == std::this_thread::get_id(); }
 

@@ -100,7 +100,10 @@ bool Seats::has_output() const {
 }
 
 void Seats::hang_up() {
-  for (auto& [child, seat] : seats_) seat.connection.hang_up();
+  for (auto& [child, seat] : seats_) {
+    seat.left = true;
+    seat.connection.hang_up();
+  }
 }
 
 Bytes Seats::bytes_moved() const {

@@ -166,6 +166,17 @@ TEST_CASE("seats: a process that has ended is heard to its last word, however ma
   CHECK(waitpid(child, nullptr, 0) == child);
 }
 
+TEST_CASE("seats: children that close their ends once they are told that nothing more comes are not lost") {
+  Family family;
+  family.seats.hang_up();
+  std::vector<Frame> frames;
+  for (Connection& end : family.ends) CHECK(end.read(&frames).code() == StatusCode::kPeerFailure);
+  family.ends.clear();
+  family.read();
+  CHECK(family.seats.empty());
+  CHECK(family.lost.empty());
+}
+
 TEST_CASE("seats: children that are let go get all that waits for them, and then the end") {
   Family family;
   const std::string words(4_MiB, 'w');  // more than a socket takes
