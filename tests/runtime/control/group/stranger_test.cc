@@ -8,6 +8,7 @@
 #include "runtime/control/wire/frame.h"
 #include "runtime/control/wire/handshake.h"
 #include "runtime/control/wire/socket.h"
+#include "runtime/control/wire/strangers.h"
 #include "tests/runtime/control/control_support.h"
 
 using namespace casync;
@@ -87,6 +88,16 @@ Status refusal_of(const Identity& newcomer) {
 }
 
 }  // namespace
+
+TEST_CASE("strangers: an error names three of the sources that were refused, and the number of the others") {
+  Strangers strangers;
+  for (const char* source : {"10.0.0.1", "10.0.0.2", "10.0.0.3"}) strangers.refused(source, "no", Clock::now());
+  CHECK(strangers.summary() ==
+        "refused meanwhile: 10.0.0.1 (1 times, last: no), 10.0.0.2 (1 times, last: no), 10.0.0.3 (1 times, last: no)");
+  for (const char* source : {"10.0.0.4", "10.0.0.5", "10.0.0.5"}) strangers.refused(source, "no", Clock::now());
+  CHECK_THAT(strangers.summary(),
+             Contains("10.0.0.3 (") && !Contains("10.0.0.4") && Catch::EndsWith("), 2 other sources"));
+}
 
 TEST_CASE("strangers: 200 connections that are none do not keep the ranks from joining, nor from running") {
   TemporaryDirectory directory;
