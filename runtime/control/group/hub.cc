@@ -117,6 +117,7 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
     case FrameType::kGoodbye: {
       auto goodbye = decode_goodbye(bytes, ranks_);
       if (!goodbye) return goodbye.status();
+      if (!arrivals_.is_complete()) return peer_failure("it left while ranks still joined");
       leave(rank, goodbyes_.words_of(rank, goodbye->last_words));
       return Status::ok();
     }
