@@ -52,6 +52,7 @@ Status GroupThread::start(std::unique_ptr<Role> role, RoleEvents& events, Second
 
 void GroupThread::post(std::function<void(Role&)> request) {
   const std::lock_guard lock(mutex_);
+  if (has_ended_) return;
   requests_.push_back(std::move(request));
   eventfd_write(wake_.get(), 1);
 }
@@ -66,6 +67,10 @@ void GroupThread::stop(Clock::time_point latest) {
     eventfd_write(wake_.get(), 1);
   }
   thread_.join();
+  std::vector<std::function<void(Role&)>> dropped;
+  const std::lock_guard lock(mutex_);
+  has_ended_ = true;
+  dropped.swap(requests_);
 }
 
 void GroupThread::run() noexcept {

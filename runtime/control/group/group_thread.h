@@ -47,7 +47,7 @@ class GroupThread {
   Fd wake_;
   std::mutex mutex_;
   std::vector<std::function<void(Role&)>> requests_;  // guarded by mutex_
-  bool stopping_ = false;                             // guarded by mutex_
+  bool stopping_ = false, has_ended_ = false;         // guarded by mutex_
   Clock::time_point latest_{};                        // guarded by mutex_ until stopping_
   Clock::time_point awake_;                           // when this thread last knew that it runs
   std::thread::id id_;                                // of thread_, which may just be joined

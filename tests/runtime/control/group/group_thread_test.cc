@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace casync;
@@ -62,4 +63,16 @@ TEST_CASE("group thread: the connections to children are kept until these have r
   REQUIRE(thread.start(std::make_unique<Parent>(story), events, Seconds(0.5)).is_ok());
   thread.stop();
   CHECK(story == "hung up, ended");
+}
+
+TEST_CASE("group thread: a request that comes after its end is dropped, with all that it holds") {
+  NoEvents events;
+  std::string story;
+  GroupThread thread;
+  REQUIRE(thread.start(std::make_unique<Parent>(story), events, Seconds(0.5)).is_ok());
+  thread.stop();
+  auto held = std::make_shared<int>(1);
+  const std::weak_ptr<int> kept = held;
+  thread.post([held = std::move(held)](Role&) {});
+  CHECK(kept.expired());
 }
