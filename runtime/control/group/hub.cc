@@ -90,6 +90,7 @@ Status Hub::handle_from(Rank child, const Frame& frame) {
   if (frame.type != FrameType::kUp) return handle(child, frame.type, frame.payload->bytes);
   const auto passed = decode_passed(frame.payload->bytes, ranks_);
   if (!passed) return passed.status();
+  if (passed->rank == 0) return data_loss("a frame of rank 0 that came from below");
   seats_.learn_way(passed->rank, child);
   const Status handled = handle(passed->rank, passed->type, std::string(passed->bytes));
   const auto sender = arrivals_.here().find(passed->rank);
