@@ -65,10 +65,20 @@ Result<NcclApi> load_nccl(const std::string& library) {
   return api;
 }
 
+Result<const NcclApi*> NcclSearch::find(const std::string& library) {
+  const std::lock_guard lock(mutex_);
+  if (!found_) {
+    Result<NcclApi> loaded = load_nccl(library);
+    if (!loaded) return loaded.status();
+    found_ = *loaded;
+  }
+  const NcclApi* const api = &*found_;
+  return api;
+}
+
 Result<const NcclApi*> find_nccl() {
-  static const auto* const found = new Result<NcclApi>(load_nccl(kLibrary));  // outlives all other statics
-  if (!*found) return found->status();
-  return &**found;
+  static auto* const search = new NcclSearch;  // outlives all other statics
+  return search->find(kLibrary);
 }
 
 }  // namespace casync::runtime

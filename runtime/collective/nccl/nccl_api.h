@@ -3,6 +3,8 @@
 
 #include <climits>
 #include <cstddef>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -73,7 +75,18 @@ std::string nccl_version_text(int version);
 /// to 2.32 (which).
 Result<NcclApi> load_nccl(const std::string& library);
 
-/// NCCL's libnccl.so.2, opened at the first call, until the process ends. Errors as load_nccl.
+/// A library of NCCL that is looked for until it is found once, and then kept. Any thread.
+class NcclSearch {
+ public:
+  /// Errors as load_nccl. The functions live as long as this object.
+  Result<const NcclApi*> find(const std::string& library);
+
+ private:
+  std::mutex mutex_;
+  std::optional<NcclApi> found_;
+};
+
+/// NCCL's libnccl.so.2, opened at the first call that finds it, until the process ends. Errors as load_nccl.
 Result<const NcclApi*> find_nccl();
 
 }  // namespace casync::runtime

@@ -55,8 +55,7 @@ Verdict Assembly::place(const Hello& hello, Clock::time_point now) {
 
 Status Assembly::take_in(const Identity& who) {
   const auto [first, is_new] = here_.emplace(who.rank, who);
-  const bool is_other = !is_new && (first->second.pid != who.pid || first->second.host != who.host);
-  return is_other ? two_processes(first->second, who) : Status::ok();
+  return !is_new && !first->second.is_process_of(who) ? two_processes(first->second, who) : Status::ok();
 }
 
 void Assembly::complete() {

@@ -19,7 +19,10 @@ class CallAnswer {
   void expect(BlobRef own);
   bool is_expected() const { return missing_ != 0; }
   /// The answer has come otherwise, or never will.
-  void drop() { missing_ = 0; }
+  void drop() {
+    missing_ = 0;
+    blobs_.clear();
+  }
 
   /// Takes one rank's blob, and hands all of them over, by rank, with the last one. DataLoss: nobody asked for it.
   Result<std::optional<std::vector<BlobRef>>> take(const Gathered& gathered);

@@ -45,9 +45,9 @@ void GroupState::left(Rank rank, const LastWords& words) {
   if (rank != self_) watchers_.tell_left(rank, words);
 }
 
-void GroupState::alone() {
+void GroupState::alone(Rank leaver) {
   const std::lock_guard lock(mutex_);
-  alone_ = true;
+  alone_without_ = leaver;
   changed_.notify_all();
 }
 
@@ -99,16 +99,19 @@ std::optional<Result<std::vector<BlobRef>>> GroupState::wait_answer(Clock::time_
 std::optional<Status> GroupState::wait_agreed(const std::string& name, Clock::time_point deadline) {
   std::unique_lock lock(mutex_);
   const auto is_agreed = [&] { return agreed_.count(name) != 0; };
-  changed_.wait_until(lock, deadline, [&] { return is_agreed() || alone_ || !failure_.is_ok(); });
+  changed_.wait_until(lock, deadline, [&] { return is_agreed() || alone_without_ || !failure_.is_ok(); });
   if (is_agreed()) return Status::ok();
   if (!failure_.is_ok()) return failure_;
-  if (alone_) return peer_failure("rank 0 closed its session while ranks had yet to agree on \"" + name + "\"");
+  if (alone_without_) {
+    return peer_failure("rank " + std::to_string(*alone_without_) +
+                        " closed its session while ranks had yet to agree on \"" + name + "\"");
+  }
   return std::nullopt;
 }
 
 std::optional<Status> GroupState::wait_all_left(Clock::time_point deadline) {
   std::unique_lock lock(mutex_);
-  const auto all_left = [&] { return alone_ || left_.size() == roster_.size(); };
+  const auto all_left = [&] { return alone_without_ || left_.size() == roster_.size(); };
   changed_.wait_until(lock, deadline, [&] { return all_left() || !failure_.is_ok(); });
   if (all_left()) return Status::ok();
   if (!failure_.is_ok()) return failure_;

@@ -26,7 +26,7 @@ class GroupState final : public RoleEvents {
   void agreed(const Agreement& agreement) override;
   void needed(const std::string& name, std::uint32_t step) override { watchers_.tell_needed(name, step); }
   void left(Rank rank, const LastWords& words) override;
-  void alone() override;
+  void alone(Rank leaver) override;
   /// Calls the watchers of failures that have not been called, if there is one.
   void run_watchers();
   /// Calls `watcher` for each other rank that has left, and for each that will.
@@ -59,8 +59,8 @@ class GroupState final : public RoleEvents {
   std::optional<Result<std::vector<BlobRef>>> answer_;
   std::set<std::string> agreed_;
   std::map<Rank, LastWords> left_;
-  bool alone_ = false;
-  GroupWatchers watchers_;  // called without the lock
+  std::optional<Rank> alone_without_;  // the rank that has left, and with it the way to rank 0
+  GroupWatchers watchers_;             // called without the lock
 };
 
 }  // namespace casync::runtime

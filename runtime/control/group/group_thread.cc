@@ -46,16 +46,19 @@ Status GroupThread::start(std::unique_ptr<Role> role, RoleEvents& events, Second
   Result<std::thread> thread = start_thread("casync-group", [this] { run(); });
   if (!thread) return thread.status();
   thread_ = std::move(*thread);
+  id_ = thread_.get_id();
   return Status::ok();
 }
 
 void GroupThread::post(std::function<void(Role&)> request) {
   const std::lock_guard lock(mutex_);
+  if (has_ended_) return;
   requests_.push_back(std::move(request));
   eventfd_write(wake_.get(), 1);
 }
 
 void GroupThread::stop(Clock::time_point latest) {
+  const std::lock_guard one(stop_mutex_);
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -64,6 +67,10 @@ void GroupThread::stop(Clock::time_point latest) {
     eventfd_write(wake_.get(), 1);
   }
   thread_.join();
+  std::vector<std::function<void(Role&)>> dropped;
+  const std::lock_guard lock(mutex_);
+  has_ended_ = true;
+  dropped.swap(requests_);
 }
 
 void GroupThread::run() noexcept {
@@ -106,7 +113,7 @@ void GroupThread::serve() {
   while (role_->has_output() && Clock::now() < latest) go_around(latest);
   // A socket that is closed with unread bytes, such as a beat, drops those that have not reached its peer.
   role_->hang_up();
-  while (role_->has_children() && Clock::now() < latest_) go_around(latest_);
+  while (role_->has_children() && Clock::now() < latest) go_around(latest);
   role_.reset();  // closes the connections on the thread that owns them
 }
 

@@ -26,10 +26,10 @@ class GroupThread {
   Status start(std::unique_ptr<Role> role, RoleEvents& events, Seconds beat);
   /// Runs `request` on the thread, soon. Any thread; dropped when the thread has ended.
   void post(std::function<void(Role&)> request);
-  /// Ends the thread. Queued bytes have a fifth of a second to leave, or until `latest` to arrive at the ranks below if
-  /// that is later. Not from the thread itself.
+  /// Ends the thread. Queued bytes have a fifth of a second to arrive at the ranks below, or until `latest` if that is
+  /// later. Any thread but that one.
   void stop(Clock::time_point latest = {});
-  bool is_current() const { return thread_.get_id() == std::this_thread::get_id(); }
+  bool is_current() const { return id_ == std::this_thread::get_id(); }
 
  private:
   void run() noexcept;
@@ -47,10 +47,12 @@ class GroupThread {
   Fd wake_;
   std::mutex mutex_;
   std::vector<std::function<void(Role&)>> requests_;  // guarded by mutex_
-  bool stopping_ = false;                             // guarded by mutex_
+  bool stopping_ = false, has_ended_ = false;         // guarded by mutex_
   Clock::time_point latest_{};                        // guarded by mutex_ until stopping_
   Clock::time_point awake_;                           // when this thread last knew that it runs
-  std::thread thread_;
+  std::thread::id id_;                                // of thread_, which may just be joined
+  std::mutex stop_mutex_;
+  std::thread thread_;  // guarded by stop_mutex_ once it runs
 };
 
 }  // namespace casync::runtime

@@ -90,8 +90,13 @@ Status Hub::handle_from(Rank child, const Frame& frame) {
   if (frame.type != FrameType::kUp) return handle(child, frame.type, frame.payload->bytes);
   const auto passed = decode_passed(frame.payload->bytes, ranks_);
   if (!passed) return passed.status();
+  if (passed->rank == 0) return data_loss("a frame of rank 0 that came from below");
   seats_.learn_way(passed->rank, child);
-  return handle(passed->rank, passed->type, std::string(passed->bytes));
+  const Status handled = handle(passed->rank, passed->type, std::string(passed->bytes));
+  const auto sender = arrivals_.here().find(passed->rank);
+  if (handled || sender == arrivals_.here().end()) return handled;
+  fail(died(sender->second, handled));  // the relay has only passed it on
+  return Status::ok();
 }
 
 Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
@@ -113,6 +118,7 @@ Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
     case FrameType::kGoodbye: {
       auto goodbye = decode_goodbye(bytes, ranks_);
       if (!goodbye) return goodbye.status();
+      if (!arrivals_.is_complete()) return peer_failure("it left while ranks still joined");
       leave(rank, goodbyes_.words_of(rank, goodbye->last_words));
       return Status::ok();
     }

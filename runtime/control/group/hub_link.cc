@@ -19,7 +19,7 @@ void HubLink::attach(PollSet& set) {
   connection_->attach(set, [this] { read(); });
   if (!process_) return;
   process_watch_ = set.watch(process_.get(), [this] {
-    read();  // its last words may still be in the socket
+    read_rest();
     if (connection_) events_.lost(peer_failure("its process ended"));
   });
 }
@@ -59,6 +59,15 @@ void HubLink::read() {
   const Status status = connection_->read(&frames);
   connection_->write();
   process(frames, status);
+}
+
+/// The last words of a process that has ended may still be in the socket, and more than one read takes.
+void HubLink::read_rest() {
+  Bytes before = 0;
+  do {
+    before = bytes_moved();
+    read();
+  } while (connection_ && bytes_moved() != before);
 }
 
 void HubLink::process(const std::vector<Frame>& frames, Status status) {

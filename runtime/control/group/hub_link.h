@@ -56,6 +56,7 @@ class HubLink {
 
  private:
   void read();
+  void read_rest();
   void process(const std::vector<Frame>& frames, Status status);
 
   Pulse pulse_;

@@ -24,6 +24,7 @@ Member::Member(const Identity& self, const Identity& hub, const Pulse& pulse, Co
                RoleEvents& events)
     : self_(self),
       hub_(hub),
+      root_(hub),
       events_(events),
       link_(self, hub, pulse, std::move(connection), std::move(early),
             {.frame = [this](const Frame& frame) { return handle(frame.type, frame.payload); },
@@ -64,7 +65,7 @@ Clock::time_point Member::watch_hub(Clock::time_point now) {
   const std::optional<Clock::duration> silence = link_.silence(now);
   if (!link_.is_open() || over_) return now;
   if (!silence) return link_.silent_at();
-  if (hub_left_) {
+  if (leaver_) {
     lose(peer_failure("silent"));
     return Clock::time_point::max();
   }
@@ -110,7 +111,10 @@ Status Member::handle(FrameType type, const PayloadRef& payload) {
     case FrameType::kReady: {
       auto roster = decode_roster(bytes, self_.ranks);
       if (relay_) relay_->close_door();
-      if (roster) events_.joined(std::move(*roster));
+      if (roster) {
+        root_ = roster->front();
+        events_.joined(std::move(*roster));
+      }
       return roster.status();
     }
     case FrameType::kAbort: {
@@ -122,10 +126,16 @@ Status Member::handle(FrameType type, const PayloadRef& payload) {
       auto goodbye = decode_goodbye(bytes, self_.ranks);
       if (!goodbye) return goodbye.status();
       for (const Rank rank : goodbye->ranks) {
-        hub_left_ = hub_left_ || rank == 0 || rank == hub_.rank;
+        if (!leaver_ && (rank == 0 || rank == hub_.rank)) leaver_ = rank == 0 ? root_ : hub_;
+        if (rank == self_.rank) goodbye_.reset();
         if (!over_) events_.left(rank, {goodbye->last_words});
       }
       return Status::ok();
+    }
+    case FrameType::kAlone: {
+      auto leaver = decode_alone(bytes);
+      if (leaver && !leaver_) leaver_ = std::move(*leaver);
+      return leaver.status();
     }
     default: return requests_.handle(type, bytes);
   }
@@ -136,7 +146,7 @@ void Member::send(FrameType type, std::string payload) {
 }
 
 void Member::gather(GatherCall call) {
-  if (is_alone()) events_.gathered(left_early(hub_, call.what).cause);
+  if (is_alone()) events_.gathered(left_early(*leaver_, call.what).cause);
   if (link_.is_open() && !over_) requests_.gather(call);
 }
 
@@ -154,20 +164,30 @@ void Member::say_goodbye(const LastWords& words) {
   if (over_ || said_goodbye_) return;
   said_goodbye_ = true;
   if (!words.to_hub.empty()) link_.send(FrameType::kHubWords, words.to_hub);
-  link_.send(FrameType::kGoodbye, encode_goodbye({{self_.rank}, words.to_all}));
+  goodbye_ = make_payload(encode_goodbye({{self_.rank}, words.to_all}));
+  link_.send(FrameType::kGoodbye, goodbye_);
+}
+
+/// Children of a rank that leaves without waiting have not heard of its goodbye from rank 0.
+void Member::hang_up() {
+  if (!relay_) return;
+  if (goodbye_ && !over_) relay_->down(FrameType::kGoodbye, goodbye_);
+  relay_->hang_up();
 }
 
 void Member::lose(const Status& reason) {
   link_.close();
   if (over_) return;
-  if (proposal_.is_made() && (hub_left_ || !blames_peer(proposal_.cause(), self_.rank))) {
+  if (proposal_.is_made() && (leaver_ || !blames_peer(proposal_.cause(), self_.rank))) {
     return fail({-1, proposal_.cause()});
   }
-  if (!hub_left_) return fail(died(hub_, reason));
-  // Rank 0 waited for the others as long as it would, and what it owed them has arrived.
-  requests_.drop(hub_);
-  events_.alone();
-  if (relay_) relay_->drop_children();
+  if (!leaver_) return fail(died(hub_, reason));
+  // It waited for the others as long as it would, and what it owed them has arrived.
+  requests_.drop(*leaver_);
+  events_.alone(leaver_->rank);
+  if (!relay_) return;
+  relay_->down(FrameType::kAlone, make_payload(encode_alone(*leaver_)));
+  relay_->drop_children();
 }
 
 void Member::fail(const Abort& abort) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,9 +40,7 @@ class Member final : public Role {
   void abort(const Status& cause) override;
   void say_goodbye(const LastWords& words) override;
   bool has_output() const override { return link_.has_output() || (relay_ && relay_->has_output()); }
-  void hang_up() override {
-    if (relay_) relay_->hang_up();
-  }
+  void hang_up() override;
   bool has_children() const override { return relay_ && relay_->has_children(); }
   Bytes bytes_moved() const override { return link_.bytes_moved(); }
 
@@ -52,17 +51,19 @@ class Member final : public Role {
   void propose(const Abort& abort);
   void send(FrameType type, std::string payload);
   void lose(const Status& reason);
-  bool is_alone() const { return hub_left_ && !link_.is_open(); }
+  bool is_alone() const { return leaver_ && !link_.is_open(); }
   void fail(const Abort& abort);
 
-  Identity self_, hub_;
+  Identity self_, hub_, root_;  // its parent is its hub; rank 0 is the root, which it knows once it has joined
   RoleEvents& events_;
   HubLink link_;
   MemberRequests requests_;
   Pulse pulse_;                   // of children
   std::unique_ptr<Relay> relay_;  // in a large job
   Proposal proposal_;
-  bool said_goodbye_ = false, hub_left_ = false, over_ = false;
+  std::optional<Identity> leaver_;  // rank 0, or another rank on the way to it, that has said goodbye
+  PayloadRef goodbye_;              // this rank's, until rank 0 has announced it
+  bool said_goodbye_ = false, over_ = false;
 };
 
 }  // namespace casync::runtime

@@ -198,6 +198,19 @@ Result<std::vector<BlobRef>> decode_all_gathered(std::string_view bytes, int ran
   return blobs;
 }
 
+std::string encode_alone(const Identity& leaver) {
+  WireWriter writer;
+  write_identity(writer, leaver);
+  return writer.take();
+}
+
+Result<Identity> decode_alone(std::string_view bytes) {
+  WireReader reader(bytes);
+  Identity leaver = read_identity(reader);
+  if (!reader.done()) return malformed("introduction of a rank that has left");
+  return leaver;
+}
+
 std::string encode_name(std::string_view name) { return WireWriter().text(name).take(); }
 
 Result<std::string> decode_name(std::string_view bytes) {

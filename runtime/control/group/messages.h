@@ -92,6 +92,10 @@ struct Here {
 std::string encode_here(const Here& here);
 Result<Here> decode_here(std::string_view bytes);
 
+/// A rank that has left, and with it the way to rank 0.
+std::string encode_alone(const Identity& leaver);
+Result<Identity> decode_alone(std::string_view bytes);
+
 /// One name of a claim.
 std::string encode_name(std::string_view name);
 Result<std::string> decode_name(std::string_view bytes);

@@ -17,10 +17,7 @@ void Relay::attach(PollSet& set) {
 
 Seats::Events Relay::seat_events() {
   Seats::Events events;
-  events.frame = [this](Rank child, const Frame& frame) {
-    take(child, frame);
-    return Status::ok();
-  };
+  events.frame = [this](Rank child, const Frame& frame) { return take(child, frame); };
   events.lost = [this](const Identity& who, const Status& why) {
     if (over_.is_ok()) ways_.lost(died(who, why));
   };
@@ -41,12 +38,20 @@ Clock::time_point Relay::tend(Clock::time_point now) {
   return std::min(door_.tend(now), seats_.tend(now, over_.is_ok()));
 }
 
-void Relay::take(Rank child, const Frame& frame) {
-  if (frame.type == FrameType::kBeat) return;
+/// An error is the child's: rank 0 would take it for this rank's.
+Status Relay::take(Rank child, const Frame& frame) {
+  if (frame.type == FrameType::kBeat) return Status::ok();
+  if (frame.type == FrameType::kDown) return data_loss("a control frame that only parents send");
   if (frame.type == FrameType::kGoodbye) seats_.leave(child);
-  if (frame.type != FrameType::kUp) return ways_.up(child, frame.type, frame.payload);
-  if (const auto passed = decode_passed(frame.payload->bytes, self_.ranks)) seats_.learn_way(passed->rank, child);
+  if (frame.type != FrameType::kUp) {
+    ways_.up(child, frame.type, frame.payload);
+    return Status::ok();
+  }
+  const auto passed = decode_passed(frame.payload->bytes, self_.ranks);
+  if (!passed) return passed.status();
+  seats_.learn_way(passed->rank, child);
   ways_.pass_up(frame.payload);
+  return Status::ok();
 }
 
 }  // namespace casync::runtime

@@ -41,13 +41,13 @@ class Relay {
   void close_door() { door_.close(); }
   /// The job is over, and this is what callers are told.
   void refuse(const Status& cause) { over_ = cause; }
-  /// Rank 0 has left, and with it everybody.
+  /// A rank on the way to rank 0 has left, and with it everybody.
   void drop_children() { seats_.let_go(); }
 
  private:
   Verdict judge(const Hello& hello) const;
   Seats::Events seat_events();
-  void take(Rank child, const Frame& frame);
+  Status take(Rank child, const Frame& frame);
 
   Identity self_;
   Door door_;

@@ -31,8 +31,9 @@ class RoleEvents {
   virtual void needed(const std::string& name, std::uint32_t step) = 0;
   /// A rank, this one included, said goodbye with these last words.
   virtual void left(Rank rank, const LastWords& words) = 0;
-  /// Rank 0 said goodbye and is gone: this rank hears of nobody any more, which is no failure.
-  virtual void alone() = 0;
+  /// `leaver`, rank 0 or one on the way to it, said goodbye and is gone: this rank hears of nobody any more, which is
+  /// no failure.
+  virtual void alone(Rank leaver) = 0;
 };
 
 /// This rank's part in the star: the hub, or a member. All on the group's thread; nothing here blocks.

@@ -100,7 +100,10 @@ bool Seats::has_output() const {
 }
 
 void Seats::hang_up() {
-  for (auto& [child, seat] : seats_) seat.connection.hang_up();
+  for (auto& [child, seat] : seats_) {
+    seat.left = true;
+    seat.connection.hang_up();
+  }
 }
 
 Bytes Seats::bytes_moved() const {
@@ -145,7 +148,16 @@ void Seats::read_from(Rank child) {
 }
 
 void Seats::process_ended(Rank child) {
-  read_from(child);  // its last words may still be in the socket
+  const auto moved = [&] {
+    const auto seat = seats_.find(child);
+    return seat == seats_.end() ? Bytes{0} : seat->second.connection.bytes_moved();
+  };
+  // Its last words may still be in the socket, and more than one read takes.
+  Bytes before = 0;
+  do {
+    before = moved();
+    read_from(child);
+  } while (seats_.count(child) != 0 && moved() != before);
   if (seats_.count(child) != 0) lose(child, peer_failure("its process ended"));
 }
 

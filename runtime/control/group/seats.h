@@ -41,7 +41,7 @@ class Seats {
   /// Ends the connection of each child once what waits for it has left. Nothing more is sent to it.
   void let_go();
   bool empty() const { return seats_.empty(); }
-  /// Tells all children that nothing more comes: each closes its end when it has read everything.
+  /// Tells all children that nothing more comes: each closes its end when it has read everything, and is not lost then.
   void hang_up();
 
   /// Sends beats, and looks for silence if `judges`. Returns when it has to be called again at the latest.

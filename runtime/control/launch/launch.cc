@@ -77,6 +77,10 @@ Status check_numbers(const LaunchSource& source) {
     return invalid_argument(fmt::format("{} is given without {}", here.text(), source.rank ? "a size" : "a rank"));
   }
   if (!source.rank) return Status::ok();
+  if (source.ranks->value > kMostRanks) {
+    return invalid_argument(
+        fmt::format("{} is too much: a job has at most {} ranks", source.ranks->text(), kMostRanks));
+  }
   if (source.ranks->value >= 1 && source.rank->value >= 0 && source.rank->value < source.ranks->value)
     return Status::ok();
   return invalid_argument(
@@ -86,7 +90,11 @@ Status check_numbers(const LaunchSource& source) {
 Status check_rendezvous(const std::string& rendezvous) {
   if (rendezvous.empty() || rendezvous == "store" || rendezvous == "pmix") return Status::ok();
   if (rendezvous.rfind("file:", 0) == 0 && rendezvous.size() > 5) return Status::ok();
-  if (parse_host_port(rendezvous)) return Status::ok();
+  if (const auto where = parse_host_port(rendezvous)) {
+    if (where->port != 0) return Status::ok();
+    return invalid_argument(fmt::format(
+        "rendezvous \"{}\": at port 0 rank 0 takes any free one, which the others do not know", rendezvous));
+  }
   return invalid_argument(fmt::format(
       "rendezvous \"{}\": expected \"host:port\" of rank 0, \"[ipv6]:port\", \"file:DIRECTORY\", \"pmix\" (the "
       "launcher's) or \"store\" (torch's)",

@@ -10,6 +10,9 @@
 
 namespace casync::runtime {
 
+/// The most ranks that a job may have.
+inline constexpr int kMostRanks = 65536;
+
 /// This process's place in its job, and how it finds the others.
 struct Launch {
   Rank rank = 0;
@@ -40,7 +43,8 @@ struct LaunchArguments {
 /// Arguments that name rank, size and rendezvous are all there is to know: no environment is asked for those. What
 /// srun says is not compared with another launcher's word: it then counts that launcher's own processes.
 /// InvalidArgument: two sources disagree (names both with their values), a number that is none, a rank outside
-/// the size, more than one rank and nothing to find the others by (says what to set), a token too short to be one.
+/// the size, a size above kMostRanks, more than one rank and nothing to find the others by (says what to set), a port
+/// 0, a token too short to be one.
 Result<Launch> read_launch(const LaunchArguments& arguments,
                            const std::function<std::optional<std::string>(const char*)>& env);
 

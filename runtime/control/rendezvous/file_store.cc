@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "runtime/control/rendezvous/store.h"
 #include "runtime/control/wire/crypto.h"
@@ -43,18 +44,27 @@ class FileStore final : public Store {
   Result<std::string> get(const std::string& key, Clock::time_point deadline) override;
 
  private:
-  Status write_aside(const std::string& path, const std::string& value);
+  Result<Fd> write_aside(const std::string& path, const std::string& value);
   std::string path_of(const std::string& key) const { return directory_ + "/" + key; }
 
   std::string directory_;
-  std::map<std::string, ino_t> written_;  // what this store wrote, to be taken away with it
+  // Files of this store, to be taken away with it. Open, because the number of a file that is gone is given again.
+  std::map<std::string, Fd> written_;
 };
 
+/// Returns true if that file is the one at `path`.
+bool is_at(const Fd& file, const std::string& path) {
+  struct stat own = {}, there = {};
+  return fstat(file.get(), &own) == 0 && lstat(path.c_str(), &there) == 0 && own.st_dev == there.st_dev &&
+         own.st_ino == there.st_ino;
+}
+
 FileStore::~FileStore() {
-  for (const auto& [key, inode] : written_) {
-    struct stat info = {};
+  for (auto& [key, file] : written_) {
     // A later session may have put its own there.
-    if (lstat(path_of(key).c_str(), &info) == 0 && info.st_ino == inode) unlink(path_of(key).c_str());
+    const bool is_there = is_at(file, path_of(key));
+    file.reset();  // NFS keeps a file that is removed while it is open
+    if (is_there) unlink(path_of(key).c_str());
   }
 }
 
@@ -63,31 +73,34 @@ Status FileStore::set(const std::string& key, const std::string& value) {
   if (value.size() > kMostValue) return invalid_argument(fmt::format("{}: {} bytes are too many", key, value.size()));
   CASYNC_RETURN_IF_ERROR(make_private_directory(directory_));
   const std::string aside = fmt::format("{}/.{}.{}", directory_, key, to_hex(random_bytes(8)));
-  CASYNC_RETURN_IF_ERROR(write_aside(aside, value));
-  struct stat info = {};
+  Result<Fd> file = write_aside(aside, value);
+  if (!file) return file.status();
   // Renamed when whole: nobody ever reads half a value.
-  if (lstat(aside.c_str(), &info) != 0 || rename(aside.c_str(), path_of(key).c_str()) != 0) {
+  if (rename(aside.c_str(), path_of(key).c_str()) != 0) {
     const int error = errno;
     unlink(aside.c_str());
     return unavailable(fmt::format("cannot write {}: {}", path_of(key), error_text(error)));
   }
-  written_[key] = info.st_ino;
+  written_.insert_or_assign(key, std::move(*file));
   return Status::ok();
 }
 
-Status FileStore::write_aside(const std::string& path, const std::string& value) {
-  const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+Result<Fd> FileStore::write_aside(const std::string& path, const std::string& value) {
+  Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) return unavailable(fmt::format("cannot write {}: {}", path, error_text(errno)));
+  const auto failed = [&] {
+    const int error = errno;
+    unlink(path.c_str());
+    return unavailable(fmt::format("cannot write {}: {}", path, error_text(error)));
+  };
   for (Bytes done = 0; done < value.size();) {
     const ssize_t wrote = write(fd.get(), value.data() + done, value.size() - done);
-    if (wrote < 0) {
-      const int error = errno;
-      unlink(path.c_str());
-      return unavailable(fmt::format("cannot write {}: {}", path, error_text(error)));
-    }
+    if (wrote < 0) return failed();
     done += static_cast<Bytes>(wrote);
   }
-  return Status::ok();
+  // A network file system may keep the bytes back as long as the file is open, and report a full disk only here.
+  if (fsync(fd.get()) != 0) return failed();
+  return fd;
 }
 
 Result<std::string> FileStore::get(const std::string& key, Clock::time_point deadline) {

@@ -136,6 +136,13 @@ Result<Meeting> meeting_of(const GroupOptions& options, const std::string& token
   return Meeting{std::move(all), token};
 }
 
+/// Rank 0 may still leave its addresses. The name of its host, too, may come with it: a cluster that names containers
+/// once they run does not know it earlier.
+bool may_come(const Status& status, const GroupOptions& options) {
+  if (status.code() == StatusCode::kTimeout) return true;
+  return options.store == nullptr && status.code() == StatusCode::kUnavailable;
+}
+
 Attempt try_all(const Meeting& meeting, const GroupOptions& options, const Identity& self, Clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
   const Hello hello{self, static_cast<std::uint64_t>(std::max<long long>(left, 0))};
@@ -165,7 +172,7 @@ Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clo
     Miss miss;
     auto meeting = meeting_of(options, token, std::min(deadline, remind_at));
     if (!meeting) {
-      if (meeting.status().code() != StatusCode::kTimeout) return meeting.status();
+      if (!may_come(meeting.status(), options)) return meeting.status();
       miss.why = meeting.status();
     } else {
       Attempt attempt = try_all(*meeting, options, self, deadline);

@@ -140,14 +140,16 @@ class PmixStore final : public Store {
 
   /// Asks rank 0, which is the only one that sets keys, until it has: a server may answer "not found" at once, or wait.
   Result<std::string> get(const std::string& key, Clock::time_point deadline) override {
+    std::string why;  // the latest refusal
     for (auto pause = kFirstAskPause;; pause = std::min(2 * pause, kMostAskPause)) {
       const auto answer = ask(key);
       std::unique_lock lock(answer->mutex);
       const bool given = answer->given.wait_until(lock, std::min(deadline, after(kAskTime)),
                                                   [&] { return answer->status.has_value(); });
       if (given && *answer->status == kSuccess) return from_hex(key, answer->text);
+      if (given) why = std::string(": ") + pmix_.error_text(*answer->status);
       const Clock::time_point now = Clock::now();
-      if (now >= deadline) return timeout_error("rank 0 has not left \"" + key + "\" with PMIx");
+      if (now >= deadline) return timeout_error("rank 0 has not left \"" + key + "\" with PMIx" + why);
       lock.unlock();
       std::this_thread::sleep_for(std::min<Clock::duration>(pause, deadline - now));
     }

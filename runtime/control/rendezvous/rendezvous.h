@@ -55,8 +55,8 @@ struct Entrance {
   std::string early;  ///< bytes that came after the handshake
 };
 
-/// Finds rank 0 and proves itself, again and again until the deadline: rank 0 may come late, and what the store
-/// holds may be of a job that is over. Timeout, Unavailable, and rank 0's refusals.
+/// Finds rank 0 and proves itself, again and again until the deadline: rank 0 and its host's name may come late,
+/// and what the store holds may be of a job that is over. Timeout, Unavailable, and rank 0's refusals.
 Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clock::time_point deadline);
 
 }  // namespace casync::runtime

@@ -40,6 +40,7 @@ Bytes most_payload(FrameType type) {
     case FrameType::kGiveUp: return kMostClaimName + 8;
     case FrameType::kLate: return 2 * kMostClaimName;
     case FrameType::kHere: return 16_KiB;
+    case FrameType::kAlone: return 4_KiB;
     case FrameType::kUp:
     case FrameType::kDown: return kMostBlobBytes + 8_KiB;
     case FrameType::kGoodbye: return kMostLastWords + kMostLeavers;

@@ -36,8 +36,9 @@ enum class FrameType : std::uint8_t {
   kHubWords = 20,     ///< member to hub, ahead of a goodbye: last words for rank 0 alone
   kWhoIsLate = 21,    ///< member to hub: I have waited long for this name or collective call; for which ranks?
   kLate = 22,         ///< hub to that member: a sentence with these ranks
+  kAlone = 23,        ///< relay to children: this rank on the way to the hub has left, and nothing more comes
 };
-inline constexpr FrameType kLastFrameType = FrameType::kLate;
+inline constexpr FrameType kLastFrameType = FrameType::kAlone;
 inline constexpr Bytes kMostTogether = 64_MiB;  ///< of the blobs in one frame
 
 inline constexpr Bytes kMostBlobBytes = 64_MiB;

@@ -114,7 +114,10 @@ Result<Verdict> MemberHandshake::verdict(std::string_view packet_body) {
   const std::uint8_t code = reader.u8();
   const std::string message(reader.text(kMostReason));
   const Identity hub = read_identity(reader);
-  if (!reader.done() || kind > 3 || code > static_cast<std::uint8_t>(kLastStatusCode)) {
+  const bool known = kind <= 3 && code <= static_cast<std::uint8_t>(kLastStatusCode);
+  // A refusal without a reason would be a failure that is none.
+  const bool has_reason = code != static_cast<std::uint8_t>(StatusCode::kOk);
+  if (!reader.done() || !known || has_reason == (kind == static_cast<std::uint8_t>(Verdict::Kind::kWelcome))) {
     return invalid_argument("a verdict of the wrong form");
   }
   hub_ = hub;

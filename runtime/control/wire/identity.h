@@ -11,7 +11,7 @@ namespace casync::runtime {
 
 /// The version of what follows the handshake. The handshake itself keeps its layout for good, so that any two
 /// versions can tell each other who they are.
-inline constexpr std::uint32_t kControlProtocol = 2;
+inline constexpr std::uint32_t kControlProtocol = 3;
 
 /// A process of the job, as it introduces itself.
 struct Identity {
@@ -29,7 +29,7 @@ struct Identity {
   std::string text() const;
   /// Returns true if both are the same process, as two of its ranks maybe.
   bool is_process_of(const Identity& other) const;
-  /// "casync 0.1.0 (protocol 2, 64-bit little-endian)".
+  /// "casync 0.1.0 (protocol 3, 64-bit little-endian)".
   std::string build() const;
 };
 

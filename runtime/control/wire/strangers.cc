@@ -30,10 +30,12 @@ std::string Strangers::summary() const {
   if (sources_.empty() && put_off_ == 0) return "";
   std::vector<std::string> parts;
   if (put_off_ > 0) parts.push_back(fmt::format("{} callers of a crowd", put_off_));
+  std::size_t shown = 0;
   for (const auto& [name, entry] : sources_) {
-    if (parts.size() > kShownSources) break;
+    if (++shown > kShownSources) break;
     parts.push_back(fmt::format("{} ({} times, last: {})", name, entry.count, entry.last));
   }
+  if (shown > kShownSources) parts.push_back(fmt::format("{} other sources", sources_.size() - kShownSources));
   return fmt::format("refused meanwhile: {}", fmt::join(parts, ", "));
 }
 

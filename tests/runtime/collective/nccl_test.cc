@@ -118,6 +118,19 @@ TEST_CASE("nccl: the copy that the process has loaded is opened, by its name alo
              Catch::Contains("libm.so.6 is no NCCL: it lacks ncclGetVersion, ncclGetErrorString, "));
 }
 
+TEST_CASE("nccl: a library that is not found is looked for again, as once a framework has loaded it, and then kept") {
+  static_cast<void>(api());
+  runtime::NcclSearch search;
+  fake_nccl::set_version(22705);
+  CHECK(search.find("libnccl.so.2").status().code() == StatusCode::kUnavailable);
+  fake_nccl::reset();
+  const Result<const NcclApi*> found = search.find("libnccl.so.2");
+  REQUIRE(found.status().text() == "OK");
+  const Result<const NcclApi*> again = search.find("libnccl-of-nobody.so.2");
+  REQUIRE(again.status().text() == "OK");
+  CHECK(*again == *found);
+}
+
 TEST_CASE("nccl: versions 2.28 to 2.32 are taken, others are refused with the version found") {
   for (const auto& [version, text] : {std::pair{22705, "2.27.5"}, {21903, "2.19.3"}, {23300, "2.33.0"}}) {
     fake_nccl::set_version(version);

@@ -47,6 +47,21 @@ TEST_CASE("assembly: a second process of a rank is refused, on its way in and at
   CHECK_THAT(assembly.check(process(2, 3, 21), &seated).text(), Catch::Contains("pid 20"));
 }
 
+TEST_CASE("assembly: processes with one number on hosts of one name are two if their machines or their starts differ") {
+  for (const bool on_another_machine : {true, false}) {
+    CAPTURE(on_another_machine);
+    Assembly assembly = assembly_of(3);
+    Identity who = process(1, 3, 10);
+    CHECK(assembly.take_in(who));
+    if (on_another_machine) {
+      who.machine += " of another container";
+    } else {
+      ++who.started;
+    }
+    CHECK_THAT(assembly.take_in(who).text(), Catch::StartsWith("InvalidArgument: two processes have rank 1: pid 10 "));
+  }
+}
+
 TEST_CASE("assembly: newcomers of another build or another job are refused") {
   const Assembly assembly = assembly_of(3);
   Identity other = process(1, 3, 10);

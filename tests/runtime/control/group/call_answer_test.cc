@@ -2,6 +2,9 @@
 #include "runtime/control/group/call_answer.h"
 
 #include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <utility>
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
@@ -32,4 +35,14 @@ TEST_CASE("call answer: a blob that nobody asked for is refused") {
   CHECK(answer.take({1, "again"}).status().code() == StatusCode::kDataLoss);
   answer.drop();
   CHECK(answer.take({2, "late"}).status().code() == StatusCode::kDataLoss);
+}
+
+TEST_CASE("call answer: a call that has its answer otherwise keeps no blob") {
+  CallAnswer answer(0, 2);
+  auto own = std::make_shared<const std::string>("mine");
+  const std::weak_ptr<const std::string> kept = own;
+  answer.expect(std::move(own));
+  CHECK_FALSE(kept.expired());
+  answer.drop();
+  CHECK(kept.expired());
 }

@@ -173,6 +173,20 @@ TEST_CASE("group: close() names the ranks that stay") {
   CHECK_THAT(closed[0].message(), Contains("rank 2 did not say goodbye"));
 }
 
+TEST_CASE("group: two threads close a group at once, and both hear how it ended") {
+  for (int turn = 0; turn < 5; ++turn) {
+    Ranks group(2);
+    require_joined(group.joined);
+    std::vector<std::future<std::string>> closed;
+    for (const Joined& each : group.joined) {
+      for (int closer = 0; closer < 2; ++closer) {
+        closed.push_back(std::async(std::launch::async, [&each] { return (*each)->close(after(Seconds(20))).text(); }));
+      }
+    }
+    for (auto& each : closed) CHECK(each.get() == "OK");
+  }
+}
+
 TEST_CASE("group: a forked child has no part in its parent's group") {
   Ranks group(2);
   require_joined(group.joined);

@@ -48,6 +48,14 @@ TEST_CASE("group state: ranks are one process only where machine, host, process 
   CHECK_FALSE(is_one([](Identity& last) { ++last.started; }));
 }
 
+TEST_CASE("group state: a rank that goes on alone names the one that left in what is not agreed") {
+  GroupState state(5);
+  state.alone(3);
+  const auto agreed = state.wait_agreed("settings", Clock::now());
+  REQUIRE(agreed.has_value());
+  CHECK(agreed->text() == "PeerFailure: rank 3 closed its session while ranks had yet to agree on \"settings\"");
+}
+
 TEST_CASE("group state: the first failure stands, and each watcher hears it once") {
   GroupState state(0);
   std::vector<std::string> heard;

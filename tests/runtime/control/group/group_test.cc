@@ -195,6 +195,15 @@ TEST_CASE("group: impossible options and addresses are refused with what is wron
   CHECK_THAT(Group::join(options).status().message(), Contains("nonet0") && Contains("there are: ") && Contains("lo"));
 }
 
+TEST_CASE("group: a name of rank 0's host that nobody knows yet is waited for as rank 0 is") {
+  GroupOptions options = quick_options(1, 2, nullptr);
+  options.address = "no-such-host.invalid:1234";
+  options.timeout = Seconds(1);
+  const Status late = Group::join(options).status();
+  CHECK(late.code() == StatusCode::kTimeout);
+  CHECK_THAT(late.message(), Contains("rank 0 of 2 did not come within") && Contains("no-such-host.invalid"));
+}
+
 TEST_CASE("group: a list of interfaces without names chooses none, as an empty one") {
   SharedMap map;
   const auto store = make_callback_store(map.functions());

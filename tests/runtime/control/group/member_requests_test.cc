@@ -25,7 +25,7 @@ struct Events final : RoleEvents {
     answers += name + " in " + std::to_string(step) + " ";
   }
   void left(Rank, const LastWords&) override {}
-  void alone() override {}
+  void alone(Rank) override {}
   std::string answers;
 };
 

@@ -2,10 +2,14 @@
 #include "runtime/control/group/seats.h"
 
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <string>
 #include <thread>
+#include <vector>
 
 using namespace casync;
 using namespace casync::runtime;
@@ -121,6 +125,56 @@ TEST_CASE("seats: a child that ends is lost once, also with its last words, and 
   CHECK(family.lost == std::vector<Rank>{2, 3});
   CHECK(family.spoke == std::vector<Rank>{2});
   CHECK(family.seats.taken().empty());
+}
+
+TEST_CASE("seats: a process that has ended is heard to its last word, however many reads that takes") {
+  constexpr int kWords = 60;  // a socket of messages: one read takes 16 of them
+  std::array<int, 2> fds{};
+  REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds.data()) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    Connection end(Fd(fds[1]), "down", "up", Clock::now());
+    for (int i = 0; i < kWords; ++i) end.send(FrameType::kGather, std::string("words"));
+    _exit(end.has_output() ? 1 : 0);
+  }
+  close(fds[1]);
+  siginfo_t ended = {};
+  REQUIRE(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
+  CHECK(ended.si_status == 0);
+  Identity who = own_identity(1, 2);
+  who.pid = child;
+  who.started = start_of_process(child);
+  PollSet set;
+  REQUIRE(set.open().is_ok());
+  int heard = 0;
+  std::vector<std::string> lost;
+  Seats seats(own_identity(0, 2), kPulse,
+              {[&](Rank, const Frame&) {
+                 ++heard;
+                 return Status::ok();
+               },
+               [&](const Identity&, const Status& why) { lost.push_back(why.text()); },
+               {}});
+  seats.attach(set);
+  seats.admit(who, Connection(Fd(fds[0]), "up", "down", Clock::now()));
+  for (int turn = 0; turn < 100 && lost.empty(); ++turn) {
+    set.sleep(after(Seconds(5)));
+    set.run_handlers();
+  }
+  CHECK(heard == kWords);
+  CHECK(lost.size() == 1);
+  CHECK(waitpid(child, nullptr, 0) == child);
+}
+
+TEST_CASE("seats: children that close their ends once they are told that nothing more comes are not lost") {
+  Family family;
+  family.seats.hang_up();
+  std::vector<Frame> frames;
+  for (Connection& end : family.ends) CHECK(end.read(&frames).code() == StatusCode::kPeerFailure);
+  family.ends.clear();
+  family.read();
+  CHECK(family.seats.empty());
+  CHECK(family.lost.empty());
 }
 
 TEST_CASE("seats: children that are let go get all that waits for them, and then the end") {

@@ -5,9 +5,11 @@
 #include <future>
 #include <random>
 
+#include "runtime/control/group/messages.h"
 #include "runtime/control/wire/frame.h"
 #include "runtime/control/wire/handshake.h"
 #include "runtime/control/wire/socket.h"
+#include "runtime/control/wire/strangers.h"
 #include "tests/runtime/control/control_support.h"
 
 using namespace casync;
@@ -87,6 +89,16 @@ Status refusal_of(const Identity& newcomer) {
 }
 
 }  // namespace
+
+TEST_CASE("strangers: an error names three of the sources that were refused, and the number of the others") {
+  Strangers strangers;
+  for (const char* source : {"10.0.0.1", "10.0.0.2", "10.0.0.3"}) strangers.refused(source, "no", Clock::now());
+  CHECK(strangers.summary() ==
+        "refused meanwhile: 10.0.0.1 (1 times, last: no), 10.0.0.2 (1 times, last: no), 10.0.0.3 (1 times, last: no)");
+  for (const char* source : {"10.0.0.4", "10.0.0.5", "10.0.0.5"}) strangers.refused(source, "no", Clock::now());
+  CHECK_THAT(strangers.summary(),
+             Contains("10.0.0.3 (") && !Contains("10.0.0.4") && Catch::EndsWith("), 2 other sources"));
+}
 
 TEST_CASE("strangers: 200 connections that are none do not keep the ranks from joining, nor from running") {
   TemporaryDirectory directory;
@@ -220,6 +232,21 @@ TEST_CASE("strangers: nobody takes the place of a rank that said goodbye, and th
   CHECK(told.code() == StatusCode::kTimeout);
   CHECK_THAT(told.message(), Contains("the job that listens here has begun without rank 2"));
   for (Rank rank : {0, 1}) CHECK((*group.joined[static_cast<std::size_t>(rank)])->failure().text() == "OK");
+}
+
+TEST_CASE("strangers: a rank that leaves while others still join ends the job at once, with its name") {
+  TemporaryDirectory directory;
+  std::vector<std::unique_ptr<Store>> stores;
+  const auto options = options_of_all(3, stores, [&] { return make_file_store(directory.path()); });
+  auto root = std::async(std::launch::async, [&] { return Group::join(options[0]).status().text(); });
+  const auto entrance = find_hub(options[1], own_identity(1, 3), after(Seconds(10)));
+  REQUIRE(entrance.status().text() == "OK");
+  FrameSealer sealer(entrance->key_out);
+  const Payload goodbye(encode_goodbye({{1}, ""}));
+  const std::string bytes = sealer.header(FrameType::kGoodbye, goodbye) + goodbye.bytes;
+  REQUIRE(send_all(entrance->fd.get(), bytes, after(Seconds(5))).is_ok());
+  CHECK_THAT(root.get(),
+             Catch::StartsWith("PeerFailure: rank 1 (") && Catch::EndsWith("left while ranks still joined"));
 }
 
 TEST_CASE("strangers: damaged bytes of a joined rank end the job with its name, not with a crash") {

@@ -144,6 +144,36 @@ TEST_CASE("tree: a rank that falls silent is named on all, whoever is its parent
   }
 }
 
+TEST_CASE("tree: a rank below a relay that sends nonsense is named, and not the relay") {
+  TemporaryDirectory directory;
+  std::vector<std::unique_ptr<Store>> stores;
+  const auto options = options_of_all(3, stores, [&] { return make_file_store(directory.path()); });
+  auto root = std::async(std::launch::async, [&] { return Group::join(options[0]); });
+  const auto relay = find_hub(options[1], own_identity(1, 3), after(Seconds(10)));
+  REQUIRE(relay.status().text() == "OK");
+  FrameSealer sealer(relay->key_out);
+  const auto pass_up = [&](Rank from, FrameType type, const std::string& bytes) {
+    const Payload passed(encode_passed({from, type, bytes}));
+    return send_all(relay->fd.get(), sealer.header(FrameType::kUp, passed) + passed.bytes, after(Seconds(5)));
+  };
+  REQUIRE(pass_up(2, FrameType::kHere, encode_here({own_identity(2, 3), {}})).is_ok());
+  const Joined joined = root.get();
+  REQUIRE(joined.status().text() == "OK");
+  const bool is_of_rank_0 = GENERATE(false, true);
+  CAPTURE(is_of_rank_0);
+  if (is_of_rank_0) {
+    REQUIRE(pass_up(0, FrameType::kGoodbye, encode_goodbye({{0}, ""})).is_ok());
+  } else {
+    REQUIRE(pass_up(2, FrameType::kGather, "x").is_ok());
+  }
+  const Status cause = (*joined)->all_gather("after", "", after(Seconds(20))).status();
+  if (is_of_rank_0) {
+    CHECK_THAT(cause.text(), Catch::StartsWith("DataLoss: rank 1 (") && Contains("rank 0 that came from below"));
+  } else {
+    CHECK_THAT(cause.text(), Catch::StartsWith("DataLoss: rank 2 (") && Contains("malformed collective call"));
+  }
+}
+
 TEST_CASE("tree: bytes of agreement through rank 0 grow with the number of ranks, and not with the facts") {
   const auto bytes_of_agreement = [](int ranks, std::size_t facts) {
     Ranks group(ranks, Seconds(4.5));  // beats are bytes, too

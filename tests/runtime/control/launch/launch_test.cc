@@ -130,6 +130,8 @@ TEST_CASE("launch: contradictions are refused with the variable and the value") 
       {"half", {{"CASYNC_RANK", "1"}}, {"CASYNC_RANK=1 is set and CASYNC_SIZE is not"}},
       {"other half", {{"WORLD_SIZE", "2"}}, {"WORLD_SIZE=2 is set and RANK is not"}},
       {"outside", {{"RANK", "2"}, {"WORLD_SIZE", "2"}}, {"RANK=2 is outside WORLD_SIZE=2"}},
+      {"too many", {{"RANK", "2"}, {"WORLD_SIZE", "65537"}}, {"WORLD_SIZE=65537", "at most 65536 ranks"}},
+      {"a port that nobody knows", kTorchrun + Variables{{"CASYNC_RENDEZVOUS", "node0:0"}}, {"\"node0:0\"", "port 0"}},
       {"nothing to meet at", {{"CASYNC_RANK", "0"}, {"CASYNC_SIZE", "2"}}, {"2 ranks", "set CASYNC_RENDEZVOUS"}},
       {"torchrun below mpiexec", kTorchrun + kPmi2, {"RANK=3 (torchrun)", "PMI_RANK=2 (mpiexec)"}},
       {"mpiexec", {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}, {"mpiexec does not say", "CASYNC_RENDEZVOUS"}},
@@ -145,6 +147,7 @@ TEST_CASE("launch: contradictions are refused with the variable and the value") 
     CHECK(result.status().code() == StatusCode::kInvalidArgument);
     for (const std::string& word : words) CHECK_THAT(result.status().message(), Contains(word));
   }
+  CHECK(launch({{"RANK", "65535"}, {"WORLD_SIZE", "65536"}})->ranks == 65536);
   Variables two_machines = kMpirun;
   two_machines["OMPI_COMM_WORLD_LOCAL_SIZE"] = "2";
   CHECK_THAT(launch(two_machines).status().message(), Contains("mpirun does not say") && Contains("CASYNC_RENDEZVOUS"));

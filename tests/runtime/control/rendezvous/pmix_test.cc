@@ -26,6 +26,14 @@ TEST_CASE(
   CHECK(absent.code() == StatusCode::kTimeout);
 }
 
+TEST_CASE("pmix: an entry that does not come is an error with the words of the server") {
+  const ScopedVariable rank("PMIX_DOUBLE_RANK", "0");
+  auto store = open_pmix_store(0, 2, after(Seconds(10)), PMIX_DOUBLE);
+  REQUIRE(store.status().text() == "OK");
+  CHECK((*store)->get("casync.rank0", after(Seconds(1))).status().text() ==
+        "Timeout: rank 0 has not left \"casync.rank0\" with PMIx: ERROR");
+}
+
 TEST_CASE("pmix: no library, no server and another number are refused with what to do") {
   CHECK_THAT(open_pmix_store(0, 2, after(Seconds(10)), "libpmix-absent.so.2").status().message(),
              Contains("cannot be loaded") && Contains("libpmix2"));

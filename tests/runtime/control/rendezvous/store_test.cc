@@ -58,6 +58,27 @@ TEST_CASE("file store: a store takes away what it wrote, not what a later one pu
   CHECK(*second->get("key", Clock::now()) == "second");
 }
 
+TEST_CASE("file store: a later entry that has got the number of a replaced file is not taken for it") {
+  TemporaryDirectory directory;
+  const auto number = [&] {
+    struct stat info = {};
+    REQUIRE(lstat((directory.path() + "/key").c_str(), &info) == 0);
+    return info.st_ino;
+  };
+  auto first = make_file_store(directory.path());
+  const auto second = make_file_store(directory.path());
+  REQUIRE(first->set("key", "first").is_ok());
+  const ino_t earlier = number();
+  // Most file systems give the number of a file again once it is gone.
+  for (int turn = 0; turn < 100 && (turn == 0 || number() != earlier); ++turn) {
+    REQUIRE(second->set("key", "second").is_ok());
+  }
+  first.reset();
+  const Result<std::string> found = second->get("key", Clock::now());
+  REQUIRE(found.status().text() == "OK");
+  CHECK(*found == "second");
+}
+
 TEST_CASE("file store: time-outs, bad keys, open files and foreign directories are errors that say what to do") {
   TemporaryDirectory directory;
   const auto store = make_file_store(directory.path());

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 #include <random>
+#include <string>
+#include <vector>
 
 using namespace casync;
 using namespace casync::runtime;
@@ -77,6 +79,20 @@ TEST_CASE("handshake: the longest verdict fits into a packet") {
   REQUIRE(verdict.is_ok());
   CHECK(verdict->reason.message().size() > 2000);
   CHECK(member.hub().host == self.host);
+}
+
+TEST_CASE("handshake: a refusal without a reason is no verdict, nor a welcome with one") {
+  const std::vector<Verdict> verdicts = {{Verdict::Kind::kRefused, 1, Status()},
+                                         {Verdict::Kind::kTryAgain, 1, Status()},
+                                         {Verdict::Kind::kElsewhere, 1, Status()},
+                                         {Verdict::Kind::kWelcome, 1, aborted("enough")}};
+  for (const Verdict& verdict : verdicts) {
+    HubHandshake hub(own_identity(0, 2), "token");
+    MemberHandshake member({own_identity(1, 2), 0}, "token");
+    auto proof = member.proof(body_of(*hub.challenge(body_of(member.hello()))));
+    REQUIRE(hub.check_proof(body_of(*proof)).is_ok());
+    CHECK(member.verdict(body_of(hub.verdict(verdict))).status().code() == StatusCode::kInvalidArgument);
+  }
 }
 
 TEST_CASE("handshake: a recorded conversation proves nothing the second time, nor a proof sent back") {
