@@ -17,7 +17,7 @@ using namespace casync::test;     // NOLINT(google-build-using-namespace)
 
 namespace {
 
-constexpr int kMostRanks = 4;
+constexpr int kRanksInTests = 4;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
 const std::string kTernary = "name: \"terngrad_shared\"";
 
@@ -29,9 +29,9 @@ Gradients gaussians(std::size_t elements) {
 }
 
 struct Training {
-  std::vector<std::vector<float>> results[kMostRanks];  ///< of each step
-  std::vector<bool> finite[kMostRanks];
-  std::uint64_t sent[kMostRanks] = {};  ///< payload bytes
+  std::vector<std::vector<float>> results[kRanksInTests];  ///< of each step
+  std::vector<bool> finite[kRanksInTests];
+  std::uint64_t sent[kRanksInTests] = {};  ///< payload bytes
   std::string complaints;
 };
 
@@ -114,7 +114,7 @@ class ProgramFile {
 
 TEST_CASE("session exchanges: sums of ternary codes have the same bytes by every strategy") {
   const Gradients gradients = gaussians(20'000);
-  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+  for (int ranks = 1; ranks <= kRanksInTests; ++ranks) {
     const Training first = train(ranks, {"ps", ""}, kTernary, 2, gradients);
     REQUIRE(first.complaints == "");
     for (const Way& way : ways_of(ranks)) {
@@ -171,7 +171,7 @@ TEST_CASE("session exchanges: ternary codes are right on average, and err as muc
 TEST_CASE("session exchanges: ternary codes of a shared scale take fewer bytes than those of a rank's own") {
   const Gradients gradients = gaussians(1 << 16);
   for (const char* strategy : {"ps", "ring"}) {
-    for (int ranks = 2; ranks <= kMostRanks; ++ranks) {
+    for (int ranks = 2; ranks <= kRanksInTests; ++ranks) {
       const auto sent = [&](const std::string& codec) {
         const Training made = train(ranks, {strategy, ""}, codec, 1, gradients);
         REQUIRE(made.complaints == "");
@@ -199,10 +199,10 @@ TEST_CASE("session exchanges: elements that are large in the sum of all ranks ar
     }
     return values;
   };
-  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+  for (int ranks = 1; ranks <= kRanksInTests; ++ranks) {
     const Training none = train(ranks, {"ps", ""}, named("none"), 2, gradients);
     const auto sent = [](const Training& by) {
-      return std::accumulate(by.sent, by.sent + kMostRanks, std::uint64_t{0});
+      return std::accumulate(by.sent, by.sent + kRanksInTests, std::uint64_t{0});
     };
     for (const auto& [codec, smaller] :
          {std::pair(named("sketched_topk"), 18u),
@@ -337,7 +337,7 @@ TEST_CASE("session exchanges: the greatest of all ranks, NaN first, by every str
     }
     return all;
   };
-  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+  for (int ranks = 1; ranks <= kRanksInTests; ++ranks) {
     for (const Way& way : ways_of(ranks)) {
       INFO(ranks << " ranks, " << way.strategy << " " << way.nodes);
       // Each exchange has several partitions.
@@ -369,7 +369,7 @@ TEST_CASE("session exchanges: sums of rounded elements are exact, and their NaN 
     if (step == 1 && rank == 1) values[18] = kNan;
     return values;
   };
-  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+  for (int ranks = 1; ranks <= kRanksInTests; ++ranks) {
     std::vector<float> wanted(kElements);
     for (int rank = 0; rank < ranks; ++rank) {
       const std::vector<float> values = gradients(rank, 0);
