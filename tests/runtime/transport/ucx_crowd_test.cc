@@ -20,7 +20,7 @@ constexpr Bytes kMessage = 10_KiB;
 constexpr Bytes kRoom = 64_KiB;
 
 // A client that takes all messages into the same memory, once it takes any.
-struct Client : TransportClient {
+struct CrowdClient : TransportClient {
   std::vector<std::byte> memory = std::vector<std::byte>(kMessage);
   bool puts_off = true;
   std::size_t asked = 0, received_count = 0, sent_count = 0;
@@ -36,7 +36,7 @@ struct Client : TransportClient {
 };
 
 struct Ranks {
-  std::array<Client, 3> clients;
+  std::array<CrowdClient, 3> clients;
   std::array<std::unique_ptr<Transport>, 3> transports;
   const std::vector<std::byte> payload = std::vector<std::byte>(kMessage);
   std::uint32_t sent = 0;
@@ -100,7 +100,7 @@ TEST_CASE("ucx: a peer whose first message comes when too much waits already let
            ranks.clients[2].sent_count == 60;
   }));
   CHECK(ranks.held() == 0);
-  for (const Client& client : ranks.clients) CHECK(client.failures.empty());
+  for (const CrowdClient& client : ranks.clients) CHECK(client.failures.empty());
 }
 
 }  // namespace casync::test
