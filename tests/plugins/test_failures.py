@@ -181,22 +181,22 @@ def test_a_rank_that_ends_ends_all(how, said):
         assert "rank 0" in outcome.message and said in outcome.message
 
 
-def polls(rank, path):
+def polls(rank, mark):
     """Rank 0 asks again and again whether a gradient is done, which rank 1 never submits."""
     session = casync.Session(codec="none")
     fc, array = session.declare("fc", 8), numpy.ones(8, numpy.float32)
     session.submit(fc, array)
     session.step()
     if rank == 1:
-        ranks.until(pathlib.Path(path).exists, "rank 0 has submitted")
+        ranks.until(pathlib.Path(mark).exists, "rank 0 has submitted")
         raise ValueError("the loss went up")
     handle = session.submit(fc, array)
-    pathlib.Path(path).touch()
+    pathlib.Path(mark).touch()
     ranks.until(lambda: handle.done, "the gradient is done")
 
 
 def test_a_rank_that_only_asks_whether_a_gradient_is_done_learns_that_another_has_ended(tmp_path):
-    polling, _ = ranks.outcomes(__file__, "polls", 2, path=str(tmp_path / "submitted"))
+    polling, _ = ranks.outcomes(__file__, "polls", 2, mark=str(tmp_path / "submitted"))
     assert polling.error == "PeerFailure", polling.stderr
     assert "rank 1" in polling.message and "the loss went up" in polling.message
 

@@ -301,26 +301,26 @@ def test_ranks_whose_codec_files_differ_are_refused_alike(tmp_path, remark):
         assert "rank 0 has int3 (program " in outcome.message and "rank 1 has int3 (program " in outcome.message
 
 
-def wait_hidden(rank, path):
+def wait_hidden(rank, mark):
     """Rank 1 submits after a wait of rank 0 is over."""
     with casync.Session(codec="none", timeout=20) as session:
         weight, values = session.declare("weight", 4), numpy.full(4, rank, numpy.float32)
         session.submit(weight, values.copy()).wait()
         session.step()
         if rank == 1:
-            ranks.until(pathlib.Path(path).exists, "rank 0 has waited")
+            ranks.until(pathlib.Path(mark).exists, "rank 0 has waited")
         handle = session.submit(weight, values)
         if rank == 0:
             with pytest.raises(casync.Timeout):
                 handle.wait(0.1, hidden=True)
-            pathlib.Path(path).touch()
+            pathlib.Path(mark).touch()
         handle.wait(hidden=True)
         assert session.step()
         return values.tolist()
 
 
 def test_a_helper_may_wait_for_less_than_the_session_would(tmp_path):
-    assert ranks.values(__file__, "wait_hidden", 2, path=str(tmp_path / "waited")) == [[0.5] * 4] * 2
+    assert ranks.values(__file__, "wait_hidden", 2, mark=str(tmp_path / "waited")) == [[0.5] * 4] * 2
 
 
 def test_a_submission_whose_caller_was_interrupted_keeps_its_session():

@@ -241,8 +241,9 @@ TEST_CASE("cuda text: a function takes one launch, and two only where codes depe
     const std::string launches = launches_of(name + ".cll", source_of(name));
     INFO(name + ": " + launches);
     ++written;
-    CHECK(count(launches, "on a GPU: encode 1 launch") == 1);
-    CHECK(count(launches, "merge") <= count(launches, "merge 1"));
+    const std::string number = name == "nvfp4" ? "2" : "1";  // its scales depend on the largest element of all
+    CHECK(count(launches, "on a GPU: encode " + number + " launch") == 1);
+    CHECK(count(launches, "merge") <= count(launches, "merge " + number));
     CHECK(count(launches, "decode 1") == 1);
     CHECK(count(launches, "; coded sections: 2") == has_codings(*compile(Source(name, source_of(name)))));
   }
