@@ -88,8 +88,8 @@ class AnswerBatches {
   const Asynchronous rule_;
   bool is_synchronous_ = false;  ///< every answer waits for all ranks
   std::vector<Seat> seats_;      ///< by rank
-  // Of ranks that contribute: the steps to which all have contributed, and the number of ranks with no more; the steps
-  // to which as many as the rule's `first` have, and the number of ranks with more.
+  // Counts of the ranks that contribute: the steps to which all have contributed, and the number of ranks with no more;
+  // the steps to which as many as the rule's `first` have, and the number of ranks with more.
   std::uint32_t least_ = 0, of_first_ = 0;
   std::size_t at_least_ = 0, beyond_first_ = 0;
   std::vector<std::uint32_t> counts_;  ///< count() sorts here

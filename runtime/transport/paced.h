@@ -13,8 +13,8 @@ namespace casync::runtime {
 /// `latency` after its last byte left. So a message that meets no other takes s / rate + latency, and what
 /// several peers send to one rank queues up there.
 ///
-/// What travels is real and goes through `inner` at full speed; only the reports sent() and received() wait, and those
-/// of a failure do not.
+/// Messages are real and go through `inner` at full speed; only the reports sent() and received() wait, and those of a
+/// failure do not.
 std::unique_ptr<Transport> make_paced(std::unique_ptr<Transport> inner, const Link& link, int ranks);
 
 }  // namespace casync::runtime

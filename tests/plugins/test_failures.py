@@ -181,12 +181,18 @@ def test_a_rank_that_ends_ends_all(how, said):
         assert "rank 0" in outcome.message and said in outcome.message
 
 
-def polls(rank, mark):
-    """Rank 0 asks again and again whether a gradient is done, which rank 1 never submits."""
+def first_step():
+    """A session after its first step, with its gradient and elements."""
     session = casync.Session(codec="none")
     fc, array = session.declare("fc", 8), numpy.ones(8, numpy.float32)
     session.submit(fc, array)
     session.step()
+    return session, fc, array
+
+
+def polls(rank, mark):
+    """Rank 0 asks again and again whether a gradient is done, which rank 1 never submits."""
+    session, fc, array = first_step()
     if rank == 1:
         ranks.until(pathlib.Path(mark).exists, "rank 0 has submitted")
         raise ValueError("the loss went up")
@@ -214,10 +220,7 @@ def test_ranks_that_never_come_are_named():
 
 
 def one_never_submits(rank, on_main_thread):
-    session = casync.Session(codec="none")
-    fc, array = session.declare("fc", 8), numpy.ones(8, numpy.float32)
-    session.submit(fc, array)
-    session.step()
+    session, fc, array = first_step()
     if rank == 2:
         time.sleep(TIMEOUT_S + 3)  # the others give up meanwhile, and this rank learns of it
     handle = session.submit(fc, array)

@@ -10,7 +10,7 @@
 namespace casync::compll {
 namespace {
 
-// Of a longer line only what is around the mistake is shown: a file of one line would be shown whole, for each mistake.
+// Bytes that are shown of a long line, around the mistake: a file of one line would be shown whole for each mistake.
 constexpr std::size_t kShownAhead = 120, kShownBehind = 200;
 
 bool begins_character(char byte) { return (byte & 0xc0) != 0x80; }

@@ -15,29 +15,11 @@ namespace {
 
 constexpr Seconds kFlushTime{0.2};
 
-/// The role after a collapse: the thread still serves requests, so that callers are told of the failure.
-class NoRole final : public Role {
-  void attach(PollSet&) override {}
-  Clock::time_point tend(Clock::time_point) override { return Clock::time_point::max(); }
-  void forgive(Clock::duration) override {}
-  void gather(GatherCall) override {}
-  void claim(std::vector<Claim>) override {}
-  void need(const std::vector<std::string>&, std::uint32_t) override {}
-  void lack(const std::string&) override {}
-  void give_up(const std::string&) override {}
-  void ask_who_is_late(const std::string&) override {}
-  void abort(const Status&) override {}
-  void say_goodbye(const LastWords&) override {}
-  bool has_output() const override { return false; }
-  void hang_up() override {}
-  bool has_children() const override { return false; }
-};
-
 }  // namespace
 
 Status GroupThread::start(std::unique_ptr<Role> role, RoleEvents& events, Seconds beat) {
   role_ = std::move(role);
-  after_collapse_ = std::make_unique<NoRole>();
+  after_collapse_ = std::make_unique<IdleRole>();
   events_ = &events;
   beat_ = std::chrono::duration_cast<Clock::duration>(beat);
   wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -46,7 +28,6 @@ Status GroupThread::start(std::unique_ptr<Role> role, RoleEvents& events, Second
   Result<std::thread> thread = start_thread("casync-group", [this] { run(); });
   if (!thread) return thread.status();
   thread_ = std::move(*thread);
-  id_ = thread_.get_id();
   return Status::ok();
 }
 
@@ -74,6 +55,7 @@ void GroupThread::stop(Clock::time_point latest) {
 }
 
 void GroupThread::run() noexcept {
+  id_ = std::this_thread::get_id();
   for (bool ended = false; !ended;) {
     try {
       serve();

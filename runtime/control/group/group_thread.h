@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -41,7 +42,9 @@ class GroupThread {
 
   PollSet set_;
   std::unique_ptr<Role> role_;
-  std::unique_ptr<Role> after_collapse_;  // made at the start: at a collapse there may be no memory
+  // Serves requests after a collapse, so that callers are told of the failure. Made at the start: then there may be no
+  // memory.
+  std::unique_ptr<Role> after_collapse_;
   RoleEvents* events_ = nullptr;
   Clock::duration beat_{};
   Fd wake_;
@@ -50,7 +53,7 @@ class GroupThread {
   bool stopping_ = false, has_ended_ = false;         // guarded by mutex_
   Clock::time_point latest_{};                        // guarded by mutex_ until stopping_
   Clock::time_point awake_;                           // when this thread last knew that it runs
-  std::thread::id id_;                                // of thread_, which may just be joined
+  std::atomic<std::thread::id> id_;                   // of thread_, which may just be joined
   std::mutex stop_mutex_;
   std::thread thread_;  // guarded by stop_mutex_ once it runs
 };

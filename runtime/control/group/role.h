@@ -70,4 +70,23 @@ class Role {
   virtual bool has_children() const = 0;
 };
 
+/// A role that does nothing.
+class IdleRole : public Role {
+ public:
+  void attach(PollSet&) override {}
+  Clock::time_point tend(Clock::time_point) override { return Clock::time_point::max(); }
+  void forgive(Clock::duration) override {}
+  void gather(GatherCall) override {}
+  void claim(std::vector<Claim>) override {}
+  void need(const std::vector<std::string>&, std::uint32_t) override {}
+  void lack(const std::string&) override {}
+  void give_up(const std::string&) override {}
+  void ask_who_is_late(const std::string&) override {}
+  void abort(const Status&) override {}
+  void say_goodbye(const LastWords&) override {}
+  bool has_output() const override { return false; }
+  void hang_up() override {}
+  bool has_children() const override { return false; }
+};
+
 }  // namespace casync::runtime

@@ -2,14 +2,13 @@
 //
 // Three ranks over UCX in this thread: messages of two of them wait at rank 0, where there is too little room.
 #include <array>
-#include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
 #include "runtime/transport/transport.h"
+#include "tests/runtime/transport/connected.h"
 
 namespace casync::test {
 namespace {
@@ -37,31 +36,19 @@ struct CrowdClient : TransportClient {
 
 struct Ranks {
   std::array<CrowdClient, 3> clients;
-  std::array<std::unique_ptr<Transport>, 3> transports;
+  Transports<3> transports;
   const std::vector<std::byte> payload = std::vector<std::byte>(kMessage);
   std::uint32_t sent = 0;
 
   Ranks() {
-    std::vector<std::string> addresses;
-    for (Rank rank : {0, 1, 2}) {
-      TransportOptions options{.rank = rank, .ranks = 3, .epoch = 0x7a14, .interface_name = "lo"};
-      options.held_bytes = kRoom;
-      auto opened = make_transport("ucx:tcp", options);
-      REQUIRE(opened.status().text() == "OK");
-      addresses.push_back((*opened)->address());
-      transports[static_cast<std::size_t>(rank)] = std::move(*opened);
-    }
-    for (std::size_t i = 0; i < 3; ++i) REQUIRE(transports[i]->connect(addresses, clients[i]).text() == "OK");
+    TransportOptions options{.epoch = 0x7a14};
+    options.held_bytes = kRoom;
+    transports = connected("ucx:tcp", options, clients);
   }
 
   template <class Done>
   bool until(Done done) {
-    const Clock::time_point deadline = after(Seconds(20));
-    while (!done()) {
-      if (Clock::now() >= deadline) return false;
-      for (auto& transport : transports) transport->progress();
-    }
-    return true;
+    return progress_until(transports, done);
   }
 
   void send(std::size_t from, Rank to, std::uint32_t partition) {

@@ -16,6 +16,7 @@
 
 #include "runtime/transport/transport.h"
 #include "tests/environment/scoped_variable.h"
+#include "tests/runtime/transport/connected.h"
 
 namespace casync::test {
 namespace {
@@ -62,22 +63,15 @@ struct Client : TransportClient {
 
 struct Pair {
   std::array<Client, 2> clients;
-  std::array<std::unique_ptr<Transport>, 2> transports;
+  Transports<2> transports;
   std::uint32_t sent = 0;
   std::vector<std::byte> payload = std::vector<std::byte>(4_MiB, std::byte{0x5a});
 
   explicit Pair(Bytes fusion_bytes = 64_KiB, Bytes held_bytes = 128_MiB, const char* name = "ucx:tcp") {
-    std::vector<std::string> addresses;
-    for (Rank rank : {0, 1}) {
-      TransportOptions options{.rank = rank, .ranks = 2, .epoch = 0x7a12, .interface_name = "lo"};
-      options.fusion_bytes = fusion_bytes;
-      options.held_bytes = held_bytes;
-      auto opened = make_transport(name, options);
-      REQUIRE(opened.status().text() == "OK");
-      transports[static_cast<std::size_t>(rank)] = std::move(*opened);
-      addresses.push_back(transports[static_cast<std::size_t>(rank)]->address());
-    }
-    for (std::size_t i : {0u, 1u}) REQUIRE(transports[i]->connect(addresses, clients[i]).text() == "OK");
+    TransportOptions options{.epoch = 0x7a12};
+    options.fusion_bytes = fusion_bytes;
+    options.held_bytes = held_bytes;
+    transports = connected(name, options, clients);
   }
 
   // Sends from rank 0 to rank 1, in one call.
@@ -95,12 +89,7 @@ struct Pair {
 
   template <class Done>
   bool until(Done done) {
-    const Clock::time_point deadline = after(Seconds(20));
-    while (!done()) {
-      if (Clock::now() >= deadline) return false;
-      for (auto& transport : transports) transport->progress();
-    }
-    return true;
+    return progress_until(transports, done);
   }
 };
 

@@ -5,44 +5,25 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
+
+#include "tests/runtime/control/group/no_events.h"
 
 using namespace casync;
 using namespace casync::runtime;
+using casync::runtime::testing::NoEvents;
 
 namespace {
 
-struct NoEvents final : RoleEvents {
-  void joined(std::vector<Identity>) override {}
-  void failed(const Status&) override {}
-  void gathered(Result<std::vector<BlobRef>>) override {}
-  void agreed(const Agreement&) override {}
-  void needed(const std::string&, std::uint32_t) override {}
-  void left(Rank, const LastWords&) override {}
-  void alone(Rank) override {}
-};
-
 /// A role whose child closes its end in the round of the thread that comes after the role has hung up.
-class Parent final : public Role {
+class Parent final : public IdleRole {
  public:
   explicit Parent(std::string& story) : story_(story) {}
   ~Parent() override { story_ += has_child_ ? "with a child, ended" : "ended"; }
 
-  void attach(PollSet&) override {}
   Clock::time_point tend(Clock::time_point now) override {
     if (has_hung_up_) has_child_ = false;
     return now;
   }
-  void forgive(Clock::duration) override {}
-  void gather(GatherCall) override {}
-  void claim(std::vector<Claim>) override {}
-  void need(const std::vector<std::string>&, std::uint32_t) override {}
-  void lack(const std::string&) override {}
-  void give_up(const std::string&) override {}
-  void ask_who_is_late(const std::string&) override {}
-  void abort(const Status&) override {}
-  void say_goodbye(const LastWords&) override {}
-  bool has_output() const override { return false; }
   void hang_up() override {
     has_hung_up_ = true;
     story_ += "hung up, ";

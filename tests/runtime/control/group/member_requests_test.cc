@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "tests/runtime/control/group/no_events.h"
 #include "tests/support/logged.h"
 
 using namespace casync;
@@ -12,9 +13,7 @@ using namespace casync::runtime;
 
 namespace {
 
-struct Events final : RoleEvents {
-  void joined(std::vector<Identity>) override {}
-  void failed(const Status&) override {}
+struct Events final : casync::runtime::testing::NoEvents {
   void gathered(Result<std::vector<BlobRef>> blobs) override {
     answers += blobs ? std::to_string(blobs->size()) + " " : blobs.status().text() + " ";
   }
@@ -24,8 +23,6 @@ struct Events final : RoleEvents {
   void needed(const std::string& name, std::uint32_t step) override {
     answers += name + " in " + std::to_string(step) + " ";
   }
-  void left(Rank, const LastWords&) override {}
-  void alone(Rank) override {}
   std::string answers;
 };
 

@@ -2,8 +2,6 @@
 #include "runtime/control/group/member.h"
 
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -18,6 +16,8 @@
 
 #include "runtime/control/rendezvous/rendezvous.h"
 #include "runtime/control/wire/socket.h"
+#include "tests/runtime/control/group/ended_process.h"
+#include "tests/runtime/control/group/no_events.h"
 
 using namespace casync;
 using namespace casync::runtime;
@@ -27,13 +27,9 @@ namespace {
 
 Clock::duration of(double seconds) { return std::chrono::duration_cast<Clock::duration>(Seconds(seconds)); }
 
-struct Events final : RoleEvents {
-  void joined(std::vector<Identity>) override {}
+struct Events final : casync::runtime::testing::NoEvents {
   void failed(const Status& cause) override { failure = cause; }
   void gathered(Result<std::vector<BlobRef>> blobs) override { answer = blobs.status(); }
-  void agreed(const Agreement&) override {}
-  void needed(const std::string&, std::uint32_t) override {}
-  void left(Rank, const LastWords&) override {}
   void alone(Rank rank) override { leaver = rank; }
   Status failure, answer;
   std::optional<Rank> leaver;
@@ -155,33 +151,21 @@ TEST_CASE("member: what this rank itself says, and wrong data of a peer, stand a
 }
 
 TEST_CASE("member: a hub whose process has ended is heard to its last word, however many reads that takes") {
-  std::array<int, 2> fds{};  // a socket of messages: one read takes 16 of them
-  REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds.data()) == 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    Connection hub(Fd(fds[0]), "up", "down", Clock::now());
+  casync::runtime::testing::EndedProcess hub_process("up", "down", [](Connection& hub) {
     for (int i = 0; i < 60; ++i) hub.send(FrameType::kBeat, std::string());
     hub.send(FrameType::kAbort, encode_abort({-1, aborted("rank 2 has had enough")}));
-    _exit(hub.has_output() ? 1 : 0);
-  }
-  close(fds[0]);
-  siginfo_t ended = {};
-  REQUIRE(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
-  CHECK(ended.si_status == 0);
-  Identity root = own_identity(0, 3);
-  root.pid = child;
-  root.started = start_of_process(child);
+  });
   Events events;
   PollSet set;
   REQUIRE(set.open().is_ok());
-  Member member(own_identity(1, 3), root, Pulse(), Connection(Fd(fds[1]), "down", "up", Clock::now()), "", events);
+  Member member(own_identity(1, 3), hub_process.as(0, 3), Pulse(),
+                Connection(hub_process.take_end(), "down", "up", Clock::now()), "", events);
   member.attach(set);
   for (int turn = 0; turn < 100 && events.failure; ++turn) {
     set.sleep(after(Seconds(5)));
     set.run_handlers();
   }
   CHECK(events.failure.text() == "Aborted: rank 2 has had enough");
-  CHECK(waitpid(child, nullptr, 0) == child);
 }
 
 TEST_CASE("member: children of a rank that leaves hear its goodbye once, also if it waits for nobody") {

@@ -2,14 +2,14 @@
 #include "runtime/control/group/seats.h"
 
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/runtime/control/group/ended_process.h"
 
 using namespace casync;
 using namespace casync::runtime;
@@ -128,22 +128,10 @@ TEST_CASE("seats: a child that ends is lost once, also with its last words, and 
 }
 
 TEST_CASE("seats: a process that has ended is heard to its last word, however many reads that takes") {
-  constexpr int kWords = 60;  // a socket of messages: one read takes 16 of them
-  std::array<int, 2> fds{};
-  REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds.data()) == 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    Connection end(Fd(fds[1]), "down", "up", Clock::now());
+  constexpr int kWords = 60;
+  casync::runtime::testing::EndedProcess child("down", "up", [](Connection& end) {
     for (int i = 0; i < kWords; ++i) end.send(FrameType::kGather, std::string("words"));
-    _exit(end.has_output() ? 1 : 0);
-  }
-  close(fds[1]);
-  siginfo_t ended = {};
-  REQUIRE(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
-  CHECK(ended.si_status == 0);
-  Identity who = own_identity(1, 2);
-  who.pid = child;
-  who.started = start_of_process(child);
+  });
   PollSet set;
   REQUIRE(set.open().is_ok());
   int heard = 0;
@@ -156,14 +144,13 @@ TEST_CASE("seats: a process that has ended is heard to its last word, however ma
                [&](const Identity&, const Status& why) { lost.push_back(why.text()); },
                {}});
   seats.attach(set);
-  seats.admit(who, Connection(Fd(fds[0]), "up", "down", Clock::now()));
+  seats.admit(child.as(1, 2), Connection(child.take_end(), "up", "down", Clock::now()));
   for (int turn = 0; turn < 100 && lost.empty(); ++turn) {
     set.sleep(after(Seconds(5)));
     set.run_handlers();
   }
   CHECK(heard == kWords);
   CHECK(lost.size() == 1);
-  CHECK(waitpid(child, nullptr, 0) == child);
 }
 
 TEST_CASE("seats: children that close their ends once they are told that nothing more comes are not lost") {
