@@ -43,15 +43,21 @@ class Run {
     for (std::uint64_t begin = options_.seed; begin < end; begin += options_.batch, ++number) {
       const Candidates candidates = candidates_from(begin, std::min(begin + options_.batch, end));
       if (!candidates.empty()) run_batch(candidates, number);
+      print_tally();
     }
-    const auto as_number = [](std::uint64_t count) { return static_cast<unsigned long long>(count); };
-    std::printf("%llu programs compared, %llu of them by tiles; %llu cannot be compiled; %llu differences\n",
-                as_number(tally_.compared), as_number(tally_.tiles), as_number(tally_.refused),
-                as_number(tally_.differences));
     return tally_.differences == 0 && tally_.compared != 0 ? 0 : 1;
   }
 
  private:
+  /// Prints the counts so far: a run of many batches takes hours.
+  void print_tally() const {
+    const auto as_number = [](std::uint64_t count) { return static_cast<unsigned long long>(count); };
+    std::printf("%llu programs compared, %llu of them by tiles; %llu cannot be compiled; %llu differences\n",
+                as_number(tally_.compared), as_number(tally_.tiles), as_number(tally_.refused),
+                as_number(tally_.differences));
+    std::fflush(stdout);
+  }
+
   void report(std::uint64_t seed, const std::string& text, const std::string& what) {
     ++tally_.differences;
     std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), what.c_str());

@@ -62,8 +62,8 @@ class Target {
 std::vector<std::pair<std::string, double>> random_parameters(const Program& program, bool by_tiles,
                                                               std::uint64_t seed);
 
-/// Runs, prints each difference with its seed, and counts at the end. Returns the exit code: 0 if programs were
-/// compared and none differs.
+/// Runs, and prints each difference with its seed, and the counts so far after each batch. Returns the exit code: 0 if
+/// programs were compared and none differs.
 int run(const RunOptions& options, Target& target);
 
 }  // namespace casync::compll::test
