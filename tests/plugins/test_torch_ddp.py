@@ -57,8 +57,8 @@ CASES = {
 }
 
 
-def train(rank, hook, case, codec="none", steps=5):
-    """The parameters, as one tensor, after a few steps; with casync's hook or with none."""
+def train(rank, hook, case, codec="none", steps=5, **groups):
+    """The parameters, as one tensor, after a few steps; with casync's hook or with none. `groups`: State's."""
     torch.manual_seed(3)
     dtype = case.get("dtype", torch.float32)
     net = Net().to(dtype)
@@ -67,7 +67,8 @@ def train(rank, hook, case, codec="none", steps=5):
     ddp = DistributedDataParallel(net, **{"bucket_cap_mb": 0.005, **case.get("ddp", {})})
     state = None
     if hook:
-        state = casync.torch.State(codec=case.get("codec", codec), named_parameters=net.named_parameters() if case.get("named") else None)
+        named = net.named_parameters() if case.get("named") else None
+        state = casync.torch.State(codec=case.get("codec", codec), named_parameters=named, **groups)
         ddp.register_comm_hook(state, case.get("wrapper", lambda same: same)(casync.torch.comm_hook))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     inputs = torch.Generator().manual_seed(rank)

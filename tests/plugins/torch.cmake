@@ -3,7 +3,7 @@
 # imports PyTorch twice, for six seconds of a processor: in pytest, of which a fork is the process that even ranks come
 # from, and for odd ranks. So the newest has one entry.
 set(torch_imports IMPORTS torch torch._dynamo casync.torch)
-set(ddp test_torch_ddp.py test_torch_device.py test_torch_together.py
+set(ddp test_torch_ddp.py test_torch_node.py test_torch_device.py test_torch_together.py
   test_torch_optimizer.py test_torch_optimizer_midway.py test_torch_optimizer_parameters.py test_torch_checkpoint.py
   test_torch_state.py)
 set(fsdp test_torch_fsdp.py test_torch_fsdp_together.py)

@@ -37,12 +37,19 @@ def synchronize(ddp, way):
     """Registers the hook of a way; returns CaSync's State, or None."""
     if way == "fp16":
         ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
-    elif way.startswith("casync-"):
+    elif way.startswith(("casync-", "node-")):
         casync = import_casync()
-        state = casync.torch.State(codec=way.removeprefix("casync-"))
+        kind, codec = way.split("-", 1)
+        state = casync.torch.State(codec=codec, local_group=node_of_one(ddp) if kind == "node" else None)
         ddp.register_comm_hook(state, casync.torch.comm_hook)
         return state
     return None
+
+
+def node_of_one(ddp):
+    """A group of this rank alone, through NCCL on a GPU."""
+    backend = "nccl" if next(ddp.parameters()).is_cuda else "gloo"
+    return [dist.new_group([rank], backend=backend) for rank in range(RANKS)][RANK]
 
 
 def layers(device):

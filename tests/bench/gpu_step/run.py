@@ -6,8 +6,8 @@
 
 Needs a PyTorch with CUDA and the package on PYTHONPATH. Exit code 1: a case failed, or bytes differ.
 
-bytes     averages and residuals of 12 steps by DDP's hook and DistributedOptimizer: those on the GPU are those on the CPU;
-          and averages that another stream reads once it has waited for a bucket's future (pytorch#155714)
+bytes     averages and residuals of 12 steps by DDP's hook, also with nodes of one rank, and DistributedOptimizer: those
+          on the GPU are those on the CPU; and averages that another stream reads once it has waited for a bucket's future (pytorch#155714)
 step      24 x Linear(1024, 1024), 100.8 MB of gradients, with Gloo, its fp16 hook, and CaSync. With --link the two
           processes are in network namespaces whose link tbf shapes; needs root
 slowdown  a backward pass of matrices in bfloat16 alone, and while two sessions encode, exchange and decode 100 MB
@@ -30,7 +30,7 @@ sys.path.insert(0, str(HERE.parent / "ddp_step"))
 import network  # noqa: E402
 
 AVERAGED = [f"casync-{codec}" for codec in ("none", "int8", "int4", "onebit", "topk", "powersgd", "topk_coded")]
-AVERAGED += ["optimizer-none", "optimizer-int4", "optimizer-topk", "futures"]
+AVERAGED += ["node-none", "node-int4", "optimizer-none", "optimizer-int4", "optimizer-topk", "futures"]
 WAYS = ("gloo", "fp16", "casync-none", "casync-int8", "casync-int4", "casync-topk", "casync-onebit")
 
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import torch
 from torch.autograd.profiler import record_function
@@ -16,6 +17,8 @@ from casync.torch import naming, saved
 from casync.torch.completer import Completer, Flight
 from casync.torch.local_sgd import LocalSgd
 from casync.torch.module_hook import ModuleHook
+from casync.torch.node import Node
+from casync.torch.scalars import Scalars
 
 if TYPE_CHECKING:
     import os
@@ -24,16 +27,11 @@ if TYPE_CHECKING:
 
     from casync.codec import Codec
     from casync.session import Handle, StepResult
+    from casync.torch.scalars import ScalarWriter
 
 
 _log = logging.getLogger("casync")
 _WORTH_OVERLAP = 1_000_000  # bytes; fewer take less time than a step varies by
-
-
-class ScalarWriter(Protocol):
-    """The target of log_to()."""
-
-    def add_scalar(self, tag: str, value: float, step: int, /) -> object: ...
 
 
 class State:
@@ -43,7 +41,9 @@ class State:
 
     Names come from `named_parameters`, else from the DDP module that holds this state. A failure of the session is
     raised by backward(), on the thread that called it. With a plan's `local_sgd` or `gossip`, follow(optimizer) once.
-    The session is on the device of the first bucket.
+    The session is on the device of the first bucket. With `local_group`, the ranks of a node reduce gradients among
+    themselves through that group, and each takes a part of every gradient to the ranks of `process_group`, which have the
+    same part in other nodes.
     """
 
     _synchronizer: Synchronizer | None = None
@@ -59,6 +59,7 @@ class State:
         token: str | None = None,
         timeout: float | None = None,
         trace: str | os.PathLike[str] | None = None,
+        local_group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
         try:
             check_choice(plan, codec)
@@ -66,6 +67,7 @@ class State:
             raise error.with_traceback(None) from None  # the traceback ends at the program's line
         self._named_parameters = None if named_parameters is None else list(named_parameters)
         self._process_group = process_group
+        self._node = None if local_group is None else Node(local_group)
         self._options = dict(plan=plan, codec=codec, transport=transport, token=token, timeout=timeout, trace=trace)
         self._device = None  # of the gradients, once the first bucket has told
         self._trained = []  # (name, parameter)
@@ -81,7 +83,7 @@ class State:
             "skip this update on all ranks, as in `if state.last_step: optimizer.step()` (said once; state.last_step tells of "
             "each step)"
         )
-        self._writer, self._every, self._steps = None, 1, 0
+        self._scalars = Scalars()
         self._seconds = {"synchronizing_s": 0.0, "waiting_s": 0.0}
         self.last_step: StepResult | None = None  # of the last backward pass
 
@@ -100,7 +102,7 @@ class State:
             return self._stay(buffer, bucket.is_last())
         future = torch.futures.Future(devices=[buffer.device]) if buffer.is_cuda else torch.futures.Future()
         with record_function("casync.submit"):
-            flight = Flight(self._submit(buffer, parameters), buffer, bucket.is_last(), future)
+            flight = self._take_off(buffer, parameters, bucket.is_last(), future)
         if not self._flights:
             self._begin = time.monotonic()
             self._in_backward = self._wait_after_backward()
@@ -136,6 +138,7 @@ class State:
             raise errors.InvalidArgument(
                 "no backward pass has run, so the parameters are those of the start: call consensus() after an update"
             )
+        self._refuse_parts()
         self.stepped()
         if self._local is None:
             self._begin_local()
@@ -156,9 +159,7 @@ class State:
         """Writes scalars on rank 0 after each `every`-th step, to an object with add_scalar(tag, value, step), such as
         torch.utils.tensorboard.SummaryWriter: casync/exposed_ms and casync/synchronizing_ms of a step, casync/sent_mb of
         rank 0, each the mean since the last scalars, and casync/finite."""
-        if every < 1:
-            raise errors.InvalidArgument(f"every is {every}, expected 1 or more steps")
-        self._writer, self._every, self._logged = writer, every, None
+        self._scalars.log_to(writer, every)
 
     def state_dict(self) -> dict[str, Any]:
         """The state of error feedback on this rank: tensors, ints and strings. Each rank saves its own."""
@@ -177,8 +178,8 @@ class State:
     def __getstate__(self) -> dict[str, Any]:
         """A copy, by copy.deepcopy() or pickle, has no session yet. It is of the process group of its DDP module, as with
         torch's own hooks, and goes on with this one's residuals."""
-        if self._process_group is not None:
-            _log.warning("a copy of a casync.torch.State does not keep its process group")
+        if self._process_group is not None or self._node is not None:
+            _log.warning("a copy of a casync.torch.State does not keep its process groups")
         return {"options": self._options, "named_parameters": self._named_parameters, "residuals": self.state_dict()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -199,6 +200,8 @@ class State:
     def _open(self, buffer: torch.Tensor, parameters: list[torch.Tensor]) -> None:
         ddp = naming.find_ddp(self)
         trained = naming.trained_parameters(ddp, self._named_parameters)
+        if self._node is not None:
+            self._node.check(self._group_with(ddp), None if ddp is None else ddp.process_group)
         self._device = self._device or buffer.device
         synchronizer = self._join(self._group_with(ddp))
         # A compressing wrapper around the hook changes every bucket's dtype, so the first bucket tells for all.
@@ -206,7 +209,8 @@ class State:
         # A model's parameters are in the order of its forward pass, so the first are needed soonest in the next.
         for position, (name, parameter) in enumerate(trained):
             dtype = naming.dtype_name(buffer if wrapped else parameter, f"gradient {name}")
-            self._ids[id(parameter)] = (synchronizer.declare(name, parameter.shape, dtype, position), name)
+            shape = parameter.shape if self._node is None else (self._node.part_of(parameter.numel()),)
+            self._ids[id(parameter)] = (synchronizer.declare(name, shape, dtype, position), name)
             self._dtype[id(parameter)] = dtype
         self._synchronizer, self._completer, self._trained = synchronizer, Completer(synchronizer), trained
         if self._to_load:
@@ -223,7 +227,9 @@ class State:
 
     def synchronizer(self, device: torch.device | None = None) -> Synchronizer:
         """The session's Synchronizer, for hooks other than DDP's. The first call is collective: it opens the session, on
-        `device` (None: the CPU). InvalidArgument: it is on another device."""
+        `device` (None: the CPU). InvalidArgument: it is on another device, or this state has a `local_group`."""
+        if self._node is not None:
+            raise errors.InvalidArgument("local_group is for DDP's hook; FSDP2 divides gradients within a node by its mesh")
         if self._synchronizer is None:
             self._device = self._device or device
             self._synchronizer = self._join(self._process_group)
@@ -257,6 +263,7 @@ class State:
 
     def _stay(self, buffer: torch.Tensor, last: bool) -> torch.futures.Future[torch.Tensor]:
         """A bucket of a step that exchanges no gradients: they stay as this rank has them."""
+        self._refuse_parts()
         if buffer.is_cuda:
             raise errors.Unavailable(
                 "local_sgd and gossip exchange parameters in memory of the CPU: leave them out of the plan"
@@ -273,6 +280,13 @@ class State:
         future.set_result(buffer)
         return future
 
+    def _refuse_parts(self) -> None:
+        if self._node is not None:
+            raise errors.Unavailable(
+                "local_sgd, gossip and asynchronous exchange whole parameters, and with local_group a rank has a part of each: "
+                "leave one of the two out"
+            )
+
     def _check(self, buffer: torch.Tensor, parameters: list[torch.Tensor]) -> None:
         if buffer.is_sparse:
             raise errors.InvalidArgument("a bucket is sparse: use Embedding(sparse=False)")
@@ -282,6 +296,29 @@ class State:
             raise errors.InvalidArgument(f"a bucket is on {buffer.device}, and the session is on {self._device}")
         if self._flights and self._flights[-1].last:
             raise errors.Error("the previous backward pass did not end: its error was caught and dropped")
+
+    def _take_off(
+        self,
+        buffer: torch.Tensor,
+        parameters: list[torch.Tensor],
+        last: bool,
+        future: torch.futures.Future[torch.Tensor],
+    ) -> Flight:
+        node = self._node
+        if node is None:
+            return Flight(self._submit(buffer, parameters), buffer, last, future)
+        if torch._C._current_graph_task_id() < 0:
+            raise errors.Unavailable("DDP's join() does not go with local_group: give State(...) none in such a program")
+        elements = [parameter.numel() for parameter in parameters]
+        part = node.reduce(buffer, elements)
+        gather = functools.partial(self._gather, node, part, buffer, elements)
+        return Flight(self._submit(part, parameters), buffer, last, future, gather)
+
+    def _gather(
+        self, node: Node, part: torch.Tensor, buffer: torch.Tensor, elements: list[int], step: StepResult | None
+    ) -> StepResult | None:
+        node.gather(part, buffer, elements)
+        return None if step is None else node.agree(step, [name for name, _ in self._trained], buffer.device)
 
     def _submit(self, buffer: torch.Tensor, parameters: list[torch.Tensor]) -> list[Handle]:
         """One C call for the bucket. DDP lays its gradients out one after another, in the parameters' order."""
@@ -339,6 +376,8 @@ class State:
         begin = time.monotonic()
         flights, self._flights = self._flights, []
         self._note_overlap(flights)
+        if self._node is not None:
+            self._completer.gather()
         with record_function("casync.wait"):
             for flight in flights:
                 flight.wait()
@@ -357,15 +396,5 @@ class State:
 
     def _write_scalars(self) -> None:
         """Writes the scalars of log_to() after a step."""
-        if self._synchronizer.rank != 0:
-            return
-        self._steps += 1
-        if self._writer is None or self._steps % self._every != 0:
-            return
-        stats = self.stats()
-        values = (self._steps, stats["waiting_s"], stats["synchronizing_s"], stats["wire_bytes_sent"])
-        steps, *since = (now - then for now, then in zip(values, self._logged or (0, 0, 0, 0)))
-        self._logged = values
-        for tag, value in zip(("exposed_ms", "synchronizing_ms", "sent_mb"), since):
-            self._writer.add_scalar(f"casync/{tag}", value / steps * (1e-6 if tag == "sent_mb" else 1e3), self._steps)
-        self._writer.add_scalar("casync/finite", float(bool(self.last_step)), self._steps)
+        if self._synchronizer.rank == 0:
+            self._scalars.end_step(self.stats, bool(self.last_step))
