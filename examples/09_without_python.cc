@@ -2,8 +2,8 @@
 //
 // Fits a line in C++ on several ranks, through the C interface, with gradients in 8 bits:
 //   casync run -n 2 -- build/dev/bin/example_without_python [codec] [file]
-// With a file each rank saves its weights, in file.0, file.1 and so on: they are the same bytes. A program of its own
-// includes <casync.h> and links libcasync.so: docs/c.md.
+// With a file each rank saves its weights, in file.0, file.1 and so on: they are the same bytes. A program outside of
+// this project includes <casync.h> and links libcasync.so: docs/c.md.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
