@@ -37,7 +37,7 @@ PlanRequest by_hand(double codec_s) {
 }
 
 /// Four asynchronous ranks that do nothing but exchange one gradient.
-PlanRequest asynchronous() {
+PlanRequest asynchronous_ranks() {
   PlanRequest made = request(4, 1, slow_network(), 1);
   made.training.backward_s = made.training.forward_s = 0;
   made.training.gradients = {{{"large", DType::kFloat32, {100'000}}, 0, 0}};
@@ -177,7 +177,7 @@ TEST_CASE("planner: alternatives stay within the limits, and a plan's way that d
 }
 
 TEST_CASE("planner: alternatives of asynchronous ranks have the best number of partitions, or of many the nearest") {
-  const PlanRequest asked = asynchronous();
+  const PlanRequest asked = asynchronous_ranks();
   const PlannedStep step{"", {{{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 3, 0}}, 0};
   const Result<std::vector<Alternative>> all = drifting_alternatives(asked, step, 0),
                                          few = drifting_alternatives(asked, step, 0, 1);
@@ -201,7 +201,7 @@ TEST_CASE("planner: alternatives of asynchronous ranks have the best number of p
 }
 
 TEST_CASE("planner: the planned way of asynchronous ranks is not among its alternatives a second time") {
-  PlanRequest asked = asynchronous();
+  PlanRequest asked = asynchronous_ranks();
   asked.limits.resize(1);
   asked.limits[0].offers = {0, 1};
   asked.limits[0].partitions = 4;
