@@ -33,7 +33,7 @@ std::vector<Decision> other_ways(const std::vector<const Option*>& options, cons
   return ways;
 }
 
-/// Of each pair of codecs the way whose number of partitions is the nearest to that many.
+/// The way of each pair of codecs whose number of partitions is the nearest to that many.
 std::vector<Decision> nearest_to(int partitions, const std::vector<Decision>& ways) {
   const auto distance = [&](const Decision& way) { return std::abs(way.partitions - partitions); };
   std::vector<Decision> nearest;
