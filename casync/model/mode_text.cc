@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "casync/model/mode_text.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 
 namespace casync {
@@ -23,6 +25,17 @@ std::string text_of_asynchronous(const Asynchronous& rule) {
   return "asynchronous {" + bound + field("first", rule.first, 1) + " }";
 }
 
+constexpr std::uint32_t kMostSteps = 1'000'000'000;  // as plan files have it
+
+/// The number after `name`; 0 where there is none.
+std::uint32_t number_after(std::string_view name, std::string_view text) {
+  std::uint32_t number = 0;
+  const std::size_t at = text.find(name);
+  if (at == std::string_view::npos) return number;
+  static_cast<void>(std::from_chars(text.data() + at + name.size(), text.data() + text.size(), number));
+  return number;
+}
+
 }  // namespace
 
 std::string text_of(const SyncMode& mode) {
@@ -34,6 +47,14 @@ std::string text_of(const SyncMode& mode) {
   const char* const neighbours = mode.neighbours == Neighbours::kRing ? "ring" : "pairs";
   return std::string("gossip { neighbours: ") + neighbours + field("every", mode.every, 1) + from +
          text_of_gamma(mode.gamma) + " }";
+}
+
+std::optional<SyncMode> local_sgd_from(std::string_view text) {
+  SyncMode mode;
+  mode.every = number_after(" every: ", text);
+  mode.from_step = number_after(" from_step: ", text);
+  const bool said = mode.is_local() && text_of(mode) == text;
+  return said && std::max(mode.every, mode.from_step) <= kMostSteps ? std::optional(mode) : std::nullopt;
 }
 
 }  // namespace casync

@@ -89,7 +89,9 @@ def test_a_gradient_is_explained_in_the_plans_mode():
             plan = write(folder, text)
             result = casync("explain", *files.inputs, "-n", 4, "--codecs", "int8", "--plan", plan, "large.weight", "--json")
             ends_with(0, result, f"explain {text}")
-            alternatives = json.loads(result.stdout)["alternatives"]
+            explained = json.loads(result.stdout)
+            claim(explained["nearest_partitions"] is False, "with any number of partitions", explained)
+            alternatives = explained["alternatives"]
             own = [one for one in alternatives if one["planned"]]
             step_ms = predicted(files, plan)["step_ms"]
             claim(len(own) == 1 and abs(own[0]["step_ms"] / step_ms - 1) < 1e-6, "the plan's step", [text, own, step_ms])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from command import casync, claim, ends_with, run_all, temporary_folder
 from document import NODE, Shown
-from traces import MODEL, PROFILE, near, page, span, task, trace, write
+from traces import MODEL, PROFILE, near, page, rounds, span, task, trace, write
 
 WIDTH = 1000  # pixels of report/document.js's timeline, beside the gutter
 GUTTER = 112
@@ -312,6 +312,13 @@ def test_a_prediction_has_its_bars_mark_and_columns():
                 event["args"]["processor_us"] = 300
     messages = next(row for row in Shown(compared(unsaid)).rows("terms") if row[0].startswith("messages"))
     claim(messages[2] == "0.3 / not predicted", "a term without a prediction", messages)
+
+
+def test_a_prediction_of_local_sgd_stands_beside_the_mean_of_a_round():
+    shown = Shown(compared([rounds(0), rounds(1)]), "numbers.prediction")
+    times = shown.results[0]["plain_step_ms"] / 6  # rounds of 5 and 7 ms a step
+    speed_up = float(shown.cards()["Speed-up"][0].split()[0])
+    claim(abs(speed_up - times) < 0.01, "not beside the median of steps, of which every second one exchanges", speed_up, times)
 
 
 def test_another_run_stands_beside():

@@ -58,6 +58,30 @@ def trace(rank, link=""):
                        "epoch_us": EPOCH_US + 500 * rank, "stats": stats, "gradients": [gradient]}}
 
 
+MODE = "local_sgd { every: 2 from_step: 1 }"
+# Steps by their microseconds, and those that exchange: the first one gradients, then one in each round. The last round
+# has one step.
+STEPS = ((50_000, True), (7_000, False), (90_000, True), (2_000, False), (8_000, True), (4_000, False), (10_000, True),
+         (1_000, False))
+
+
+def rounds(rank, steps=STEPS):
+    """The trace of these steps; those that exchange have the tasks of trace()."""
+    one = trace(rank)
+    of_a_step = [event for event in one["traceEvents"] if event.get("args", {}).get("step") == 1]
+    events = one["traceEvents"][:1]
+    for number, (duration, exchanges) in enumerate(steps):
+        for event in of_a_step:
+            is_step = event["cat"] == "step"
+            if not is_step and not exchanges:
+                continue
+            events.append({**event, "ts": event["ts"] + 100_000 * number, "dur": duration if is_step else event["dur"],
+                           "args": {**event["args"], "step": number}})
+    one["traceEvents"] = events
+    one["casync"].update(mode="local_sgd", plan_mode=MODE)
+    return one
+
+
 def write(folder, *traces):
     for one in traces:
         (Path(folder) / f"rank{one['casync']['rank']}.trace.json").write_text(json.dumps(one))

@@ -19,6 +19,8 @@ struct Alternative {
   double step_s = 0;      ///< of the whole step
   bool planned = false;
   bool allowed = true;  ///< within the request's limits; only the planned one may not be
+  /// Other ways were simulated with the number of partitions nearest to the planned one, and with no other.
+  bool nearest_partitions = false;
 };
 
 /// The plan's decision, and for each codec and strategy within the gradient's limits the number of partitions with

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "casync/strategies/strategy.h"
@@ -74,11 +75,15 @@ class Partitions {
       Group other = of_size(all, bytes);
       if (other.gradients.size() > best.gradients.size()) best = std::move(other);
     }
+    std::map<int, std::size_t> counted;  // gradients by their number of partitions
+    for (const std::size_t g : all.gradients) ++counted[decisions_[g].partitions];
+    std::size_t most = best.gradients.size();
+    std::optional<int> count;  // of equal ones that of the first gradient
     for (const std::size_t g : all.gradients) {
-      Group other = of_count(all, decisions_[g].partitions);
-      if (other.gradients.size() > best.gradients.size()) best = std::move(other);
+      const int partitions = decisions_[g].partitions;
+      if (counted[partitions] > most) most = counted[partitions], count = partitions;
     }
-    return best;
+    return count ? of_count(all, *count) : best;
   }
   Group usual(const Group& all) const {
     Group group{all.choice, {}};

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda/vector_definitions.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <variant>
 #include <vector>
 
 #include "compll/codegen/cuda/routine.h"
@@ -14,14 +18,50 @@
 namespace casync::compll {
 
 std::string CudaDefinitions::name(cuda_vector::Id id) {
+  // Without calls of itself: values that are made of each other are as many as the steps of a program.
+  std::vector<cuda_vector::Id> waiting{id};
+  while (!waiting.empty()) {
+    const cuda_vector::Id next = waiting.back();
+    const cuda_vector::Value& value = text_.plan.values[next];
+    const std::size_t waits = waiting.size();
+    if (defined_.count(value.name) == 0) {
+      for (const cuda_vector::Id needed : needs_of(value)) {
+        if (defined_.count(text_.plan.values[needed].name) == 0) waiting.push_back(needed);
+      }
+      std::reverse(waiting.begin() + static_cast<std::ptrdiff_t>(waits), waiting.end());
+    }
+    if (waiting.size() > waits) continue;
+    waiting.pop_back();
+    if (defined_.insert(value.name).second) define(next);
+  }
+  return text_.plan.values[id].name;
+}
+
+/// The values that the definition refers to, in the order in which they are defined ahead of it.
+std::vector<cuda_vector::Id> CudaDefinitions::needs_of(const cuda_vector::Value& value) const {
+  std::vector<cuda_vector::Id> ids;
+  if (const auto* single = std::get_if<cuda_vector::Single>(&value.definition)) {
+    text_.values.add_needs(*single->term, ids);
+  } else if (const auto* map = std::get_if<cuda_vector::Map>(&value.definition)) {
+    for (const std::optional<cuda_vector::Id>& argument : map->arguments) {
+      if (argument) ids.push_back(*argument);
+    }
+    text_.values.add_needs(*map->term->function, ids);
+  } else if (const auto* spread = std::get_if<cuda_vector::Spread>(&value.definition)) {
+    ids.push_back(spread->from);
+  } else if (const auto* product = std::get_if<cuda_vector::OuterProduct>(&value.definition)) {
+    ids = {product->left, product->right};
+  }
+  return ids;
+}
+
+void CudaDefinitions::define(cuda_vector::Id id) {
   const cuda_vector::Value& value = text_.plan.values[id];
-  if (!defined_.insert(value.name).second) return value.name;
   if (holds_input_ && id == text_.plan.of_variable.at(text_.plan.routine->gradient)) {
     text_.out.line("Held<float> " + value.name + ";");
   } else {
     std::visit([&](const auto& definition) { define(value, definition); }, value.definition);
   }
-  return value.name;
 }
 
 std::string CudaDefinitions::name_of_variable(VariableId id) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "compll/ir/vector/cuda/plan.h"
 #include "compll/lang/program.h"
@@ -17,7 +18,7 @@ class CudaDefinitions {
  public:
   explicit CudaDefinitions(CudaVectorRoutine& text) : text_(text) {}
 
-  /// The name of a value, which is defined here unless it is already.
+  /// The name of a value, which is defined here unless it is already, behind the values that it refers to.
   std::string name(cuda_vector::Id id);
   std::string name_of_variable(VariableId id);
   /// The name of an array, or of a reduction within a value.
@@ -33,6 +34,8 @@ class CudaDefinitions {
   std::map<VariableId, std::string>& names_in_body() { return in_body_; }
 
  private:
+  std::vector<cuda_vector::Id> needs_of(const cuda_vector::Value& value) const;
+  void define(cuda_vector::Id id);
   void define(const cuda_vector::Value& value, const cuda_vector::Memory& memory);
   void define(const cuda_vector::Value& value, const cuda_vector::Element& element);
   void define(const cuda_vector::Value& value, const cuda_vector::Received& received);

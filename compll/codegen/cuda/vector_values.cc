@@ -31,23 +31,39 @@ std::string CudaValues::scalar(const Term& term) {
 }
 
 void CudaValues::prepare(const Term& term) {
-  if (term.op == Op::kSize) return;
-  if (term.op == Op::kVariable) {
-    if (text_.plan.of_variable.count(term.variable) != 0) text_.definitions.name_of_variable(term.variable);
-    return;
-  }
-  if (reduces_array(term)) {
-    text_.definitions.name_of(term);
-    return;
-  }
-  for (const TermPtr& argument : term.arguments) {
-    argument->type().is_array() ? static_cast<void>(text_.definitions.name_of(*argument)) : prepare(*argument);
-  }
+  std::vector<cuda_vector::Id> ids;
+  add_needs(term, ids);
+  define(ids);
 }
 
 void CudaValues::prepare(const Body& body) {
-  for (const Step& step : body.steps) prepare(*step.value);
-  for (const TermPtr& result : body.results) prepare(*result);
+  std::vector<cuda_vector::Id> ids;
+  add_needs(body, ids);
+  define(ids);
+}
+
+void CudaValues::define(const std::vector<cuda_vector::Id>& ids) {
+  for (const cuda_vector::Id id : ids) text_.definitions.name(id);
+}
+
+void CudaValues::add_needs(const Term& term, std::vector<cuda_vector::Id>& ids) const {
+  if (term.op == Op::kSize) return;
+  if (term.op == Op::kVariable || reduces_array(term)) return add_array(term, ids);
+  for (const TermPtr& argument : term.arguments) {
+    argument->type().is_array() ? add_array(*argument, ids) : add_needs(*argument, ids);
+  }
+}
+
+void CudaValues::add_needs(const Body& body, std::vector<cuda_vector::Id>& ids) const {
+  for (const Step& step : body.steps) add_needs(*step.value, ids);
+  for (const TermPtr& result : body.results) add_needs(*result, ids);
+}
+
+/// Adds an array, a reduction, or a variable, unless it is a function's own.
+void CudaValues::add_array(const Term& array, std::vector<cuda_vector::Id>& ids) const {
+  if (array.op != Op::kVariable) return ids.push_back(text_.plan.of_term.at(&array));
+  const auto found = text_.plan.of_variable.find(array.variable);
+  if (found != text_.plan.of_variable.end()) ids.push_back(found->second);
 }
 
 void CudaValues::define_in_body(VariableId id, const std::string& value) {

@@ -73,6 +73,27 @@ TEST_CASE("plan: the text of any mode is a plan's") {
   CHECK(back->mode == mode);
 }
 
+TEST_CASE("plan: the text of local SGD is read back, and no other text is taken for one") {
+  const unsigned seed = GENERATE(range(0u, 500u));
+  const SyncMode mode = RandomPlans(seed).next().mode;
+  CAPTURE(seed, text_of(mode));
+  const std::optional<SyncMode> back = local_sgd_from(text_of(mode));
+  CHECK(back.has_value() == (mode.is_local() && !mode.is_gossip()));
+  if (back) CHECK(*back == mode);
+}
+
+TEST_CASE("plan: a text that local SGD never has is no local SGD") {
+  CHECK(local_sgd_from("local_sgd { every: 1000000000 from_step: 1000000000 }")->every == 1'000'000'000);
+  for (const char* text :
+       {"", "local_sgd", "local_sgd { }", "local_sgd { every: 0 }", "local_sgd { every: 04 }", "local_sgd { every: 4",
+        "local_sgd { every: 4 } ", "local_sgd { every: -4 }", "local_sgd { every: 4 from_step: 0 }",
+        "local_sgd { every: 1000000001 }", "local_sgd { every: 4294967300 }", "local_sgd { from_step: 4 }",
+        "local_sgd { every: 4 from_step: 1000000001 }", "gossip { neighbours: ring every: 4 }", "staleness: 4"}) {
+    CAPTURE(text);
+    CHECK(!local_sgd_from(text));
+  }
+}
+
 TEST_CASE("plan: the comparison above notices a single changed field") {
   Plan plan;
   plan.defaults.codec = CodecChoice{"int8", {{"block", 0.0}}};

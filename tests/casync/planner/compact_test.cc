@@ -90,6 +90,23 @@ TEST_CASE("compacted plan: gradients with servers, and gradients without, decide
   }
 }
 
+TEST_CASE("compacted plan: the number of partitions that most gradients have is the default, of equal ones the first") {
+  std::vector<GradientSpec> gradients;
+  Plan plan;
+  for (const int partitions : {3, 2, 2, 3, 5}) {  // a size that a plan can say makes 1 of so few elements
+    const auto g = static_cast<int>(gradients.size());
+    gradients.push_back({"layers." + std::to_string(g) + ".weight", DType::kFloat32, {1000}, g});
+    plan.gradients.push_back(entry(gradients.back(), CodecChoice{"int4", {}}, partitions));
+  }
+  const Plan tie = compacted(plan, gradients, kRanks, bits_of);
+  check_same(plan, tie, gradients);
+  CHECK(tie.defaults.partitions == 3);
+  plan.gradients[4].choice.partitions = 2;
+  const Plan most = compacted(plan, gradients, kRanks, bits_of);
+  check_same(plan, most, gradients);
+  CHECK(most.defaults.partitions == 2);
+}
+
 TEST_CASE("compacted plan: a transformer of 75 gradients is a default and rules for its biases and norms") {
   std::vector<GradientSpec> gradients = transformer_gradients(12);
   gradients.push_back({"head.weight", DType::kFloat32, {512, 1000}, 73});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plans that can be checked by hand, as they are written.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -9,6 +10,7 @@
 #include "casync/planner/decide.h"
 #include "casync/planner/plan_module/plan_io.h"
 #include "casync/planner/search/alternatives.h"
+#include "casync/planner/search/drifting_alternatives.h"
 #include "casync/planner/search/payload_bits.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/references.h"
@@ -32,6 +34,15 @@ PlanRequest by_hand(double codec_s) {
   request.facts_of = facts_of;
   request.codecs = {{{"byte", {}}, 1e-4}};
   return request;
+}
+
+/// Four asynchronous ranks that do nothing but exchange one gradient.
+PlanRequest asynchronous_ranks() {
+  PlanRequest made = request(4, 1, slow_network(), 1);
+  made.training.backward_s = made.training.forward_s = 0;
+  made.training.gradients = {{{"large", DType::kFloat32, {100'000}}, 0, 0}};
+  made.mode.asynchronous = Asynchronous{};
+  return made;
 }
 
 Profile hipress_constants() {
@@ -163,6 +174,44 @@ TEST_CASE("planner: alternatives stay within the limits, and a plan's way that d
   request.limits.pop_back();
   CHECK(alternatives(request, {"", {plain, plain}, 0}, "large").status().message() ==
         "limits of 1 gradients, and there are 2");
+}
+
+TEST_CASE("planner: alternatives of asynchronous ranks have the best number of partitions, or of many the nearest") {
+  const PlanRequest asked = asynchronous_ranks();
+  const PlannedStep step{"", {{{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 3, 0}}, 0};
+  const Result<std::vector<Alternative>> all = drifting_alternatives(asked, step, 0),
+                                         few = drifting_alternatives(asked, step, 0, 1);
+  REQUIRE(all.status().text() == "OK");
+  REQUIRE(few.status().text() == "OK");
+  CHECK(all->size() == few->size());
+  bool has_others = false;
+  for (const Alternative& one : *few) {
+    const auto same = std::find_if(all->begin(), all->end(), [&](const Alternative& other) {
+      return other.planned == one.planned && other.decision.codec == one.decision.codec &&
+             other.decision.second_hop == one.decision.second_hop;
+    });
+    REQUIRE(same != all->end());
+    CHECK(one.nearest_partitions);
+    CHECK_FALSE(same->nearest_partitions);
+    CHECK(same->step_s <= one.step_s);
+    CHECK(one.decision.partitions == (one.planned ? 3 : 2));
+    has_others = has_others || (!one.planned && same->decision.partitions != 2);
+  }
+  CHECK(has_others);
+}
+
+TEST_CASE("planner: the planned way of asynchronous ranks is not among its alternatives a second time") {
+  PlanRequest asked = asynchronous_ranks();
+  asked.limits.resize(1);
+  asked.limits[0].offers = {0, 1};
+  asked.limits[0].partitions = 4;
+  const Decision planned{{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 4, 0};
+  const Result<std::vector<Alternative>> all = drifting_alternatives(asked, {"", {planned}, 0}, 0);
+  REQUIRE(all.status().text() == "OK");
+  CHECK(all->size() > 1);
+  CHECK(std::count_if(all->begin(), all->end(), [&](const Alternative& one) {
+          return one.decision.codec == planned.codec && one.decision.second_hop == planned.second_hop;
+        }) == 1);
 }
 
 TEST_CASE("planner: the crossover has what some gradient may have, next to sending as it is") {

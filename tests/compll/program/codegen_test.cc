@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Generated text: what it may not contain, and what the back end says it cannot write.
+#include <pthread.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <utility>
 
 #include "compll/codegen/cpu/cpu.h"
@@ -29,6 +32,22 @@ std::string kernels_for(const std::string& program_text) {
   const Result<CudaCodecText> text = cuda_codec_text(*program, source);
   REQUIRE(text.status().text() == "OK");
   return text_of(*text);
+}
+
+/// Calls it on a thread whose stack has a quarter of the usual size.
+template <class Work>
+void on_small_stack(Work work) {
+  pthread_attr_t attributes;
+  REQUIRE(pthread_attr_init(&attributes) == 0);
+  REQUIRE(pthread_attr_setstacksize(&attributes, std::size_t{2} << 20) == 0);
+  const auto run = [](void* of) -> void* {
+    (*static_cast<Work*>(of))();
+    return nullptr;
+  };
+  pthread_t thread{};
+  REQUIRE(pthread_create(&thread, &attributes, run, &work) == 0);
+  CHECK(pthread_join(thread, nullptr) == 0);
+  CHECK(pthread_attr_destroy(&attributes) == 0);
 }
 
 std::size_t count(const std::string& text, const std::string& part) {
@@ -89,6 +108,34 @@ TEST_CASE("codegen: kernels of numbers that are made of themselves twice, again 
       "compressed = concat(map(s, [&](float x) -> float { return x * top; }));\n}\n" +
       kDecode);
   CHECK_FALSE(kernels.empty());
+}
+
+TEST_CASE("codegen: kernels of as many values made of each other as a program has steps need no deep stack") {
+  on_small_stack([] {
+    const std::string kernels = kernels_for(
+        "param { uint p = 1 in 1..8; }\n"
+        "void encode(float* g, uint8* compressed) {\n"
+        "uint k = p;\n"
+        "repeat (250) { repeat (76) { k = k + k; } }\n"
+        "float* s = sort(g);\n"
+        "compressed = concat(map(s, [&](float x) -> float { return x * k; }));\n}\n" +
+        kDecode);
+    CHECK(count(kernels, "const uint32_t k_") >= 250 * 76);
+  });
+}
+
+TEST_CASE("codegen: kernels of expressions that nest as deeply as the language says are written") {
+  std::string sum = "x";
+  for (int level = 0; level < 2; ++level) {
+    for (int i = 0; i < 250; ++i) sum += " + x";
+    sum = "(" + sum + ")";
+  }
+  const std::string kernels = kernels_for(
+      "void encode(float* g, uint8* compressed) {\n"
+      "float* s = sort(g);\n"
+      "compressed = concat(map(s, [&](float x) -> float { return " +
+      sum + "; }));\n}\n" + kDecode);
+  CHECK(count(kernels, "add(") >= 500);
 }
 
 TEST_CASE("codegen: kernels of sent values that are each made of the two before them are written in time") {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "casync/simulator/sync_mode.h"
 #include "tests/casync/simulator/scenarios.h"
 #include "tools/casync/measurement/measured_run.h"
 #include "tools/casync/measurement/on_the_way.h"
@@ -84,6 +85,29 @@ TEST_CASE("report: passes that a jitter makes longer count with half of it, as t
   const MeasuredRun run = ran(scenario);
   const double passes_s = scenario.training.backward_s + scenario.training.forward_s;
   CHECK(term(compared(run, with_work()), "exposed").measured_s == Approx(run.step_s - 1.1 * passes_s));
+}
+
+TEST_CASE("report: of local SGD a step is compared in the mean of its round, and a gradient's whole exchange") {
+  const Scenario every_step = scenario_of(with_work());
+  Scenario rounds = every_step, as_one_step = every_step;
+  rounds.mode.every = 5;
+  as_one_step.training = exchanges_of(every_step.training, rounds.mode).training;
+  MeasuredRun run = ran(as_one_step);
+  const MeasuredRun round = run;
+  run.scenario = rounds;
+  const Comparison comparison = compared(run, with_work());
+  const auto predicted = [&](const char* name) { return term(comparison, name).predicted_s.value_or(-1); };
+  CHECK(predicted("step") == Approx(round.step_s / 5));
+  CHECK(predicted("encode") == Approx(round.encode_s / 5));
+  CHECK(predicted("send") == Approx(round.send_s / 5));
+  CHECK(predicted("recv") == Approx(round.recv_s / 5));
+  CHECK(predicted("messages") == Approx(*round.messages_s / 5));
+  REQUIRE(comparison.gradients.size() == round.sync_s.size());
+  for (const Term& gradient : comparison.gradients) {
+    CAPTURE(gradient.name);
+    CHECK(gradient.measured_s > 0);
+    CHECK(*gradient.predicted_s == Approx(gradient.measured_s));
+  }
 }
 
 TEST_CASE("report: a run that goes as predicted has each term as predicted") {

@@ -107,6 +107,7 @@ Status explain_gradient(const ExplainOptions& options, const PlanRequest& reques
     Json json{{"gradient", options.gradient},
               {"what_decided", decided},
               {"kept", kept.json()},
+              {"nearest_partitions", all->front().nearest_partitions},
               {"alternatives", Json::array()}};
     for (const Alternative& alternative : *all) json["alternatives"].push_back(json_of(alternative));
     print_json(json);
@@ -124,6 +125,9 @@ Status explain_gradient(const ExplainOptions& options, const PlanRequest& reques
                 text_of_seconds(alternative.wire_s).c_str(), text_of_seconds(alternative.codec_s).c_str(),
                 text_of_seconds(alternative.messages_s).c_str(), text_of(alternative.decision).c_str(),
                 alternative.allowed ? "" : " (not allowed)", assumed ? " (assumed cost)" : "");
+  }
+  if (all->front().nearest_partitions) {
+    std::printf("  each codec with the number of partitions nearest to the plan's: the others would take long\n");
   }
   return Status::ok();
 }

@@ -8,6 +8,7 @@
 
 #include "casync/model/codec_choice.h"
 #include "casync/planner/search/request.h"
+#include "casync/simulator/sync_mode.h"
 #include "tools/casync/formatted.h"
 #include "tools/casync/measurement/measured_run.h"
 #include "tools/casync/measurement/on_the_way.h"
@@ -59,7 +60,9 @@ std::uint64_t tasks_of_all_steps(const MeasuredRun& run, const Simulation& simul
 Result<OnTheWay> predict_messages(const MeasuredRun& run, const Profile& profile) {
   const Result<Simulation> simulation = predict(run, profile, true);
   CASYNC_RETURN_IF_ERROR(simulation.status());
-  const double shares = static_cast<double>(run.scenario.topology.ranks) * simulated_steps(run.scenario, {});
+  // The spans of a round of local SGD are those of one exchange.
+  const double steps = 1.0 * simulated_steps(run.scenario, {}) * steps_of_exchange(run.scenario.mode);
+  const double shares = static_cast<double>(run.scenario.topology.ranks) * steps;
   OnTheWay mean;
   for (const auto& [step, one] : on_the_way(simulation->spans)) {
     mean.out_s += one.out_s / shares;
@@ -258,8 +261,8 @@ Result<Comparison> compare(const MeasuredRun& run, const Profile& profile, std::
   Comparison comparison;
   comparison.terms = std::move(*terms);
   for (std::size_t i = 0; i < run.sync_s.size(); ++i) {
-    comparison.gradients.push_back(
-        {run.scenario.training.gradients[i].spec.name, run.sync_s[i], simulation->gradients[i].sync_s});
+    const double exchange_s = simulation->gradients[i].sync_s * steps_of_exchange(run.scenario.mode);
+    comparison.gradients.push_back({run.scenario.training.gradients[i].spec.name, run.sync_s[i], exchange_s});
   }
   std::stable_sort(comparison.gradients.begin(), comparison.gradients.end(),
                    [](const Term& a, const Term& b) { return off_s(a) > off_s(b); });

@@ -4,15 +4,22 @@
 #include "tools/casync/measurement/measured_run.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/median.h"
 #include "casync/model/codec_choice.h"
+#include "casync/model/mode_text.h"
 #include "casync/patterns/partition_count.h"
 #include "casync/planner/model_file.h"
 #include "casync/planner/search/grouped.h"
+#include "casync/simulator/sync_mode.h"
 #include "casync/strategies/strategy.h"
 #include "tools/casync/codec_facts.h"
 #include "tools/casync/measurement/messages.h"
@@ -41,14 +48,36 @@ Result<Decision> decision_of(const TracedGradient& traced) {
   return made;
 }
 
-/// The steps of one rank in which a gradient of the training took part, whole: seconds of each, and of its tasks.
+/// A step, or a round of local SGD: of its steps that have ended.
+struct StepSpan {
+  int steps = 0;
+  double seconds = 0, processor_s = 0;
+  bool processor_known = true;
+  bool exchanges = false;  ///< a gradient of the training took part
+};
+
+/// One rank's steps or rounds in which a gradient of the training took part, whole, by number; and seconds of all their
+/// tasks.
 struct RankTimes {
-  std::set<std::int32_t> numbers;
-  std::vector<double> steps;
-  std::vector<double> processor;  ///< of those that say it
+  std::map<std::int64_t, StepSpan> spans;
   std::array<double, kKindNames.size()> seconds{};
   std::map<std::string, CodecWork> work;  ///< by gradient
 };
+
+/// The number of the round of local SGD that a step belongs to, in other modes its own; unset: it is ahead of all.
+std::optional<std::int64_t> number_of(std::int32_t step, const SyncMode& mode) {
+  if (!mode.is_local()) return step;
+  const std::int64_t since = std::int64_t{step} - std::int64_t{mode.from_step};
+  if (since < 0) return std::nullopt;
+  return since / std::int64_t{mode.every};
+}
+
+void add_step(const TraceEvent& event, StepSpan& span) {
+  ++span.steps;
+  span.seconds += event.duration_us * 1e-6;
+  span.processor_s += event.processor_us * 1e-6;
+  span.processor_known = span.processor_known && event.processor_us >= 0;
+}
 
 void add_work(Kind kind, double seconds, CodecWork& work) {
   if (kind == Kind::kEncode) work.encode_s += seconds;
@@ -56,21 +85,23 @@ void add_work(Kind kind, double seconds, CodecWork& work) {
   if (kind == Kind::kDecode) work.decode_s += seconds;
 }
 
-RankTimes times_of(const RankTrace& trace, const std::set<std::string>& names) {
-  std::set<std::int32_t> taking_part;
+RankTimes times_of(const RankTrace& trace, const std::set<std::string>& names, const SyncMode& mode) {
   RankTimes times;
   for (const TraceEvent& event : trace.events) {
-    if (event.kind == Kind::kStep) times.numbers.insert(event.step);
+    const std::optional<std::int64_t> number = number_of(event.step, mode);
+    if (!number) continue;
+    StepSpan& span = times.spans[*number];
+    if (event.kind == Kind::kStep) add_step(event, span);
     if (event.gradient < 0) continue;
-    if (names.contains(trace.names.names()[static_cast<std::size_t>(event.gradient)])) taking_part.insert(event.step);
+    if (names.contains(trace.names.names()[static_cast<std::size_t>(event.gradient)])) span.exchanges = true;
   }
+  std::erase_if(times.spans, [](const auto& one) { return !one.second.exchanges; });
   // The first step agrees on everything and opens connections, and of the events' first step some may be gone.
-  if (!taking_part.empty()) taking_part.erase(taking_part.begin());
-  std::erase_if(times.numbers, [&](std::int32_t step) { return !taking_part.contains(step); });
+  if (!times.spans.empty()) times.spans.erase(times.spans.begin());
+  std::erase_if(times.spans, [&](const auto& one) { return one.second.steps < steps_of_exchange(mode); });
   for (const TraceEvent& event : trace.events) {
-    if (!times.numbers.contains(event.step)) continue;
-    if (event.kind == Kind::kStep) times.steps.push_back(event.duration_us * 1e-6);
-    if (event.kind == Kind::kStep && event.processor_us >= 0) times.processor.push_back(event.processor_us * 1e-6);
+    const std::optional<std::int64_t> number = number_of(event.step, mode);
+    if (!number || !times.spans.contains(*number)) continue;
     times.seconds[static_cast<std::size_t>(event.kind)] += event.duration_us * 1e-6;
     if (event.gradient < 0) continue;
     add_work(event.kind, event.duration_us * 1e-6,
@@ -79,13 +110,20 @@ RankTimes times_of(const RankTrace& trace, const std::set<std::string>& names) {
   return times;
 }
 
-/// The median over these steps of a rank.
-OnTheWay on_the_way_of(const OnTheWayOf& all, Rank rank, const std::set<std::int32_t>& steps) {
+/// The median over these steps, or rounds, of a rank.
+OnTheWay on_the_way_of(const OnTheWayOf& all, Rank rank, const RankTimes& times, const SyncMode& mode) {
+  std::map<std::int64_t, OnTheWay> sums;
+  for (auto at = all.lower_bound({rank, std::numeric_limits<std::int32_t>::min()});
+       at != all.end() && at->first.first == rank; ++at) {
+    const std::optional<std::int64_t> number = number_of(at->first.second, mode);
+    if (!number) continue;
+    sums[*number].out_s += at->second.out_s;
+    sums[*number].in_s += at->second.in_s;
+  }
   std::vector<double> out, in;
-  for (const std::int32_t step : steps) {
-    const auto found = all.find({rank, step});
-    out.push_back(found == all.end() ? 0 : found->second.out_s);
-    in.push_back(found == all.end() ? 0 : found->second.in_s);
+  for (const auto& [number, span] : times.spans) {
+    out.push_back(sums[number].out_s / span.steps);
+    in.push_back(sums[number].in_s / span.steps);
   }
   return {median(std::move(out)), median(std::move(in))};
 }
@@ -101,15 +139,32 @@ double sync_s_of(const TraceFolder& folder, const std::string& gradient) {
   return sync_ms * 1e-3;
 }
 
+/// The mode, if its steps or rounds are alike on all ranks. InvalidArgument: they are not, or a trace of an older
+/// version does not say how long a round is.
+Result<SyncMode> mode_of(const RankTrace& trace) {
+  const bool has_rounds = trace.mode == "local_sgd";
+  const std::optional<SyncMode> local = has_rounds ? local_sgd_from(trace.plan_mode) : std::nullopt;
+  if (local) return *local;
+  if (!trace.mode.empty()) {
+    return invalid_argument(trace.path + ": a run with `" + trace.mode + "`, " +
+                            (has_rounds ? "and the trace does not say how many steps a round has"
+                                        : "in which each rank has a pace of its own") +
+                            ": `casync simulate` predicts it from its plan");
+  }
+  SyncMode mode;
+  mode.staleness = static_cast<std::uint32_t>(trace.staleness);
+  return mode;
+}
+
 /// The session's settings.
-Scenario settings_of(const TraceFolder& folder) {
+Scenario settings_of(const TraceFolder& folder, const SyncMode& mode) {
   const RankTrace& first = folder.traces.front();
   Scenario scenario;
   scenario.topology = Topology::of(nodes_of(folder));
   scenario.facts_of = facts_of;
   scenario.fusion_bytes = static_cast<Bytes>(first.fusion_bytes);
   scenario.credit_bytes = static_cast<Bytes>(first.credit_bytes);
-  scenario.mode.staleness = static_cast<std::uint32_t>(first.staleness);
+  scenario.mode = mode;
   return scenario;
 }
 
@@ -139,10 +194,11 @@ Status take_gradients(const TraceFolder& folder, Training&& recorded, MeasuredRu
   return Status::ok();
 }
 
-/// Takes the times of whole steps: of tasks the mean over ranks and steps, of steps and messages the median of each
-/// rank's.
+/// Takes the times of whole steps, or of a step in the mean of a whole round: of tasks the mean over ranks and steps,
+/// of steps and messages the median of each rank's.
 Status take_times(const TraceFolder& folder, MeasuredRun& run) {
   const std::vector<TrainedGradient>& gradients = run.scenario.training.gradients;
+  const SyncMode& mode = run.scenario.mode;
   std::set<std::string> names;
   for (const TrainedGradient& gradient : gradients) names.insert(gradient.spec.name);
   run.work.resize(gradients.size());
@@ -151,11 +207,19 @@ Status take_times(const TraceFolder& folder, MeasuredRun& run) {
   double processor_s = 0;
   bool processors_known = true;
   for (const RankTrace& trace : folder.traces) {
-    RankTimes times = times_of(trace, names);
-    if (times.steps.empty()) {
-      return invalid_argument(trace.path + ": expected at least two whole steps: trace a longer run");
+    RankTimes times = times_of(trace, names, mode);
+    if (times.spans.empty()) {
+      const std::string whole = mode.is_local() ? "rounds of " + text_of(mode) : "steps";
+      return invalid_argument(trace.path + ": expected at least two whole " + whole + ": trace a longer run");
     }
-    const double steps = static_cast<double>(times.steps.size()) * ranks;
+    std::vector<double> step_s, step_processor_s;
+    double steps = 0;
+    for (const auto& [number, span] : times.spans) {
+      step_s.push_back(span.seconds / span.steps);
+      step_processor_s.push_back(span.processor_s / span.steps);
+      steps += span.steps * ranks;
+      processors_known = processors_known && span.processor_known;
+    }
     const auto seconds = [&](Kind kind) { return times.seconds[static_cast<std::size_t>(kind)] / steps; };
     run.encode_s += seconds(Kind::kEncode);
     run.merge_s += seconds(Kind::kMerge);
@@ -166,15 +230,20 @@ Status take_times(const TraceFolder& folder, MeasuredRun& run) {
       run.work[i].merge_s += own.merge_s / steps;
       run.work[i].decode_s += own.decode_s / steps;
     }
-    const OnTheWay messages = on_the_way_of(all_messages, trace.rank, times.numbers);
+    const OnTheWay messages = on_the_way_of(all_messages, trace.rank, times, mode);
     run.send_s += messages.out_s / ranks;
     run.recv_s += messages.in_s / ranks;
-    processors_known = processors_known && times.processor.size() == times.steps.size();
-    processor_s += median(std::move(times.processor)) / ranks;
-    run.step_s += median(std::move(times.steps)) / ranks;
+    processor_s += median(std::move(step_processor_s)) / ranks;
+    run.step_s += median(std::move(step_s)) / ranks;
   }
   if (processors_known) run.messages_s = processor_s;
   return Status::ok();
+}
+
+/// The way to a model description, to be added to the reason why there is none.
+std::string remedy(const TraceFolder& folder, const SyncMode& mode) {
+  if (mode == SyncMode{}) return "; CASYNC_RECORD=" + folder.path + " writes it beside the traces";
+  return "; a run with `" + text_of(mode) + "` records none: copy that of a run without it, which CASYNC_RECORD writes";
 }
 
 }  // namespace
@@ -183,19 +252,12 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder) {
   if (!folder.missing.empty()) {
     return invalid_argument(folder.path + ": rank " + std::to_string(folder.missing.front()) + " left no trace");
   }
-  const RankTrace& first = folder.traces.front();
-  if (!first.mode.empty()) {
-    return invalid_argument(first.path + ": a run with `" + first.mode +
-                            "`, whose steps do not all exchange gradients with all ranks: `casync simulate` predicts " +
-                            "them from its plan");
-  }
+  const Result<SyncMode> mode = mode_of(folder.traces.front());
+  CASYNC_RETURN_IF_ERROR(mode.status());
   Result<Training> training = read_model_file(folder.path + "/model.txtpb");
-  if (!training) {
-    return Status(training.status().code(),
-                  training.status().message() + "; CASYNC_RECORD=" + folder.path + " writes it beside the traces");
-  }
+  if (!training) return Status(training.status().code(), training.status().message() + remedy(folder, *mode));
   MeasuredRun run;
-  run.scenario = settings_of(folder);
+  run.scenario = settings_of(folder, *mode);
   CASYNC_RETURN_IF_ERROR(take_gradients(folder, std::move(*training), run));
   CASYNC_RETURN_IF_ERROR(take_times(folder, run));
   return run;

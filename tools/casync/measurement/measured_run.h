@@ -11,7 +11,8 @@
 namespace casync::tools {
 
 /// A run that left its traces (CASYNC_TRACE) and its model description (CASYNC_RECORD) in one folder: what the
-/// simulator needs to predict it, and what it measured. Times are medians over steps, and means over ranks.
+/// simulator needs to predict it, and what it measured. Times are medians over steps, and means over ranks. With local
+/// SGD they are of a step in the mean of its round: medians over rounds.
 struct MeasuredRun {
   Training recorded;  ///< as the model description has it
   /// But for the profile. A group of gradients is one of its training's.
@@ -20,13 +21,14 @@ struct MeasuredRun {
   double encode_s = 0, merge_s = 0, decode_s = 0;  ///< in a step
   double send_s = 0, recv_s = 0;                   ///< of a step, with a message on its way out and in (OnTheWay)
   std::optional<double> messages_s;  ///< processor time of the session's threads beyond codecs; unset: an older trace
-  std::vector<double> sync_s;        ///< by position in the training's gradients: submitted to done
+  std::vector<double> sync_s;        ///< of an exchange, by position in the training's gradients: submitted to done
   std::vector<CodecWork> work;       ///< alike: of its tasks
 };
 
-/// InvalidArgument: a run with local_sgd, gossip or asynchronous, whose steps are not alike; no model.txtpb with the
-/// traces, a gradient of it that no trace has, no whole step of them, a rank without a trace, a codec that cannot be
-/// named. Errors as read_model_file and grouped.
+/// InvalidArgument: a run with gossip or asynchronous, in which each rank has a pace of its own, or with local_sgd in
+/// traces of an older version, which do not say its rounds; no model.txtpb with the traces, a gradient of it that no
+/// trace has, no whole step or round of them, a rank without a trace, a codec that cannot be named. Errors as
+/// read_model_file and grouped.
 Result<MeasuredRun> measured_run(const TraceFolder& folder);
 
 /// One term of a step, measured and predicted.

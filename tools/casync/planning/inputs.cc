@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "casync/model/mode_text.h"
 #include "casync/planner/loss_table.h"
 #include "casync/planner/plan_library.h"
 #include "casync/planner/search/measured.h"
@@ -41,6 +42,11 @@ Status take_run(const std::string& path, ReadInputs& read) {
   if (!folder) return folder.status();
   Result<MeasuredRun> run = measured_run(*folder);
   if (!run) return run.status();
+  if (run->scenario.mode.is_local()) {
+    return invalid_argument(path + ": a run with `" + text_of(run->scenario.mode) +
+                            "`, which exchanges differences of parameters: plan from a run that exchanges gradients; " +
+                            "--local-sgd plans rounds");
+  }
   Result<Correction> correction = corrected(*run, read.request.profile);
   if (!correction) return correction.status();
   for (const std::string& change : correction->changes) read.remarks.push_back(path + ": " + change);

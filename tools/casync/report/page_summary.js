@@ -14,6 +14,8 @@ function card(label, value, unit, more, place = 'cards') {
 const percent = (part) => digits(100 * part, 2) + ' %';
 const exposed_share = () => (numbers.ms_per_step > 0 ? numbers.exposed_ms_per_step / numbers.ms_per_step : 0);
 const plain_ms = () => (numbers.prediction ? numbers.prediction.plain_step_ms : 0);
+// The step that predictions stand beside: of local SGD the mean of a round.
+const compared_ms = () => numbers.prediction.terms.find((term) => term.name === 'step').measured_ms;
 
 // One sentence: how much of a step synchronization costs, and how much it saved.
 function answer() {
@@ -25,7 +27,7 @@ function answer() {
   if (numbers.ratio < 1.1 && numbers.prediction.int4_step_ms) {
     return cost + ' With int4 it is predicted to take ' + digits(numbers.prediction.int4_step_ms) + ' ms instead of ' + digits(plain_ms()) + '.';
   }
-  return cost + ' Uncompressed, a step is predicted to take ' + digits(plain_ms()) + ' ms: ' + digits(plain_ms() / numbers.ms_per_step) + '\u00d7 as long.';
+  return cost + ' Uncompressed, a step is predicted to take ' + digits(plain_ms()) + ' ms: ' + digits(plain_ms() / compared_ms()) + '\u00d7 as long.';
 }
 
 // A curve of the length of all steps, of the slowest rank, above the time for which it waited.
@@ -89,7 +91,7 @@ function summarize() {
   if (numbers.backward_ms_per_step !== null) {
     card('Gradients within', digits(numbers.backward_ms_per_step), 'ms', 'backward pass, from the first gradient to the last');
   }
-  if (plain_ms() > 0) card('Speed-up', digits(plain_ms() / numbers.ms_per_step), '\u00d7', digits(plain_ms()) + ' ms uncompressed, predicted');
+  if (plain_ms() > 0) card('Speed-up', digits(plain_ms() / compared_ms()), '\u00d7', digits(plain_ms()) + ' ms uncompressed, predicted');
   card('Sent per rank and step', ...bytes(numbers.payload_bytes_per_rank_step), bytes(numbers.wire_bytes_per_rank_step).join(' ') + ' with headers');
   link_card();
   card('Compression', numbers.ratio > 0 ? digits(numbers.ratio) : '-', '\u00d7', bytes(numbers.plain_bytes_per_rank_step).join(' ') + ' without codecs');
