@@ -31,7 +31,8 @@ constexpr EnvironmentVariable kTable[] = {
      0, 65535},
     {"CASYNC_LOCAL_SIZE", Type::kNumber, "the launcher's", "Number of ranks of this node.", 1, 65536},
     {"CASYNC_NODE", Type::kText, "the machine",
-     "Name of this process's node for strategy `hierarchical`: ranks with the same name are on one node."},
+     "Name of this process's node: ranks with the same name are on one node. Hierarchical strategies, servers and "
+     "credit depend on it."},
     {"CASYNC_RENDEZVOUS", Type::kText, "the launcher's",
      "Meeting point of the ranks: `host:port` (rank 0 listens there), `file:DIRECTORY` (all ranks see it), `pmix` "
      "(the server of mpirun or srun) or `store` (torch's, under torchrun)."},
@@ -41,8 +42,8 @@ constexpr EnvironmentVariable kTable[] = {
     {"CASYNC_INSECURE", Type::kFlag, "0",
      "1 lets ranks meet at `host:port` without a token: any process that reaches the address can join the job."},
     {"CASYNC_INTERFACE", Type::kText, "[chosen](transports.md#the-network-interface)",
-     "Network interface of the data and of rank 0's address, such as `eth0`. Of several, `eth0,eth1`, each rank takes "
-     "[the nearest to its GPU](transports.md#several-interfaces), or one by turns."},
+     "Network interface of the data and of rank 0's address, such as `eth0`. From a list, `eth0,eth1`, each rank takes "
+     "[the nearest to its GPU](transports.md#several-interfaces); ranks take equally near ones in turn."},
     {"CASYNC_LINK", Type::kText, "unpaced",
      "Limits each rank's sending and receiving to a rate, and adds a latency: `1gbit` or `1gbit,1ms`."},
     {"CASYNC_CHECKSUM", Type::kFlag, "1", "0 leaves out the checksum of each payload."},
@@ -64,9 +65,8 @@ constexpr EnvironmentVariable kTable[] = {
      "Kernels of built-in codecs for GPUs, compiled when the library was built. A folder without any makes NVRTC "
      "compile all."},
     {"CASYNC_NVRTC", Type::kFile, "searched for",
-     "The library `libnvrtc.so.13` that compiles kernels. When unset: that of the loader, the Python package, or a "
-     "CUDA "
-     "toolkit."},
+     "The library that compiles kernels, `libnvrtc.so.13` or `libnvrtc.so.12`. When unset: that of the loader, the "
+     "Python package, or a CUDA toolkit."},
     {"CASYNC_LIB_DIR", Type::kDirectory, "the library's",
      "Folder that is searched first for the modules `libcasync_*.so`."},
 };
@@ -91,8 +91,9 @@ std::string environment_page() {
       "# Environment variables\n"
       "\n"
       "These variables change the settings of a job without a change of its program. An argument of the program\n"
-      "overrides the variable, and a variable overrides the launcher. An empty value is the same as no value. A\n"
-      "`CASYNC_*` name that is not in the table is reported once, with the most similar name.\n"
+      "overrides the variable, and a variable overrides the launcher; of ranks and sizes no two may differ. An empty\n"
+      "value is the same as no value. A `CASYNC_*` name that is not in the table is reported once, with the most similar\n"
+      "name.\n"
       "\n"
       "| variable | kind | when unset | meaning |\n"
       "| --- | --- | --- | --- |\n";

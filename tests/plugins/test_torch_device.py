@@ -18,11 +18,11 @@ class Buffer:
 
     dtype, is_sparse, is_cuda = torch.float32, False, True
 
-    def __init__(self, device="cuda:0"):
-        self.device = torch.device(device)
+    def __init__(self, device="cuda:0", address=0x7000):
+        self.device, self._address = torch.device(device), address
 
     def data_ptr(self):
-        return 0x7000
+        return self._address
 
     def numel(self):
         return 7
@@ -98,6 +98,44 @@ def test_a_bucket_goes_with_its_stream_and_its_future_with_the_device(gpu):
     assert future.given is buffer
     assert Recorder.last.options["device"] == "cuda:1"
     assert Recorder.last.submitted == [([0, 1], 0x7000, buffer, 78)]
+    hook.close()
+
+
+class Half:
+    """Stands for a Node of two ranks: notes what was gathered."""
+
+    def __init__(self, group):
+        self.part, self.gathered = Buffer("cuda:1", 0x9000), []
+
+    def check(self, across, job):
+        pass
+
+    def part_of(self, elements):
+        return (elements + 1) // 2
+
+    def reduce(self, bucket, elements):
+        assert elements == [6, 5]
+        return self.part
+
+    def gather(self, part, bucket, elements):
+        self.gathered.append((part, bucket, elements))
+
+    def agree(self, step, names, device):
+        assert names == ["weight", "bias"] and device == torch.device("cuda:1")
+        return types.SimpleNamespace(finite=False, first_non_finite="bias")
+
+
+def test_a_part_of_a_node_goes_with_the_stream_of_its_bucket(gpu, monkeypatch):
+    monkeypatch.setattr(state, "Node", Half)
+    monkeypatch.setattr(torch._C, "_current_graph_task_id", lambda: 1)
+    hook = state.State(codec="int4", named_parameters=NAMED, local_group=object())
+    buffer = Buffer("cuda:1")
+    future = hook.reduce(Bucket(buffer))
+    node = hook._node
+    assert Recorder.last.submitted == [([0, 1], 0x9000, node.part, 78)]
+    assert node.gathered == [(node.part, buffer, [6, 5])]
+    assert future.devices == [torch.device("cuda:1")] and future.given is buffer
+    assert hook.last_step.first_non_finite == "bias"
     hook.close()
 
 
