@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of casync.Session, and those that are refused: arrays, names, numbers, time limits, a store's answers."""
 
+import time
+
 import numpy
 import pytest
 
 import casync
+from casync import launch
 
 BAD_ARRAYS = {
     "dtype": (numpy.ones(6), "float64"),
@@ -86,12 +89,13 @@ class BadStore:
     rank, size = 1, 2
 
     def __init__(self, value):
-        self.value = value
+        self.value, self.asked = value, 0
 
     def set(self, key, value):
         pass
 
     def get(self, key, seconds):
+        self.asked += 1
         if isinstance(self.value, BaseException):
             raise self.value
         return self.value
@@ -103,9 +107,38 @@ class BadStore:
         ("text", casync.InvalidArgument, r"the store's get\('casync.rank0'\) gave a str, expected bytes"),
         (None, casync.InvalidArgument, "gave a NoneType, expected bytes"),
         (SystemExit("the store is gone"), SystemExit, "the store is gone"),
+        (KeyError("no such key"), KeyError, "no such key"),
     ],
-    ids=["text", "nothing", "exit"],
+    ids=["text", "nothing", "exit", "raises"],
 )
-def test_a_store_whose_answer_cannot_be_used_is_the_cause_that_is_raised(value, error, why):
+def test_a_store_whose_answer_cannot_be_used_is_asked_no_more_and_is_the_cause_that_is_raised(value, error, why):
+    store = BadStore(value)
     with pytest.raises(error, match=why):
-        casync.Session(store=BadStore(value), timeout=2)
+        casync.Session(store=store, timeout=2)
+    assert store.asked == 1
+
+
+def test_a_store_that_has_no_value_yet_is_asked_again():
+    store = BadStore(TimeoutError("not yet"))
+    with pytest.raises(casync.Timeout, match="rank 0 of 2 did not come within"):
+        casync.Session(store=store, timeout=1)
+    assert store.asked > 1
+
+
+class StoreOfTorch:
+    """Raises RuntimeError, as a FileStore of torch does: after the time limit, or at once."""
+
+    def __init__(self, waits):
+        self.waits = waits
+
+    def wait(self, keys, limit):
+        if self.waits:
+            time.sleep(limit.total_seconds())
+        raise RuntimeError("no value")
+
+
+def test_a_time_limit_of_torch_s_store_is_told_from_its_failure():
+    with pytest.raises(TimeoutError, match="key did not come within 0.1 s: no value"):
+        launch.TorchStore(StoreOfTorch(waits=True), 1, 2).get("key", 0.1)
+    with pytest.raises(RuntimeError, match="^no value$"):
+        launch.TorchStore(StoreOfTorch(waits=False), 1, 2).get("key", 60)
