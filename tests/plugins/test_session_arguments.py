@@ -8,6 +8,7 @@ import pytest
 
 import casync
 from casync import launch
+from casync.synchronizer import Synchronizer
 
 BAD_ARRAYS = {
     "dtype": (numpy.ones(6), "float64"),
@@ -81,6 +82,24 @@ def test_a_text_that_c_would_cut_is_refused_by_its_argument_and_a_token_is_not_s
     with pytest.raises(casync.InvalidArgument, match=f"^{name} (is 'a secret|has a NUL)") as refused:
         casync.Session(rank=0, size=1, **{name: "a secret\0"})
     assert ("secret" in str(refused.value)) == (name != "token")
+
+
+def test_an_id_that_was_never_declared_is_refused_by_its_number_and_nothing_is_started():
+    seam = Synchronizer(rank=0, size=1, codec="none")
+    weight = seam.declare("weight", (4,))
+    array = numpy.ones(4, numpy.float32)
+    for submit in (
+        lambda: seam.submit([weight, 77], [array.ctypes.data] * 2, array),
+        lambda: seam.submit_bucket([77, weight], array.ctypes.data, array),
+        lambda: seam.name_of(77),
+        lambda: seam.session.bytes_of(77),
+    ):
+        with pytest.raises(casync.InvalidArgument, match="gradient id 77 was never declared in this session"):
+            submit()
+        assert seam.missing() == [weight]
+    seam.submit([weight], [array.ctypes.data], array)
+    assert seam.end_step().finite
+    seam.close()
 
 
 class BadStore:
