@@ -11,8 +11,8 @@
 
 namespace casync::runtime {
 
-/// The times at which messages to failed peers are abandoned, where UCX does not end them. UCX 1.22 never ends some that
-/// it has announced over shared memory and tcp to a process that is killed, and nothing wakes a sleeper for them.
+/// The times at which messages to failed peers are abandoned, where UCX does not end them. UCX 1.22 never ends some
+/// that it has announced over shared memory and tcp to a process that is killed, and nothing wakes a sleeper for them.
 class AbandonTimes {
  public:
   /// From the end of a broken endpoint to that of its messages.
@@ -22,8 +22,8 @@ class AbandonTimes {
 
   /// Begins a look at the failed peers: forgets the last one's next_look().
   void begin_look() { next_look_ = Clock::time_point::max(); }
-  /// A failed peer has messages that have not ended. Returns true if they are to be abandoned now: its endpoint was first
-  /// found ended a while ago.
+  /// A failed peer has messages that have not ended. Returns true if they are to be abandoned now: its endpoint was
+  /// first found ended a while ago.
   bool is_over(Rank peer, bool endpoint_has_ended, Clock::time_point now) {
     Clock::time_point& ended = ended_[static_cast<std::size_t>(peer)];
     if (endpoint_has_ended) ended = std::min(ended, now);
