@@ -70,7 +70,8 @@ typedef uint64_t casync_handle;
 
 /* A store of the program's own (torch's, MPI's), called on the thread inside casync_session_open. Each returns 0
  * on success. get writes at most `capacity` bytes to `value`, the true length to `length`, and waits for the
- * key at most timeout_s seconds (then returns non-zero). */
+ * key at most timeout_s seconds (then returns non-zero, and may be called again). CASYNC_UNAVAILABLE from get: the
+ * store has failed. casync_session_open then returns the same at once on a rank above 0, which needs the value. */
 typedef int (*casync_store_set)(void* user, const char* key, const void* value, size_t length);
 typedef int (*casync_store_get)(void* user, const char* key, void* value, size_t capacity, size_t* length,
                                 double timeout_s);

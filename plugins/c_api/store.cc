@@ -16,7 +16,11 @@ Result<std::string> get_value(casync_store_get get, void* user, const std::strin
   std::string value(kFirstCapacity, '\0');
   for (int attempt = 0; attempt < 2; ++attempt) {
     std::size_t length = 0;
-    if (const int failed = get(user, key.c_str(), value.data(), value.size(), &length, timeout_s); failed != 0) {
+    const int failed = get(user, key.c_str(), value.data(), value.size(), &length, timeout_s);
+    if (failed == CASYNC_UNAVAILABLE) {
+      return unavailable("the program's store has failed (store_get of " + key + " returned CASYNC_UNAVAILABLE)");
+    }
+    if (failed != 0) {
       return timeout_error("the program's store has no value for " + key + " (store_get returned " +
                            std::to_string(failed) + " and had " + std::to_string(timeout_s) + " s)");
     }

@@ -113,4 +113,9 @@ Facts facts_of(const Plan& plan) {
   return facts;
 }
 
+Facts facts_of(const Pulse& pulse) {
+  return {{"CASYNC_HEARTBEAT_SEC", fmt::format("{}", pulse.beat.count())},
+          {"CASYNC_DEAD_SEC", fmt::format("{}", pulse.dead.count())}};
+}
+
 }  // namespace casync::runtime

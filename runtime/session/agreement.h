@@ -6,6 +6,7 @@
 #include "casync/model/gradient.h"
 #include "casync/model/plan.h"
 #include "runtime/control/group/facts.h"
+#include "runtime/control/group/pulse.h"
 
 namespace casync::runtime {
 
@@ -18,6 +19,10 @@ std::string text_of(const Decision& decision);
 
 /// The lines of a plan as facts.
 Facts facts_of(const Plan& plan);
+
+/// A pulse by its variables, CASYNC_HEARTBEAT_SEC and CASYNC_DEAD_SEC. A rank that beats more slowly than the others
+/// wait would be dead for them.
+Facts facts_of(const Pulse& pulse);
 
 /// A declared gradient's specification and decision as text.
 std::string text_of(const GradientSpec& gradient, const Decision& decision);

@@ -79,14 +79,13 @@ Status check_transport(const SessionParts& parts) {
   return check_joins_processes(parts.options.transport);
 }
 
-Facts settings_of(const SessionParts& parts) {
+Facts settings_of(const SessionParts& parts, const Pulse& pulse) {
   const std::string device = parts.device->name();
   Facts facts = {{"wire version", kWireVersion},
                  {"op", std::string(name_of(parts.options.op))},
                  {"transport", parts.options.transport},
                  {"kind of device", parts.device->is_host() ? "cpu" : device.substr(0, device.find(':'))}};
-  const Facts plan = facts_of(parts.plan);
-  facts.insert(facts.end(), plan.begin(), plan.end());
+  for (const Facts& more : {facts_of(pulse), facts_of(parts.plan)}) facts.insert(facts.end(), more.begin(), more.end());
   return facts;
 }
 
@@ -143,7 +142,7 @@ Result<std::vector<std::string>> meet_ranks(SessionParts& parts) {
   const Result<Pulse> pulse = read_pulse();
   if (!pulse) return pulse.status();
   parts.dead = pulse->dead;
-  CASYNC_RETURN_IF_ERROR(parts.group->agree({"settings", settings_of(parts)}, parts.deadline()));
+  CASYNC_RETURN_IF_ERROR(parts.group->agree({"settings", settings_of(parts, *pulse)}, parts.deadline()));
   CASYNC_RETURN_IF_ERROR(check_transport(parts));
   CASYNC_RETURN_IF_ERROR(reserve_descriptors(data_need(parts.plan, parts.options.transport, parts.launch.ranks)));
   const Result<Places> places = gather_places(parts);

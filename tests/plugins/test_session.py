@@ -152,6 +152,14 @@ def test_plans_that_differ_are_refused_with_the_first_difference(tmp_path):
         assert "rule 2 match: rank 0 has *.bias, rank 1 has *.norm" in outcome.message
 
 
+@pytest.mark.parametrize("variable,usual,other", [("CASYNC_HEARTBEAT_SEC", "0.5", "2"), ("CASYNC_DEAD_SEC", "5", "60")])
+def test_ranks_that_wait_for_one_another_s_heartbeats_differently_are_refused_with_both(variable, usual, other):
+    same, envs = [("fc", 8)] * 2, {1: {variable: other}}
+    for outcome in ranks.outcomes(__file__, "declare_and_submit", 2, declarations=same, envs=envs):
+        assert outcome.error == "InvalidArgument", outcome.stderr
+        assert f"{variable}: rank 0 has {usual}, rank 1 has {other}" in outcome.message
+
+
 def train_by_plan(rank, plan):
     with casync.Session(plan=plan) as session:
         weight = numpy.full(4, rank, numpy.float32)

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of casync.Session, and those that are refused: arrays, names, numbers, time limits, a store's answers."""
 
+import time
+
 import numpy
 import pytest
 
 import casync
+from casync import launch
+from casync.synchronizer import Synchronizer
 
 BAD_ARRAYS = {
     "dtype": (numpy.ones(6), "float64"),
@@ -80,18 +84,37 @@ def test_a_text_that_c_would_cut_is_refused_by_its_argument_and_a_token_is_not_s
     assert ("secret" in str(refused.value)) == (name != "token")
 
 
+def test_an_id_that_was_never_declared_is_refused_by_its_number_and_nothing_is_started():
+    seam = Synchronizer(rank=0, size=1, codec="none")
+    weight = seam.declare("weight", (4,))
+    array = numpy.ones(4, numpy.float32)
+    for submit in (
+        lambda: seam.submit([weight, 77], [array.ctypes.data] * 2, array),
+        lambda: seam.submit_bucket([77, weight], array.ctypes.data, array),
+        lambda: seam.name_of(77),
+        lambda: seam.session.bytes_of(77),
+    ):
+        with pytest.raises(casync.InvalidArgument, match="gradient id 77 was never declared in this session"):
+            submit()
+        assert seam.missing() == [weight]
+    seam.submit([weight], [array.ctypes.data], array)
+    assert seam.end_step().finite
+    seam.close()
+
+
 class BadStore:
     """Gives `value`, or raises it."""
 
     rank, size = 1, 2
 
     def __init__(self, value):
-        self.value = value
+        self.value, self.asked = value, 0
 
     def set(self, key, value):
         pass
 
     def get(self, key, seconds):
+        self.asked += 1
         if isinstance(self.value, BaseException):
             raise self.value
         return self.value
@@ -103,9 +126,38 @@ class BadStore:
         ("text", casync.InvalidArgument, r"the store's get\('casync.rank0'\) gave a str, expected bytes"),
         (None, casync.InvalidArgument, "gave a NoneType, expected bytes"),
         (SystemExit("the store is gone"), SystemExit, "the store is gone"),
+        (KeyError("no such key"), KeyError, "no such key"),
     ],
-    ids=["text", "nothing", "exit"],
+    ids=["text", "nothing", "exit", "raises"],
 )
-def test_a_store_whose_answer_cannot_be_used_is_the_cause_that_is_raised(value, error, why):
+def test_a_store_whose_answer_cannot_be_used_is_asked_no_more_and_is_the_cause_that_is_raised(value, error, why):
+    store = BadStore(value)
     with pytest.raises(error, match=why):
-        casync.Session(store=BadStore(value), timeout=2)
+        casync.Session(store=store, timeout=2)
+    assert store.asked == 1
+
+
+def test_a_store_that_has_no_value_yet_is_asked_again():
+    store = BadStore(TimeoutError("not yet"))
+    with pytest.raises(casync.Timeout, match="rank 0 of 2 did not come within"):
+        casync.Session(store=store, timeout=1)
+    assert store.asked > 1
+
+
+class StoreOfTorch:
+    """Raises RuntimeError, as a FileStore of torch does: after the time limit, or at once."""
+
+    def __init__(self, waits):
+        self.waits = waits
+
+    def wait(self, keys, limit):
+        if self.waits:
+            time.sleep(limit.total_seconds())
+        raise RuntimeError("no value")
+
+
+def test_a_time_limit_of_torch_s_store_is_told_from_its_failure():
+    with pytest.raises(TimeoutError, match="key did not come within 0.1 s: no value"):
+        launch.TorchStore(StoreOfTorch(waits=True), 1, 2).get("key", 0.1)
+    with pytest.raises(RuntimeError, match="^no value$"):
+        launch.TorchStore(StoreOfTorch(waits=False), 1, 2).get("key", 60)

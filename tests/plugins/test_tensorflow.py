@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """TensorFlow's operations and the tape: sums, names, several gradients under way at once, and the order of steps."""
 
+import gc
 import os
 import pathlib
 import subprocess
 import sys
+import weakref
 
 import numpy
 import pytest
@@ -220,6 +222,32 @@ def loops(rank):
 
 def test_a_loop_inside_a_graph_is_a_step_each_time():
     assert ranks.values(__file__, "loops", 2) == [([0.5**5] * 10, 5)] * 2
+
+
+def lets_functions_go(rank):
+    """Returns which of the functions that were made for a session are there: while it is open, and after its end."""
+    function, made = tensorflow.function, []
+
+    def noted(*arguments, **options):
+        one = function(*arguments, **options)
+        made.append(weakref.ref(one))
+        return one
+
+    def are_there():
+        gc.collect()
+        return [one() is not None for one in made]
+
+    tensorflow.function = noted
+    session = casync.tensorflow.Session(codec="none", rank=0, size=1, transport="loopback")
+    for names in (["weight"], ["weight"], ["bias"]):
+        casync.tensorflow.all_reduce([tensorflow.ones(4)], names, session)
+    while_open = are_there()
+    session.close()
+    return while_open, are_there()
+
+
+def test_a_closed_session_keeps_no_function_that_was_traced_for_it():
+    assert ranks.values(__file__, "lets_functions_go", 1) == [([True, True], [False, False])]
 
 
 def test_the_library_exports_its_own_functions_only():

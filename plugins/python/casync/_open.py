@@ -29,8 +29,9 @@ class Store(Protocol):
         """Makes `value` known to all ranks."""
 
     def get(self, key: str, seconds: float, /) -> bytes:
-        """Waits for a value. Raises TimeoutError when it has not come after so many seconds. A bytearray or a memoryview
-        will do, and text will not."""
+        """Waits for a value. Raises TimeoutError when it has not come after so many seconds, and may be called again. A
+        bytearray or a memoryview will do, and text will not. Whatever else it raises ends the opening of this rank's
+        session."""
 
 
 @dataclasses.dataclass
@@ -170,9 +171,10 @@ class _StoreCalls:
             found = _as_bytes(key.decode(), self._store.get(key.decode(), timeout_s))
         except BaseException as error:  # as above
             # Not there yet is an ordinary answer, and C says better who is missing.
-            if not isinstance(error, TimeoutError) and "DistStoreError" not in type(error).__name__:
-                self.error = self.error or error
-            return 1
+            if isinstance(error, TimeoutError) or "DistStoreError" in type(error).__name__:
+                return 1
+            self.error = self.error or error
+            return errors.UNAVAILABLE
         length[0] = len(found)
         ctypes.memmove(value, found, min(len(found), capacity))
         return 0

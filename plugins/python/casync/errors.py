@@ -36,14 +36,14 @@ class Unavailable(Error):
     """Something that this machine or this build does not have."""
 
 
-TIMEOUT = 4
+TIMEOUT, UNAVAILABLE = 4, 6
 _BY_STATUS = {
     1: InvalidArgument,
     2: PlanError,
     3: PeerFailure,
     TIMEOUT: Timeout,
     5: DataLoss,
-    6: Unavailable,
+    UNAVAILABLE: Unavailable,
     8: Unavailable,
     10: CompileError,
 }

@@ -9,6 +9,7 @@ import datetime
 import itertools
 import os
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from casync import errors
@@ -48,8 +49,15 @@ class TorchStore:
         self._store.set(key, value)
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """Waits for the key. Raises torch's DistStoreError when it does not come."""
-        self._store.wait([key], datetime.timedelta(seconds=max(timeout_s, 0.001)))
+        """Waits for the key. Raises TimeoutError when it does not come, and at once what torch says of a store that has
+        failed."""
+        seconds, begin = max(timeout_s, 0.001), time.monotonic()
+        try:
+            self._store.wait([key], datetime.timedelta(seconds=seconds))
+        except RuntimeError as error:  # a DistStoreError, or of a FileStore this: the moment tells what it means
+            if time.monotonic() - begin < seconds / 2:
+                raise
+            raise TimeoutError(f"{key} did not come within {seconds:.1f} s: {error}") from error
         return self._store.get(key)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from casync import _exit, _library, _open, _state, arrays, errors, greeting, patience
+from casync import _exit, _library, _open, _state, _submit, arrays, errors, greeting, patience
 from casync._calls import Calls
 
 if TYPE_CHECKING:
@@ -146,17 +146,21 @@ class Session:
         """Name, shape and dtype of each declared gradient, by its id."""
         return types.MappingProxyType(self._gradients)
 
+    def gradient_of(self, id: int) -> arrays.Gradient:
+        """Name, shape and dtype of a declared gradient. InvalidArgument: there is none of this id."""
+        gradient = self._gradients.get(id)
+        if gradient is None:
+            raise errors.InvalidArgument(f"gradient id {id} was never declared in this session")
+        return gradient
+
     def bytes_of(self, id: int) -> int:
-        """Size of a declared gradient's memory in bytes."""
-        return self._gradients[id].nbytes
+        """Size of a declared gradient's memory in bytes. Errors as gradient_of()."""
+        return self.gradient_of(id).nbytes
 
     def submit(self, id: int, array: NDArray[Any]) -> Handle:
         """Starts reducing `array` in place. It must be contiguous, writable, of the declared dtype (numpy has no
         bfloat16: give its uint16 view) and of as many elements as declared, in whatever shape."""
-        gradient = self._gradients.get(id)
-        if gradient is None:
-            raise errors.InvalidArgument(f"gradient id {id} was never declared in this session")
-        address, size = gradient.memory_of(array)
+        address, size = self.gradient_of(id).memory_of(array)
         return self.submit_memory([id], [address], [size], array)[0]
 
     def submit_memory(
@@ -175,8 +179,7 @@ class Session:
         `done(id, error)` is called once for each of them, on a thread of the session, with None when its memory holds
         the result, else with the exception that ended the session. It must not wait for another gradient."""
         self._check()
-        count = len(ids)
-        numbers = (ctypes.c_uint64 * max(count, 1))()
+        count, numbers = len(ids), _submit.handles(len(ids))
         if done is None and not self._on_gpu:
             start = self._plain_submit(ids, addresses, sizes, numbers)
         else:
@@ -184,11 +187,14 @@ class Session:
 
         def started() -> list[Handle]:
             """In a thread it goes on when its caller is interrupted: `owner` stays, and step() waits for these, too."""
-            start()
-            self._compares = False
-            for number in numbers[:count]:
-                self._calls.failed.discard(number)  # of a plan's group, submitted again in the step
-                self._in_flight[number] = owner
+            try:
+                start()
+                self._compares = False
+            finally:  # Ctrl-C may come when C has just returned
+                for number in numbers[:count]:
+                    if number != _submit.NOT_STARTED:
+                        self._calls.failed.discard(number)  # of a plan's group, submitted again in the step
+                        self._in_flight[number] = owner
             return [Handle(self, number) for number in numbers[:count]]
 
         return patience.in_thread(started) if self._compares else started()
@@ -196,16 +202,9 @@ class Session:
     def _plain_submit(
         self, ids: Sequence[int], addresses: Sequence[int], sizes: Sequence[int], numbers: ctypes.Array[ctypes.c_uint64]
     ) -> Callable[[], None]:
-        count = len(ids)
-        arguments = (
-            count,
-            (ctypes.c_uint32 * max(count, 1))(*ids),
-            (ctypes.c_void_p * max(count, 1))(*addresses),
-            (ctypes.c_size_t * max(count, 1))(*sizes),
-            numbers,
-        )
+        arguments = _submit.plain(ids, addresses, sizes)
         # Holds the session, which is not freed while an interrupted call is still in it.
-        return lambda: _library.call("casync_session_submit", self._pointer, *arguments)
+        return lambda: _library.call("casync_session_submit", self._pointer, *arguments, numbers)
 
     def _submit_each(
         self,
@@ -216,16 +215,7 @@ class Session:
         done: Done | None,
         stream: int | None,
     ) -> Callable[[], None]:
-        submissions = (_library.Submission * max(len(ids), 1))()
-        keys = []
-        for slot, id, address, size in zip(submissions, ids, addresses, sizes):
-            slot.struct_size = ctypes.sizeof(_library.Submission)
-            slot.gradient, slot.data, slot.bytes = id, address, size
-            slot.device = _library.CUDA if self._on_gpu else _library.CPU
-            slot.stream = stream
-            if done is not None:
-                keys.append(self._calls.add(done, id))
-                slot.done, slot.user = self._calls.function, keys[-1]
+        submissions, keys = _submit.each(ids, addresses, sizes, self._on_gpu, stream, done, self._calls)
 
         def start() -> None:
             try:
@@ -250,6 +240,15 @@ class Session:
     def busy(self) -> bool:
         """Gradients are on their way."""
         return bool(self._in_flight)
+
+    @property
+    def compares_next(self) -> bool:
+        """The next submission compares the ranks' steps first, and so waits for the other ranks."""
+        return self._compares
+
+    def holds(self, owner: object) -> bool:
+        """A submission with this very `owner` is on its way."""
+        return any(kept is owner for kept in list(self._in_flight.values()))
 
     @property
     def exchanged(self) -> str:

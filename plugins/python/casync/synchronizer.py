@@ -12,7 +12,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from casync import _library, errors, greeting
+from casync import _library, errors, greeting, patience
 from casync.codec import Codec
 from casync.session import Session
 
@@ -132,7 +132,8 @@ class Synchronizer:
         return self.session.declare(name, shape, dtype, priority, scatter)
 
     def name_of(self, identity: int) -> str:
-        return self.session.declared[identity].name
+        """The name of a declared gradient. InvalidArgument: there is none of this id."""
+        return self.session.gradient_of(identity).name
 
     def submit(
         self,
@@ -144,20 +145,27 @@ class Synchronizer:
     ) -> list[Handle]:
         """Starts averaging gradients in place; `addresses` of contiguous memory that `owner` keeps alive. Returns a
         Handle for each. With done(id, error) and a stream, see Session.submit_memory. A gradient that is already on its
-        way in this step raises InvalidArgument with its name, and nothing is started. One whose `done` was called with
-        an error is on its way no more."""
-        declared = self.session.declared
-        names = {identity: declared[identity].name for identity in ids}
-        sizes = [declared[identity].nbytes for identity in ids]
+        way in this step raises InvalidArgument with its name, an id that was never declared one with the id, and nothing
+        is started. One whose `done` was called with an error is on its way no more. A call that Ctrl-C interrupts may
+        have started them; missing() knows."""
+        names = {identity: self.name_of(identity) for identity in ids}
+        sizes = [self.session.bytes_of(identity) for identity in ids]
         with self._taking:
             self._under_way.refuse_again(names.values())
             self._under_way.add(names.values())  # the first completion may come ahead of the handles
-        try:
-            told = None if done is None else _taking_back(done, names, self._under_way)
-            return self.session.submit_memory(ids, addresses, sizes, owner, told, stream)
-        except BaseException:
-            self._under_way.take_back(names.values())
-            raise
+        told = None if done is None else _taking_back(done, names, self._under_way)
+        kept = [owner]  # tells this submission from others
+
+        def start() -> list[Handle]:
+            try:
+                return self.session.submit_memory(ids, addresses, sizes, kept, told, stream)
+            except BaseException:
+                if not self.session.holds(kept):
+                    self._under_way.take_back(names.values())
+                raise
+
+        # In a thread it goes on when its caller is interrupted, and knows then what has become of it.
+        return patience.in_thread(start) if self.session.compares_next else start()
 
     def submit_bucket(
         self,

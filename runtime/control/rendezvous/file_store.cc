@@ -61,7 +61,7 @@ bool is_at(const Fd& file, const std::string& path) {
 
 FileStore::~FileStore() {
   for (auto& [key, file] : written_) {
-    // A later session may have put its own there.
+    // A later session may have put its own there. In a forked child no file is open (Fd): the parent's stay.
     const bool is_there = is_at(file, path_of(key));
     file.reset();  // NFS keeps a file that is removed while it is open
     if (is_there) unlink(path_of(key).c_str());

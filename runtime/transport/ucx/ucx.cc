@@ -10,6 +10,7 @@
 #include "runtime/transport/peers.h"
 #include "runtime/transport/retry_requests.h"
 #include "runtime/transport/transport.h"
+#include "runtime/transport/ucx/abandon_times.h"
 #include "runtime/transport/ucx/module.h"
 #include "runtime/transport/ucx/ucx_notices.h"
 #include "runtime/transport/ucx/ucx_receiver.h"
@@ -29,6 +30,7 @@ class Ucx final : public Transport, private UcxEndpointObserver {
         peers_(options.ranks, receiver_.inbox()),
         sender_(options, *worker_, peers_, stats_),
         notices_(options.ranks, *worker_, peers_, sender_),
+        abandon_times_(options.ranks),
         sleep_(options.spin, *worker_, peers_, retries_) {}
   ~Ucx() override;
 
@@ -63,9 +65,6 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   static constexpr std::chrono::milliseconds kLastMoments{200};
   // Rounds in which they end, if nothing is wrong. On a busy machine that time may pass within one of them.
   static constexpr int kLastRounds = 1000;
-  // Time from the end of a broken endpoint to that of its messages. UCX 1.22 never ends some that it has announced over
-  // shared memory and tcp to a process that is killed.
-  static constexpr std::chrono::seconds kMessagesOutlive{1};
 
   void broken(Rank peer, ucs_status_t why) noexcept override;
   void answer_the_met();
@@ -80,6 +79,7 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   Peers peers_;
   UcxSender sender_;
   UcxNotices notices_;
+  AbandonTimes abandon_times_;
   RetryRequests retries_;
   UcxSleep sleep_;
   bool ended_ = false;
@@ -138,10 +138,12 @@ bool Ucx::handle_failures() {
 
 // Ends messages to peers that have failed, where UCX does not.
 void Ucx::abandon_unended() {
+  abandon_times_.begin_look();
   if (peers_.failures() == 0 || sender_.messages().idle()) return;
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
     if (peers_.status(peer).is_ok() || sender_.messages().idle(peer)) continue;
-    if (worker_->endpoints().ended_for(peer, kMessagesOutlive)) sender_.abandon(peer, peers_.status(peer));
+    const bool has_ended = worker_->endpoints().has_ended(peer);
+    if (abandon_times_.is_over(peer, has_ended, Clock::now())) sender_.abandon(peer, peers_.status(peer));
   }
 }
 
@@ -169,7 +171,7 @@ bool Ucx::progress() {
 }
 
 void Ucx::wait(Clock::time_point deadline) {
-  if (!sleep_.wait(deadline)) return;
+  if (!sleep_.wait(std::min(deadline, abandon_times_.next_look()))) return;
   answer_the_met();
   handle_failures();
 }

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/core.h>
@@ -74,11 +73,9 @@ bool UcxEndpoints::disconnected() {
   return all;
 }
 
-bool UcxEndpoints::ended_for(Rank peer, Clock::duration time) {
+bool UcxEndpoints::has_ended(Rank peer) {
   Endpoint& endpoint = endpoints_[static_cast<std::size_t>(peer)];
-  if (endpoint.endpoint != nullptr || !ucx_request_ended(endpoint.closing)) return false;
-  endpoint.ended = std::min(endpoint.ended, Clock::now());
-  return Clock::now() - endpoint.ended >= time;
+  return endpoint.endpoint == nullptr && ucx_request_ended(endpoint.closing);
 }
 
 }  // namespace casync::runtime

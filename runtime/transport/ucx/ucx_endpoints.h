@@ -8,7 +8,6 @@
 
 #include <ucp/api/ucp.h>
 
-#include "base/clock.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "runtime/transport/ucx/unmet_processes.h"
@@ -50,9 +49,8 @@ class UcxEndpoints {
   void disconnect(Rank peer);
   /// True when disconnected endpoints have ended.
   bool disconnected();
-  /// True when the endpoint to this peer, which was disconnected, has ended for so long. Counts from the first call
-  /// that finds it ended.
-  bool ended_for(Rank peer, Clock::duration time);
+  /// True when the endpoint to this peer, which was disconnected, has ended.
+  bool has_ended(Rank peer);
 
   /// Processes whose first word may still come; reach() knows those that have been met.
   UnmetProcesses& unmet() { return unmet_; }
@@ -62,7 +60,6 @@ class UcxEndpoints {
     ucp_ep_h endpoint = nullptr;
     std::string address;  // UCX's own bytes; none: never connected, or disconnected
     void* closing = nullptr;
-    Clock::time_point ended = Clock::time_point::max();  // as ended_for() first found
     Rank peer = 0;
     bool on_this_host = false;
     UcxEndpointObserver* observer = nullptr;

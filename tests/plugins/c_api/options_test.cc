@@ -179,6 +179,7 @@ TEST_CASE("options: a store is both functions, whose failures become ours") {
   options.store_get = [](void* user, const char* key, void* value, size_t capacity, size_t* length, double) {
     const auto& known = *static_cast<std::map<std::string, std::string>*>(user);
     const auto found = known.find(key);
+    if (std::strcmp(key, "broken") == 0) return static_cast<int>(CASYNC_UNAVAILABLE);
     if (found == known.end()) return 1;
     *length = found->second.size();
     std::memcpy(value, found->second.data(), std::min(capacity, *length));
@@ -193,6 +194,8 @@ TEST_CASE("options: a store is both functions, whose failures become ours") {
   CHECK(store.set("refused", "").text() ==
         "Unavailable: the program's store did not take refused (store_set returned 3)");
   CHECK(store.get("missing", 0.5).status().code() == StatusCode::kTimeout);
+  CHECK(store.get("broken", 0.5).status().text() ==
+        "Unavailable: the program's store has failed (store_get of broken returned CASYNC_UNAVAILABLE)");
   values["huge"].resize((1 << 20) + 1);
   CHECK(store.get("huge", 1).status().code() == StatusCode::kInternal);
 }

@@ -46,3 +46,14 @@ TEST_CASE(
   other.defaults.strategy = StrategyKind::kPs;
   CHECK(difference(other) == "plan: default strategy: rank 0 has nothing, rank 1 has ps");
 }
+
+TEST_CASE("agreement: a heartbeat or a limit of silence that differs is named by its variable") {
+  const auto difference = [](const Pulse& one, const Pulse& other) {
+    return first_difference({0, facts_of(one)}, {1, facts_of(other)});
+  };
+  CHECK(difference({Seconds(0.5), Seconds(5)}, {}) == "");
+  CHECK(difference({Seconds(0.5), Seconds(2)}, {Seconds(0.5), Seconds(60)}) ==
+        "CASYNC_DEAD_SEC: rank 0 has 2, rank 1 has 60");
+  CHECK(difference({Seconds(2), Seconds(5)}, {Seconds(0.25), Seconds(5)}) ==
+        "CASYNC_HEARTBEAT_SEC: rank 0 has 2, rank 1 has 0.25");
+}

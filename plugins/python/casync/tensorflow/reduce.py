@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from casync.tensorflow.session import Session
 
-# (session's number, names, ...) -> a tf.function: TensorFlow runs operations outside of graphs one at a time.
-_functions = {}
-
 
 def all_reduce(tensors: Sequence[Any], names: Sequence[str], session: Session | None = None) -> tuple[list[Any], Any]:
     """The tensors reduced over the ranks, and whether all of them were finite on every rank. Each call is a step, so
@@ -49,7 +46,7 @@ def reduce_step(
         for i, tensor in zip(given, dense)
     )
     if tensorflow.executing_eagerly():
-        reduced, finite, first = _function_of(session.number, gradients)(dense)
+        reduced, finite, first = _function_of(session, gradients)(dense)
     else:
         reduced, finite, first = _emit(session.number, gradients, dense)
     result = list(tensors)
@@ -65,13 +62,15 @@ def _dense(tensor: Any, name: str) -> Any:
     return dense
 
 
-def _function_of(number: int, gradients: tuple[tuple[int, str], ...]) -> Any:
-    key = (number, gradients)
-    if key not in _functions:
-        _functions[key] = tensorflow.function(
+def _function_of(session: Session, gradients: tuple[tuple[int, str], ...]) -> Any:
+    """A tf.function, because TensorFlow runs operations outside of graphs one at a time."""
+    function = session.functions.get(gradients)
+    if function is None:
+        number = session.number  # a function that held the session would keep it from being freed
+        function = session.functions[gradients] = tensorflow.function(
             lambda tensors: _emit(number, gradients, tensors), autograph=False, jit_compile=False
         )
-    return _functions[key]
+    return function
 
 
 def _emit(number: int, gradients: tuple[tuple[int, str], ...], tensors: list[Any]) -> tuple[list[Any], Any, Any]:

@@ -56,6 +56,8 @@ class Session(AttachedSession):
     def __init__(self, **options: Any) -> None:
         super().__init__(_loaded()[1], **options)  # the library is compiled while no other rank waits
         self._exact = None
+        # The functions that reduce.py calls outside of graphs, by the gradients that each reduces.
+        self.functions: dict[tuple[tuple[int, str], ...], Any] = {}
 
     def declare(self, *arguments: Any, **options: Any) -> int:
         """As casync.Session's. The failure of a job is an exception of tf.errors: a graph that is traced raises it then as
@@ -81,7 +83,10 @@ class Session(AttachedSession):
             if self._exact is not None:
                 self._exact.close()
         finally:
-            super().close()
+            try:
+                super().close()
+            finally:
+                self.functions.clear()  # nobody can call them any more
 
 
 _opened = None

@@ -2,6 +2,8 @@
 #include "runtime/control/rendezvous/store.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -77,6 +79,26 @@ TEST_CASE("file store: a later entry that has got the number of a replaced file 
   const Result<std::string> found = second->get("key", Clock::now());
   REQUIRE(found.status().text() == "OK");
   CHECK(*found == "second");
+}
+
+TEST_CASE("file store: a forked child takes nothing of its parent's away") {
+  TemporaryDirectory directory;
+  auto store = make_file_store(directory.path());
+  REQUIRE(store->set("key", "value").is_ok());
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    store.reset();
+    _exit(0);
+  }
+  int ended = -1;
+  REQUIRE(waitpid(child, &ended, 0) == child);
+  CHECK(ended == 0);
+  const Result<std::string> found = store->get("key", Clock::now());
+  REQUIRE(found.status().text() == "OK");
+  CHECK(*found == "value");
+  store.reset();
+  CHECK(std::filesystem::is_empty(directory.path()));
 }
 
 TEST_CASE("file store: time-outs, bad keys, open files and foreign directories are errors that say what to do") {
