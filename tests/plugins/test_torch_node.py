@@ -3,6 +3,7 @@
 to the other nodes."""
 
 import hashlib
+import os
 
 import numpy
 import pytest
@@ -184,6 +185,23 @@ def test_groups_that_do_not_fit_and_modes_without_gradients_are_refused():
         assert f"local_group has the ranks {node}, process_group the ranks {node}" in twice
         assert "local_group is for DDP's hook" in fsdp
         assert "with local_group a rank has a part of each" in mode
+
+
+def dies(rank):
+    """One rank ends after two steps, without a word."""
+    ddp, state, _ = small_net.make("int4", **groups_of(2, 2))
+    for step in range(3):
+        if rank == 1 and step == 2:  # DDP itself exchanges nothing then
+            os._exit(3)
+        ddp(torch.ones(2, 40)).sum().backward()
+
+
+def test_the_death_of_a_rank_ends_all_others():
+    outcomes = ranks.outcomes(__file__, "dies", 4, torch=True)
+    assert outcomes[1].code == 3
+    assert outcomes[0].error == "RuntimeError"  # of Gloo, in the node of the dead one
+    for rank in (2, 3):  # rank 0 of their sessions are those two
+        assert outcomes[rank].error == "PeerFailure" and "rank 0" in outcomes[rank].message
 
 
 def joins(rank):

@@ -107,9 +107,10 @@ void add_simulate(CLI::App& app, Invocation& invocation) {
   command->add_option("--seed", options->simulation.seed, "Seed of the jitter")->capture_default_str();
   command->add_option("--trace", options->trace,
                       "Write the simulated tasks of all ranks as one Chrome trace for Perfetto");
-  command->add_flag("--one-rank", options->one_rank,
-                    "Simulate one rank only, an approximation, if a step has more than 4 million tasks on all ranks, or "
-                    "12 million on symmetric ones");
+  command->add_flag(
+      "--one-rank", options->one_rank,
+      "Simulate one rank only, an approximation, if a step has more than 4 million tasks on all ranks, or "
+      "12 million on symmetric ones");
   command->add_flag("--json", options->json, "Print the prediction with every gradient as a JSON object");
   command->callback([=, &invocation] {
     if (options->nodes == 0) options->nodes = options->ranks;
