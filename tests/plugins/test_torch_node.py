@@ -4,6 +4,7 @@ to the other nodes."""
 
 import hashlib
 import os
+import pathlib
 
 import numpy
 import pytest
@@ -17,7 +18,7 @@ from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 
 import casync.torch  # noqa: E402
 from casync import errors  # noqa: E402
-from casync.torch.node import Node  # noqa: E402
+from casync.torch import node  # noqa: E402
 
 
 def groups_of(nodes, local):
@@ -157,7 +158,7 @@ def test_residuals_of_parts_are_saved_and_loaded():
     assert all(one == outcomes[0][0] for digests in outcomes for one in digests)
 
 
-def refused(rank):
+def refused(rank, folder):
     groups, messages = groups_of(2, 2), []
     x = torch.ones(2, 40)
 
@@ -170,19 +171,20 @@ def refused(rank):
         ddp, state, _ = small_net.make("none", **wrong)
         note(lambda: ddp(x).sum().backward(), errors.InvalidArgument)
     note(casync.torch.State(**groups).synchronizer, errors.InvalidArgument)
-    with open(f"plan{rank}.txt", "w") as plan:
-        plan.write('version: 1\ndefault { codec { name: "none" } }\nlocal_sgd { every: 2 }\n')
-    ddp, state, _ = small_net.make(None, plan=plan.name, **groups)
+    plan = pathlib.Path(folder, f"{rank}.txtpb")
+    plan.write_text('version: 1\ndefault { codec { name: "none" } }\nlocal_sgd { every: 2 }\n')
+    ddp, state, _ = small_net.make(None, plan=plan, **groups)
     note(lambda: ddp(x).sum().backward(), errors.Unavailable)
     state.close()
     return messages
 
 
-def test_groups_that_do_not_fit_and_modes_without_gradients_are_refused():
-    for rank, (alone, twice, fsdp, mode) in enumerate(ranks.values(__file__, "refused", 4, torch=True)):
-        node = [0, 1] if rank < 2 else [2, 3]
-        assert f"local_group has the ranks {node}, process_group the ranks [0, 1, 2, 3], and 4 ranks train" in alone
-        assert f"local_group has the ranks {node}, process_group the ranks {node}" in twice
+def test_groups_that_do_not_fit_and_modes_without_gradients_are_refused(tmp_path):
+    messages = ranks.values(__file__, "refused", 4, torch=True, folder=str(tmp_path))
+    for rank, (alone, twice, fsdp, mode) in enumerate(messages):
+        within = [0, 1] if rank < 2 else [2, 3]
+        assert f"local_group has the ranks {within}, process_group the ranks [0, 1, 2, 3], and 4 ranks train" in alone
+        assert f"local_group has the ranks {within}, process_group the ranks {within}" in twice
         assert "local_group is for DDP's hook" in fsdp
         assert "with local_group a rank has a part of each" in mode
 
@@ -219,15 +221,10 @@ def test_join_is_refused_by_name():
     assert outcomes[0].code != 0 and outcomes[1].code != 0
 
 
-class Alone:
-    """A process group of which this process plays all ranks, one after the other."""
-
-
 @pytest.mark.parametrize("local", [1, 2, 3, 4, 8])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_every_element_is_in_one_part_and_comes_back(monkeypatch, local, dtype):
-    import casync.torch.node as node
-
+    """This process plays all ranks of the node, one after the other."""
     monkeypatch.setattr(node.dist, "get_world_size", lambda group: local)
     elements = [1, 5, 7, 8, 64, 2, 0, 33]
     bucket = torch.arange(sum(elements)).remainder(200).to(dtype) * local
@@ -238,7 +235,7 @@ def test_every_element_is_in_one_part_and_comes_back(monkeypatch, local, dtype):
 
     monkeypatch.setattr(node, "_reduce_scatter", reduce_scatter)
     monkeypatch.setattr(node, "_all_gather", lambda rows, part, group: rows.copy_(torch.cat([kept[r] for r in range(local)])))
-    ours = Node(Alone())
+    ours = node.Node(object())
     for rank in range(local):
         kept[rank] = ours.reduce(bucket, elements)
         assert kept[rank].numel() == sum(map(ours.part_of, elements))

@@ -19,9 +19,11 @@ from casync.session import StepResult
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# torch 2.13 has the newer names, too, and warns of the older ones.
+# Newer names come first: where torch has both, it warns of the older ones.
 _reduce_scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
 _all_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+
+_FINITE = -1  # in place of the position of a gradient that is not
 
 
 class Node:
@@ -81,10 +83,11 @@ class Node:
     def agree(self, step: StepResult, names: Sequence[str], device: torch.device) -> StepResult:
         """The same answer on all ranks of the node: not finite if a part of one of them is not. `names` are those of all
         gradients, in the same order on all ranks."""
-        own = -1 if step.finite else names.index(step.first_non_finite) if step.first_non_finite in names else len(names)
+        known = {name: place for place, name in enumerate(names)}
+        own = _FINITE if step.finite else known.get(step.first_non_finite, len(names))
         answers = torch.empty(self.size, dtype=torch.int64, device=device)
         _all_gather(answers, torch.tensor([own], dtype=torch.int64, device=device), group=self._group)
-        broken = [answer for answer in answers.tolist() if answer >= 0]
+        broken = [answer for answer in answers.tolist() if answer != _FINITE]
         if not broken:
             return step
         first = min(broken)
